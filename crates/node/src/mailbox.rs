@@ -1,22 +1,22 @@
 //! Mailboxes: anybody who knows one posts there, the thread that made it retrieves.
 //!
 //! Who is to post learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
-//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox`],
-//! [`Job::find_mailbox`]) and posts through the [`Outbox`].
+//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox_by_address`],
+//! [`Job::open_mailbox`]) and posts through the [`Outbox`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
 //! use landeck::{Job, Message};
 //! let job = Job::join()?;
 //! if job.world().rank() == 0 {
-//!     let mut inbox = job.mailbox()?;
+//!     let mut inbox = job.create_mailbox()?;
 //!     inbox.register("results")?;
 //!     job.world().barrier()?; // from here on the name is there
 //!     let mut message = inbox.retrieve()?;
 //!     println!("{}: {}", message.unpack_text()?, message.unpack_value::<f64>()?);
 //! } else {
 //!     job.world().barrier()?;
-//!     let results = job.find_mailbox("results")?;
+//!     let results = job.open_mailbox("results")?;
 //!     results.post(Message::new().pack_text("energy").pack(&[-1.5f64]))?;
 //! }
 //! job.leave()
@@ -193,7 +193,7 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Heap`], [`MailboxError::TooMany`], [`Error::Thread`].
-    pub fn mailbox(&self) -> Result<Mailbox> {
+    pub fn create_mailbox(&self) -> Result<Mailbox> {
         let process = self.process();
         let mut kernel = self.shared.kernel.enter()?;
         let block = kernel.allocate(Mark::BYTES)?;
@@ -217,26 +217,26 @@ impl Job {
         })
     }
 
-    /// The way to a mailbox whose address came in a message.
+    /// Opens the mailbox with an address, which came in a message.
     ///
     /// # Errors
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
     /// [`Error::PeerFailed`].
-    pub fn open_mailbox(&self, address: MailboxAddress) -> Result<Outbox> {
+    pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
         Outbox::open(&self.shared, address)
     }
 
-    /// The way to the mailbox that is registered under a name.
+    /// Opens the mailbox that is registered under a name.
     ///
     /// # Errors
     /// [`Error::Object`] when the bytes are no name, when nobody has registered it, and when the
-    /// agent does not answer; and as [`Job::open_mailbox`].
-    pub fn find_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
+    /// agent does not answer; and as [`Job::open_mailbox_by_address`].
+    pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         let found = objects::find_mailbox(self.process(), &name)?;
         let [context, place] = found.words;
         let address = MailboxAddress { process: found.owner, context: context as u32, place };
-        self.open_mailbox(address)
+        self.open_mailbox_by_address(address)
     }
 }
 

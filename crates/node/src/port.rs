@@ -63,11 +63,11 @@ impl Greeting {
 }
 
 impl Job {
-    /// Publishes a name. It stands until the port is dropped or the process ends.
+    /// Makes a port: a name under which other jobs connect. It stands until the port is dropped or the process ends.
     ///
     /// # Errors
     /// [`Error::Publish`]: among others, the name is in use.
-    pub fn publish(&self, name: &str) -> Result<Port<'_>> {
+    pub fn create_port(&self, name: &str) -> Result<Port<'_>> {
         let context = random_context();
         socket::publish(self.process(), name, context, AGENT_TIME)?;
         Ok(Port { job: self, name: name.to_owned(), context })

@@ -10,7 +10,7 @@
 //! # let world = job.world();
 //! use landeck::{RegionAddress, Tag};
 //! if world.rank() == 0 {
-//!     let mut region = job.register(8 * 1000)?;
+//!     let mut region = job.create_region(8 * 1000)?;
 //!     world.send(&region.address().to_words(), 1, Tag(1))?;
 //!     region.wait_notified(1)?;
 //!     let mut values = [0.0f64; 10];
@@ -98,11 +98,11 @@ impl RegionAddress {
 }
 
 impl Job {
-    /// Registers so many bytes of this process's heap, all zero, for others to access.
+    /// Makes a region: so many bytes of this process's heap, all zero, for others to access.
     ///
     /// # Errors
     /// [`Error::Heap`], [`Error::Thread`].
-    pub fn register(&self, bytes: usize) -> Result<Region> {
+    pub fn create_region(&self, bytes: usize) -> Result<Region> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.free_withdrawn();
         let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
@@ -113,7 +113,7 @@ impl Job {
         Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
     }
 
-    /// The way to a region whose address came in a message.
+    /// Opens the region with an address, which came in a message.
     ///
     /// # Errors
     /// [`MailboxError::AnotherJob`], [`Error::Access`] when it is gone (or, in a hardened job, when the

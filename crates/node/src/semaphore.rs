@@ -9,7 +9,7 @@
 //! # fn main() -> landeck::Result<()> {
 //! # let job = landeck::Job::join()?;
 //! use landeck::{Error, SemaphoreError};
-//! let file = match job.make_semaphore("file", 1) {
+//! let file = match job.create_semaphore("file", 1) {
 //!     Err(Error::Object(landeck::ObjectError::Taken { .. })) => job.open_semaphore("file")?,
 //!     made => made?,
 //! };
@@ -88,7 +88,7 @@ impl Job {
     /// # Errors
     /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer;
     /// [`SemaphoreError::TooManyUnits`].
-    pub fn make_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
+    pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         self.new_semaphore(Some(&name), units)
     }
@@ -96,8 +96,8 @@ impl Job {
     /// Makes a semaphore without a name: others open it by its number.
     ///
     /// # Errors
-    /// As [`Job::make_semaphore`].
-    pub fn semaphore(&self, units: u32) -> Result<Semaphore> {
+    /// As [`Job::create_semaphore`].
+    pub fn create_unnamed_semaphore(&self, units: u32) -> Result<Semaphore> {
         self.new_semaphore(None, units)
     }
 
@@ -115,7 +115,7 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Object`]: it is gone, the agent does not answer.
-    pub fn open_semaphore_number(&self, number: u64) -> Result<Semaphore> {
+    pub fn open_semaphore_by_number(&self, number: u64) -> Result<Semaphore> {
         let process = self.process();
         let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
         Semaphore::of(&self.shared, process, opened)

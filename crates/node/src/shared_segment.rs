@@ -10,7 +10,7 @@
 //! # let job = landeck::Job::join()?;
 //! # let world = job.world();
 //! let field = if world.rank() == 0 {
-//!     let made = job.make_segment("field", 8 * 1_000_000)?;
+//!     let made = job.create_segment("field", 8 * 1_000_000)?;
 //!     made.write(0, &[1.5f64, 2.5])?;
 //!     world.barrier()?;
 //!     made
@@ -49,7 +49,7 @@ impl Job {
     /// # Errors
     /// [`crate::Error::Object`]: the bytes are no name, the name is taken, there is no such memory
     /// (0 bytes or more than 2^40 are refused by name), the agent does not answer.
-    pub fn make_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
+    pub fn create_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
         let name = ObjectName::new(name).map_err(ObjectError::from)?;
         let process = self.process();
         let made = objects::make(process, ObjectKind::Segment, Some(&name), bytes, [0; 2])?;
@@ -59,8 +59,8 @@ impl Job {
     /// The same without a name: others open it by its number.
     ///
     /// # Errors
-    /// As [`Job::make_segment`].
-    pub fn shared_segment(&self, bytes: u64) -> Result<SharedSegment> {
+    /// As [`Job::create_segment`].
+    pub fn create_unnamed_segment(&self, bytes: u64) -> Result<SharedSegment> {
         let process = self.process();
         let made = objects::make(process, ObjectKind::Segment, None, bytes, [0; 2])?;
         SharedSegment::of(process, made)
@@ -81,7 +81,7 @@ impl Job {
     ///
     /// # Errors
     /// [`crate::Error::Object`]: it is gone, the agent does not answer.
-    pub fn open_segment_number(&self, number: u64) -> Result<SharedSegment> {
+    pub fn open_segment_by_number(&self, number: u64) -> Result<SharedSegment> {
         let process = self.process();
         SharedSegment::of(process, objects::open_number(process, ObjectKind::Segment, number)?)
     }

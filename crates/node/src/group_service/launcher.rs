@@ -35,7 +35,7 @@ impl Job {
     /// # Errors
     /// [`Error::Object`]: another process does it already, the agent does not answer; [`Error::Thread`].
     pub fn serve_groups(&self) -> Result<()> {
-        let mut inbox = self.mailbox()?;
+        let mut inbox = self.create_mailbox()?;
         inbox.register(DESK)?;
         let segment = self.segment();
         // Whoever was faster than this waits for it.
@@ -83,7 +83,7 @@ impl Job {
             }
             Err(error) => return Err(self.shared.error(error, None, |_| None)),
         }
-        Ok(Some(ServingLauncher(self.find_mailbox(DESK)?)))
+        Ok(Some(ServingLauncher(self.open_mailbox(DESK)?)))
     }
 }
 

@@ -13,7 +13,7 @@
 //!     job.world().barrier()?;
 //!     job.open_group("weather")?
 //! };
-//! let mut inbox = job.mailbox()?;
+//! let mut inbox = job.create_mailbox()?;
 //! let mut member = group.join(&mut inbox)?;
 //! if rank == 0 {
 //!     member.broadcast(Message::new().pack(&[20.5f64, 21.0]))?; // waits until all have joined

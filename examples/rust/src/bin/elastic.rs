@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 fn elastic(job: &Job, options: &Options) -> Result<(), Problem> {
     let below = options.below;
     let group = group(job)?;
-    let mut inbox = job.mailbox()?;
+    let mut inbox = job.create_mailbox()?;
     let (mut count, mut visits) = (Count::default(), 0);
     loop {
         match visit(job, &group, &mut inbox, &mut count, below) {

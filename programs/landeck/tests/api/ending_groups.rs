@@ -54,7 +54,7 @@ fn destruction_is_told_to_who_is_joining() {
             ("by a server", GroupOptions::default().served_by(ServedBy::Creator)),
         ] {
             let old = group(job, name, how.persistent(true));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             if world.rank() == 0 {
                 let mut view = old.view().unwrap();
                 while view.number < CHANGES {
@@ -72,7 +72,7 @@ fn destruction_is_told_to_who_is_joining() {
                 member.broadcast(&value(7)).unwrap();
             }
             assert_eq!(next(&mut inbox), 7);
-            let refused = old.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err();
+            let refused = old.join(&mut job.create_mailbox().unwrap()).map(drop).unwrap_err();
             assert!(
                 matches!(refused, Error::Group(GroupError::GroupDestroyed { .. })),
                 "{refused}"
@@ -116,7 +116,7 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
                 let group = member.group().clone();
                 for refused in [
                     first,
-                    group.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err(),
+                    group.join(&mut job.create_mailbox().unwrap()).map(drop).unwrap_err(),
                     group.broadcast(&value(9)).unwrap_err(),
                     member.broadcast_within(&value(9), LONG).unwrap_err(),
                     member.sync().unwrap_err(),
@@ -205,7 +205,7 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
     in_enduring_job(2, name, 137, |job| {
         let world = job.world();
         let names = ["known to others", "known to nobody else"];
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 1 {
             let _members = names.map(|name| {
                 let group = job.create_group(name, GroupOptions::default()).unwrap();

@@ -89,9 +89,9 @@ fn urgent_posts_pass_a_full_mailbox_and_long_ones_are_refused() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         if world.rank() == 0 {
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             inbox.register("full").unwrap();
-            let mut urgent = job.mailbox().unwrap();
+            let mut urgent = job.create_mailbox().unwrap();
             urgent.register("urgent").unwrap();
             world.barrier().unwrap();
             let mut value = [0u32];
@@ -105,7 +105,7 @@ fn urgent_posts_pass_a_full_mailbox_and_long_ones_are_refused() {
         }
         world.barrier().unwrap();
         let (full, urgent) =
-            (job.find_mailbox("full").unwrap(), job.find_mailbox("urgent").unwrap());
+            (job.open_mailbox("full").unwrap(), job.open_mailbox("urgent").unwrap());
         let mut message = Message::new();
         message.pack(&[1u8; 10_000]);
         let mut count = 0u64;
@@ -126,7 +126,7 @@ fn urgent_posts_have_a_limit_and_lose_nothing() {
     in_job(2, name, ThreadMode::Single, |job| {
         let (world, is_late) = (job.world(), Count::new(job, "is late"));
         if world.rank() == 0 {
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             inbox.register("urgent").unwrap();
             world.barrier().unwrap();
             // Not looking for messages meanwhile: they fill the queue, then there is no room.
@@ -145,7 +145,7 @@ fn urgent_posts_have_a_limit_and_lose_nothing() {
             return;
         }
         world.barrier().unwrap();
-        let urgent = job.find_mailbox("urgent").unwrap();
+        let urgent = job.open_mailbox("urgent").unwrap();
         let mut count = 0u64;
         let refused = loop {
             match urgent.try_post_urgent(&[count]) {

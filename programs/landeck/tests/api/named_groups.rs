@@ -77,7 +77,7 @@ fn members_have_the_smallest_free_numbers_and_who_creates_is_none() {
     in_job(1, name, ThreadMode::Single, |job| {
         let group = job.create_group("numbers", options().persistent(true)).unwrap();
         assert!(group.view().unwrap().members.is_empty());
-        let mut boxes: Vec<Mailbox> = (0..4).map(|_| job.mailbox().unwrap()).collect();
+        let mut boxes: Vec<Mailbox> = (0..4).map(|_| job.create_mailbox().unwrap()).collect();
         let mut members: Vec<Member> =
             boxes.iter_mut().map(|inbox| group.join(inbox).unwrap()).collect();
         assert_eq!(members.iter().map(Member::id).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -100,7 +100,7 @@ fn the_minimum_holds_until_it_is_reached_once() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "minimum", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 0 {
             let mut member = group.join(&mut inbox).unwrap();
             let is_early = |error| {
@@ -137,7 +137,7 @@ fn anybody_broadcasts_and_a_member_may_leave_itself_out() {
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "anybody", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 2 {
             group.broadcast(&value(1)).unwrap();
             world.barrier().unwrap();
@@ -154,7 +154,7 @@ fn anybody_broadcasts_and_a_member_may_leave_itself_out() {
         assert_eq!(next(&mut inbox), 10 + u64::from(other));
         assert_eq!(inbox.last_group(), Some((group.number(), Some(other))));
         // Posts and broadcasts meet in one mailbox.
-        let own = job.open_mailbox(inbox.address()).unwrap();
+        let own = job.open_mailbox_by_address(inbox.address()).unwrap();
         own.post_values(&[5u64]).unwrap();
         assert_eq!(next(&mut inbox), 5);
         assert_eq!(inbox.last_group(), None);
@@ -208,7 +208,7 @@ fn a_synchronisation_is_of_those_who_were_there_when_it_began() {
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "rounds", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = (world.rank() < 2).then(|| group.join(&mut inbox).unwrap());
         world.barrier().unwrap();
         if let (0, Some(first)) = (world.rank(), &mut member) {
@@ -272,7 +272,8 @@ fn any_number_of_members_synchronises_also_when_some_leave_in_the_middle() {
     in_job(1, name, ThreadMode::Single, |job| {
         for count in [1, 2, 23, 24, 25, 40] {
             let group = job.create_group(format!("of {count}"), options()).unwrap();
-            let mut boxes: Vec<Mailbox> = (0..count).map(|_| job.mailbox().unwrap()).collect();
+            let mut boxes: Vec<Mailbox> =
+                (0..count).map(|_| job.create_mailbox().unwrap()).collect();
             let mut members: Vec<Member> =
                 boxes.iter_mut().map(|inbox| group.join(inbox).unwrap()).collect();
             for _ in 0..3 {
@@ -308,7 +309,7 @@ fn the_last_leave_ends_a_group_and_the_end_of_its_creator_does_not() {
         }
         world.barrier().unwrap();
         let group = job.open_group("last").unwrap();
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         for persistent in [false, true] {
             let group = match persistent {
                 false => group.clone(),
@@ -366,7 +367,7 @@ fn destruction_ends_what_waits_and_leaves_what_was_accepted() {
             sum += message.unpack_value::<u64>().unwrap();
         }
         assert_eq!(sum, 3, "what was accepted is retrieved");
-        let mut other = job.mailbox().unwrap();
+        let mut other = job.create_mailbox().unwrap();
         assert!(is_destroyed(member.group().join(&mut other).unwrap_err()));
         world.barrier().unwrap();
     });
@@ -572,7 +573,7 @@ fn operations_go_on_with_those_who_are_there() {
     in_job(4, name, ThreadMode::Single, |job| {
         let world = job.world();
         let (rank, group) = (world.rank(), group(job, "elastic", options().minimum(2)));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = (rank < 2).then(|| group.join(&mut inbox).unwrap());
         let mut sizes = Vec::new();
         if let Some(member) = &mut member {
@@ -641,7 +642,7 @@ fn the_log_goes_round_whoever_does_not_look() {
         let (mut member, mut inbox) = all(job, "round", options());
         if world.rank() == 0 {
             member.broadcast(&value(1)).unwrap();
-            let mut other = job.mailbox().unwrap();
+            let mut other = job.create_mailbox().unwrap();
             for _ in 0..TURNS {
                 let second = member.group().join(&mut other).unwrap();
                 assert_eq!(second.id(), 2);
@@ -665,7 +666,7 @@ fn threads_join_with_mailboxes_of_their_own() {
         std::thread::scope(|threads| {
             for _ in 0..2 {
                 threads.spawn(|| {
-                    let mut inbox = job.mailbox().unwrap();
+                    let mut inbox = job.create_mailbox().unwrap();
                     let mut member = group.join(&mut inbox).unwrap();
                     let mut got = 0;
                     for number in 0..EACH {
@@ -694,7 +695,7 @@ fn a_member_may_be_used_from_another_thread_than_its_mailbox() {
     let name = "named_groups::a_member_may_be_used_from_another_thread_than_its_mailbox";
     in_job(1, name, ThreadMode::Multiple, |job| {
         let group = job.create_group("moved", options()).unwrap();
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::scope(|threads| {
@@ -748,7 +749,7 @@ fn a_descriptor_tells_of_what_comes_from_groups() {
             ("served", options().served_by(ServedBy::Creator)),
         ] {
             let group = group(job, name, how.minimum(2));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             // Before it joins, and after.
             if name != "plain" {
                 assert!(!is_readable(&mut inbox, Duration::ZERO));
@@ -856,7 +857,7 @@ fn be_in_a_thousand(job: &Job, how: GroupOptions, threads_max: usize) {
         let made = (number % 8 == world.rank()).then(|| job.create_group(&name, how).unwrap());
         world.barrier().unwrap();
         let group = made.unwrap_or_else(|| job.open_group(&name).unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         members.push((group.join(&mut inbox).unwrap(), inbox));
     }
     world.barrier().unwrap();

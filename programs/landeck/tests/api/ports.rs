@@ -43,8 +43,8 @@ fn two_jobs_meet_by_name_and_exchange_messages() {
 }
 
 fn publish(job: &Job) {
-    let port = job.publish(&name()).unwrap();
-    let taken = job.publish(&name());
+    let port = job.create_port(&name()).unwrap();
+    let taken = job.create_port(&name());
     assert!(matches!(taken, Err(Error::Publish(_))), "a name stands once");
     let remote = port.accept(TIME).unwrap();
     for round in 0..500u64 {

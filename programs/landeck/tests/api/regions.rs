@@ -28,7 +28,7 @@ fn what_is_put_is_there_when_it_is_told() {
     for mode in [ThreadMode::Single, ThreadMode::Multiple] {
         in_job(2, "regions::what_is_put_is_there_when_it_is_told", mode, |job| {
             const ROUNDS: u64 = 2_000;
-            let (own, other) = (job.register(100_000).unwrap(), 1 - job.world().rank());
+            let (own, other) = (job.create_region(100_000).unwrap(), 1 - job.world().rank());
             tell(job, &own, other);
             let remote = told(job, other);
             assert_eq!(remote.len(), 100_000);
@@ -69,7 +69,7 @@ fn words_are_changed_by_all_at_once() {
     in_job(4, "regions::words_are_changed_by_all_at_once", ThreadMode::Single, |job| {
         const EACH: u64 = 10_000;
         let world = job.world();
-        let own = (world.rank() == 0).then(|| job.register(24).unwrap());
+        let own = (world.rank() == 0).then(|| job.create_region(24).unwrap());
         let remote = match &own {
             Some(own) => {
                 (1..world.size()).for_each(|rank| tell(job, own, rank));
@@ -110,11 +110,11 @@ fn a_region_that_is_dropped_is_gone_and_its_memory_is_not_reached() {
         let world = job.world();
         if world.rank() == 0 {
             let before = job.heap_in_use().unwrap();
-            let first = job.register(1_000).unwrap();
+            let first = job.create_region(1_000).unwrap();
             tell(job, &first, 1);
             world.barrier().unwrap();
             drop(first);
-            let second = job.register(1_000).unwrap();
+            let second = job.create_region(1_000).unwrap();
             world.barrier().unwrap();
             world.barrier().unwrap();
             let mut all = [1u8; 1_000];
@@ -122,7 +122,7 @@ fn a_region_that_is_dropped_is_gone_and_its_memory_is_not_reached() {
             assert!(all.iter().all(|&byte| byte == 0), "nobody wrote to it");
             drop(second);
             assert_eq!(job.heap_in_use().unwrap(), before);
-            let huge = job.register(usize::MAX).unwrap_err();
+            let huge = job.create_region(usize::MAX).unwrap_err();
             assert!(matches!(huge, Error::Heap(_)), "{huge}");
             return;
         }
@@ -159,7 +159,7 @@ fn the_memory_of_the_dead_is_told_as_such() {
     in_enduring_job(3, "regions::the_memory_of_the_dead_is_told_as_such", 137, |job| {
         let world = job.world();
         if world.rank() == 2 {
-            let region = job.register(64).unwrap();
+            let region = job.create_region(64).unwrap();
             tell(&job, &region, 0);
             world.receive::<u8>(0, Tag(2)).unwrap();
             // It dies while it waits, and so does what others wait for.

@@ -59,7 +59,7 @@ fn calls_cost_as_many_messages_as_in_the_paper() {
         });
         assert_eq!(made, 0, "create");
         let group = first.unwrap_or_else(|| job.open_group("paper").unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = None;
         for joining in 0..n as usize {
             let (joined, ()) = cost(job, || {
@@ -121,7 +121,7 @@ fn without_a_server_calls_cost_no_messages() {
     in_job(3, name, ThreadMode::Single, |job| {
         let (sent, ()) = cost(job, || {
             let group = group(job, "plain", GroupOptions::default().minimum(3));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             let mut member = group.join(&mut inbox).unwrap();
             if job.world().rank() == 0 {
                 member.broadcast(&value(4)).unwrap();
@@ -184,7 +184,7 @@ fn a_served_group_keeps_what_groups_promise() {
         (0..more).for_each(|_| assert_eq!(next(&mut inbox), 9));
         assert!(inbox.try_retrieve().unwrap().is_none());
         // Posted messages come beside.
-        job.open_mailbox(inbox.address()).unwrap().post_values(&[5u64]).unwrap();
+        job.open_mailbox_by_address(inbox.address()).unwrap().post_values(&[5u64]).unwrap();
         assert_eq!(next(&mut inbox), 5);
         assert_eq!(inbox.last_group(), None);
         world.barrier().unwrap();
@@ -283,7 +283,7 @@ fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
             std::thread::sleep(MOMENT);
             kill_myself();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         match world.rank() {
@@ -361,7 +361,7 @@ fn a_named_process_serves_and_who_leaves_is_followed_by_another() {
         let made = (world.rank() == 0).then(|| job.create_group("named", named).unwrap());
         world.barrier().unwrap();
         let group = made.unwrap_or_else(|| job.open_group("named").unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         world.barrier().unwrap();
@@ -391,7 +391,7 @@ fn when_the_server_is_killed_what_was_accepted_counts_once() {
             std::thread::sleep(MOMENT / 10);
             kill_myself();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         if rank == 1 {
@@ -504,7 +504,7 @@ fn a_long_broadcast_does_not_hold_up_the_server() {
         let world = job.world();
         let group = group(job, "long", served().bytes(2 * BYTES as u64).persistent(true));
         let words = match world.rank() {
-            0 => job.make_segment("turns", 4096).unwrap(),
+            0 => job.create_segment("turns", 4096).unwrap(),
             _ => {
                 world.barrier().unwrap();
                 job.open_segment("turns").unwrap()
@@ -515,7 +515,7 @@ fn a_long_broadcast_does_not_hold_up_the_server() {
         }
         // Odd while a broadcast goes on; far above when all are over. And how many joins were answered in one.
         let (turn, meanwhile) = (&words.words()[0], &words.words()[1]);
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         match world.rank() {
             0 => {
                 let member = group.join(&mut inbox).unwrap();

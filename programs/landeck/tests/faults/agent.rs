@@ -36,7 +36,7 @@ fn refusals(job: &Job) -> Vec<(Duration, String)> {
             }),
         ];
         let mine = timed(&|| {
-            let error = job.find_mailbox("of nobody").map(drop).unwrap_err();
+            let error = job.open_mailbox("of nobody").map(drop).unwrap_err();
             let is_silent =
                 matches!(error, Error::Object(ObjectError::Exchange(ExchangeError::Silent { .. })));
             assert!(is_silent, "{error}");
@@ -77,6 +77,6 @@ fn who_needs_a_stopped_agent_has_an_error_after_ten_seconds() {
     }
     world.barrier().unwrap();
     let name = format!("of {}", world.rank());
-    job.mailbox().unwrap().register(name).unwrap();
+    job.create_mailbox().unwrap().register(name).unwrap();
     job.leave().unwrap();
 }

@@ -44,7 +44,7 @@ fn everything_works_as_in_any_other_job() {
     let parts = world.split(Some(rank as u32 % 2), 0).unwrap().unwrap();
     parts.barrier().unwrap();
     share_loans(&job, &world);
-    let region = job.register(64).unwrap();
+    let region = job.create_region(64).unwrap();
     let mut words = [[0; landeck::RegionAddress::WORDS]; 3];
     words[rank] = region.address().to_words();
     (0..size).for_each(|root| world.broadcast(&mut words[root], root).unwrap());
@@ -60,10 +60,10 @@ fn everything_works_as_in_any_other_job() {
     assert_eq!(put, [8]);
     world.barrier().unwrap();
     drop(twice);
-    let mut mailbox = job.mailbox().unwrap();
+    let mut mailbox = job.create_mailbox().unwrap();
     mailbox.register(format!("of {rank}")).unwrap();
     world.barrier().unwrap();
-    job.find_mailbox(format!("of {next}")).unwrap().post_values(&[rank as u32]).unwrap();
+    job.open_mailbox(format!("of {next}")).unwrap().post_values(&[rank as u32]).unwrap();
     let mut came = [0u32];
     mailbox.retrieve_values(&mut came).unwrap();
     assert_eq!(came, [last as u32]);
@@ -146,7 +146,7 @@ fn what_two_jobs_map_of_each_other_is_hardened_too() {
         let job = Job::join().unwrap();
         let name = std::env::var(NAME).unwrap();
         match std::env::var(SIDE).unwrap().as_str() {
-            "publish" => echo(&job.publish(&name).unwrap().accept(RUN_MAX).unwrap()),
+            "publish" => echo(&job.create_port(&name).unwrap().accept(RUN_MAX).unwrap()),
             _ => hear_echo(&connected(&job, &name)),
         }
         return job.leave().unwrap();
@@ -306,12 +306,12 @@ fn hold_object(job: &Job, world: &World, held: &mut Vec<Box<dyn std::any::Any>>)
             world.send_loan(loan, 2, Tag(7)).unwrap();
         }
         "region" => {
-            let region = job.register(8_000).unwrap();
+            let region = job.create_region(8_000).unwrap();
             region.write(0, &[WORD; 1_000]).unwrap();
             held.push(Box::new(region));
         }
         _ => {
-            let mailbox = job.mailbox().unwrap();
+            let mailbox = job.create_mailbox().unwrap();
             let [.., place] = mailbox.address().to_words();
             held.push(Box::new(mailbox));
             return place;

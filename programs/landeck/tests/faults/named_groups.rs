@@ -71,7 +71,7 @@ fn take_part() {
     let made = (world.rank() == 0).then(|| job.create_group("kills", options).unwrap());
     world.barrier().unwrap();
     let group = made.unwrap_or_else(|| job.open_group("kills").unwrap());
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     let member = Some(group.join(&mut inbox).unwrap());
     world.barrier().unwrap();
     let random = Random::new(seed.wrapping_add(world.rank() as u64));
