@@ -3,15 +3,8 @@
 use std::time::Duration;
 
 use landeck_channel::Peer;
-use landeck_collectives::GroupError as ClustersError;
-use landeck_host::attach::AttachError;
-use landeck_host::objects::ObjectError;
-use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
-use landeck_memory::heap::{HeapFull, LendError};
-use landeck_memory::region::AccessError;
-use landeck_memory::shared_area::OutsideArea;
-use landeck_memory::{GateError, NoMemory, Segment, SegmentError, SlotRecord, SlotState};
+use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
@@ -21,6 +14,17 @@ use crate::mailbox::MailboxError;
 use crate::message::MessageError;
 use crate::semaphore::SemaphoreError;
 use crate::thread::ThreadError;
+
+// What the errors below say in more detail.
+pub use landeck_arithmetic::ReductionError;
+pub use landeck_collectives::GroupError as ClustersError;
+pub use landeck_host::attach::AttachError;
+pub use landeck_host::objects::ObjectError;
+pub use landeck_host::socket::{JoinError, PublishError};
+pub use landeck_memory::heap::{HeapFull, LendError};
+pub use landeck_memory::region::AccessError;
+pub use landeck_memory::shared_area::OutsideArea;
+pub use landeck_memory::{GateError, NoMemory, SegmentError};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -256,7 +260,7 @@ pub enum Error {
     },
     /// The data cannot be combined.
     #[error(transparent)]
-    Reduction(#[from] landeck_arithmetic::ReductionError),
+    Reduction(#[from] ReductionError),
     /// The user's function that combines panicked.
     #[error("the function that combines two values panicked: the result of the reduction is lost")]
     OperatorPanicked,

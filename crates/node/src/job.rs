@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use landeck_channel::Channel;
 use landeck_host::attach::{self, Attachment};
 pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
 use landeck_kernel::Peer;
-use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
+use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 
 use crate::error::{Error, Result};
 use crate::loan::Loan;
@@ -74,9 +73,8 @@ impl Job {
     /// its identity (`landeck ps`). The environment variable `LANDECK_JOB` does the same for a program
     /// that calls [`Job::join`] and was started by hand.
     ///
-    /// A guest has no rank in [`Job::world`]; it meets others in worlds whose context both name
-    /// ([`Job::world_of`]), or by the names that others publish ([`crate::port`]). When it leaves or dies, another may
-    /// take its slot.
+    /// A guest has no rank in [`Job::world`]; it meets others by names ([`crate::mailbox`], [`crate::port`]).
+    /// When it leaves or dies, another may take its slot.
     ///
     /// # Errors
     /// [`Error::Attach`]: there is no such job, or it has as many guests as it can take.
@@ -102,8 +100,7 @@ impl Job {
     /// (`landeck run --on-failure restart`). None in a process of the first world, or a guest.
     ///
     /// It is a new process: it has no rank in [`Job::world`], where its predecessor stays dead. The
-    /// others meet it as they meet guests: by names that they publish ([`crate::mailbox`],
-    /// [`crate::port`]), or in worlds whose context both name ([`Job::world_of`]).
+    /// others meet it as they meet guests: by names ([`crate::mailbox`], [`crate::port`]).
     pub fn restart(&self) -> Option<Restarted> {
         self.attachment.as_ref()?.restart
     }
@@ -112,46 +109,6 @@ impl Job {
     pub fn world(&self) -> World {
         let members: Arc<[Peer]> = (0..self.shared.segment.plan().processes).map(Peer).collect();
         World::new(self.shared.clone(), WORLD_CONTEXT, members)
-    }
-
-    /// Adds a network: from now on the peers that `numbers` names are reached over it.
-    /// Numbers start above all slots ([`Job::first_far_peer`]).
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let number = kernel.add_channel(channel);
-        for &peer in peers {
-            kernel.route(peer, number);
-        }
-        self.shared.forget_wake_thread();
-        Ok(())
-    }
-
-    /// The first number for a peer that has no slot in this job's segment.
-    pub fn first_far_peer(&self) -> Peer {
-        Peer(self.shared.segment.plan().slots() + landeck_transports::shared_memory::PROVISIONAL)
-    }
-
-    /// A world of these peers, this process among them, in a context that all of them name alike. A
-    /// peer means the process that has its slot now; its next one if it has none. Should that die, it
-    /// stays dead in this world, whoever gets its slot: name another context to meet who came after.
-    /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.await_members(context, members.to_vec());
-        kernel.watch_over(context, &members.into(), self.own_peer());
-        drop(kernel);
-        Ok(World::new(self.shared.clone(), context, members.into()))
-    }
-
-    /// This process as the networks of this job number it.
-    pub fn own_peer(&self) -> Peer {
-        Peer(self.shared.slot)
     }
 
     /// Memory of the shared heap: filled here, read in place wherever it is sent on this host.
@@ -174,11 +131,6 @@ impl Job {
     /// [`Error::Thread`].
     pub fn heap_in_use(&self) -> Result<u64> {
         Ok(self.shared.kernel.enter()?.heap_in_use())
-    }
-
-    /// The job's memory on this host.
-    pub fn segment(&self) -> &Segment {
-        &self.shared.segment
     }
 
     /// This process's slot there.

@@ -24,6 +24,8 @@
 //! | [`groups`] | worlds of members of a world; agreement, when some are gone |
 //! | [`duplication`] | a world that is made while the program does something else |
 //! | [`bridge`] | two groups that talk to each other |
+//! | [`architecture`] | the ways in which collective operations go, and your own |
+//! | [`layout`] | how data lie in memory |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`modes`] | sends that are over sooner or later, or overtake; matched probes; the same send again |
 //! | [`scope`] | operations that go on while the program does something else |
@@ -41,8 +43,10 @@
 //! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
+//! | [`unstable`] | what fronts, tests and tools need of the rooms below; it changes without notice |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
+pub mod architecture;
 pub mod begin;
 pub mod bridge;
 mod collective;
@@ -77,6 +81,7 @@ pub mod thread;
 pub mod together;
 pub mod tuning;
 pub mod typed;
+pub mod unstable;
 pub mod world;
 
 pub use bridge::Bridge;
@@ -93,8 +98,9 @@ pub use groups::Agreement;
 pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
+pub use landeck_layout as layout;
 pub use landeck_memory::region::AccessError;
-pub use landeck_memory::{NoMemory, Plain, ThreadMode};
+pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxAddress, MailboxError};
@@ -113,11 +119,3 @@ pub use thread::{Thread, ThreadError, Threads};
 pub use together::Part;
 pub use typed::Typed;
 pub use world::{Any, Source, Status, TagFilter, World};
-
-// What programs and fronts need of the rooms below.
-pub use landeck_arithmetic as arithmetic;
-pub use landeck_collectives as collectives;
-pub use landeck_host as host;
-pub use landeck_layout as layout;
-pub use landeck_memory as memory;
-pub use landeck_transports::tcp;

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
-//! use landeck::arithmetic::Operation::Sum;
+//! use landeck::message_world::Combining::Sum;
 //! use landeck::{Job, Message, MessageWorld};
 //!
 //! let job = Job::join()?;
@@ -33,7 +33,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use landeck_arithmetic::{Element, Operation as Combining, Operator, Reduction};
+pub use landeck_arithmetic::Operation as Combining;
+use landeck_arithmetic::{Element, Operator, Reduction};
 use landeck_collectives::preset::Preset;
 use landeck_collectives::{Operation, Order};
 use landeck_kernel::Area;

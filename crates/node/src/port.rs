@@ -26,6 +26,7 @@ use landeck_wire::{HostId, Tag};
 use crate::collective::groups::plain_context;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::unstable::JobInternals;
 use crate::world::{Status, TagFilter, World, deadline_ns};
 
 /// How long the other process may take to answer; it answers in [`Port::accept`].

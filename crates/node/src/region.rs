@@ -42,6 +42,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::mailbox::MailboxError;
 use crate::shared::Shared;
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// Where a region is: a plain value that may travel in any way.

@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::shared::{Shared, WaitError};
 use crate::shared_segment::{Use, map};
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// Why a semaphore does not do what was asked.

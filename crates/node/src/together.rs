@@ -55,7 +55,7 @@ impl World {
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
     /// # let world = landeck::Job::join()?.world();
-    /// use landeck::collectives::architecture::Flat;
+    /// use landeck::architecture::Flat;
     /// world.via(Flat).barrier()?;
     /// # Ok(()) }
     /// ```
@@ -225,7 +225,7 @@ impl World {
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
     /// # let world = landeck::Job::join()?.world();
-    /// use landeck::collectives::architecture::Daisy;
+    /// use landeck::architecture::Daisy;
     /// use landeck::{Maximum, Sum, User};
     /// let steps = world.all_reduce(17u32, Maximum)?;
     /// let total = world.all_reduce(0.25f64, Sum.via(Daisy))?;

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use landeck::host::attach::AttachError;
-use landeck::memory::remark::{CallName, name_calls};
-use landeck::memory::{Presence, fork};
+use landeck::unstable::JobInternals;
+use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::remark::{CallName, name_calls};
+use landeck::unstable::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;

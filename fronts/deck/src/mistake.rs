@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use landeck::arithmetic::ReductionError;
-use landeck::host::attach::AttachError;
-use landeck::memory::GateError;
+use landeck::unstable::arithmetic::ReductionError;
+use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::GateError;
 use landeck::{
     Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError,
 };

@@ -1,6 +1,6 @@
 //! What errors of the Rust API say in the vocabulary of `deck.h`: most say the same, some name what to call.
 
-use landeck::memory::GateError;
+use landeck::unstable::memory::GateError;
 use landeck::{Error, GroupError, MailboxError, MessageError, ObjectError, SemaphoreError};
 
 /// The text of an error.
@@ -68,7 +68,7 @@ fn instead(text: &str, what_now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::host::objects::ObjectKind;
+    use landeck::unstable::host::objects::ObjectKind;
 
     #[test]
     fn what_now_is_said_in_words_of_deck() {

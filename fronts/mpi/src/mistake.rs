@@ -6,9 +6,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use landeck::arithmetic::ReductionError;
 use landeck::layout::LayoutError;
-use landeck::memory::{GateError, NoMemory};
+use landeck::unstable::arithmetic::ReductionError;
+use landeck::unstable::memory::{GateError, NoMemory};
 use landeck_c_boundary::{NoRoom, PointerError, StringError};
 
 use crate::abi::{

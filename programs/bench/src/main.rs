@@ -98,7 +98,7 @@ struct RunOptions {
 }
 
 fn main() -> ExitCode {
-    landeck::host::start_signals::take_over();
+    landeck::unstable::host::start_signals::take_over();
     let arguments = CommandLine::parse();
     let places = Places::of_this_build();
     let done = match &arguments.command {

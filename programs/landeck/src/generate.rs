@@ -6,7 +6,7 @@ mod reference;
 use crate::{cli, mpiexec};
 use clap_complete::{Generator, Shell};
 use clap_mangen::roff::{Roff, bold, roman};
-use landeck::host::file::make_directory;
+use landeck::unstable::host::file::make_directory;
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -14,11 +14,11 @@ mod tune;
 mod values;
 
 use cli::{Command, Usage, Wishes};
-use landeck::collectives::Settings;
-use landeck::host::launch::{LAUNCHER_FAILED, Launch};
-use landeck::host::say::{brief, complain, heard, say};
-use landeck::host::start_signals;
 use landeck::tuning;
+use landeck::unstable::collectives::Settings;
+use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::unstable::host::say::{brief, complain, heard, say};
+use landeck::unstable::host::start_signals;
 use mpiexec::Asked;
 use std::error::Error;
 use std::ffi::OsString;

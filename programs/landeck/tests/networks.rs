@@ -14,7 +14,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::tcp::{Tcp, Token};
+use landeck::unstable::JobInternals;
+use landeck::unstable::tcp::{Tcp, Token};
 use landeck::{Any, Error, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 

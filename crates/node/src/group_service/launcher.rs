@@ -17,6 +17,7 @@ use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::shared::{Kernel, WaitError};
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.

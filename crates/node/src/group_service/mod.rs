@@ -77,6 +77,7 @@ use crate::mailbox::MailboxAddress;
 use crate::message::Message;
 use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 pub(crate) use asking::bytes_of;

@@ -26,6 +26,7 @@ use crate::collective::OperationId;
 use crate::error::{Error, Result};
 use crate::job::{Job, Options};
 use crate::shared::{Kernel, Shared};
+use crate::unstable::JobInternals;
 
 /// The tag of a message that says: take the broadcast with this number from the group.
 pub(crate) const FORWARDED: u32 = 1 << 17;

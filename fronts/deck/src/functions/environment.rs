@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint};
 
 use landeck::Progress;
+use landeck::unstable::JobInternals;
 use landeck_c_boundary::{pointer, string};
 
 use crate::arguments::TEXT_BYTES_MAX;

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::memory::Tally;
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;

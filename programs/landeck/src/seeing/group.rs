@@ -2,8 +2,8 @@
 
 use super::SeeingError;
 use clap::{Args, Subcommand};
-use landeck::host::observe;
-use landeck::host::say::say;
+use landeck::unstable::host::observe;
+use landeck::unstable::host::say::say;
 use landeck::{Error, Group, GroupError, GroupMember, GroupView, Job, Options};
 use std::process::ExitCode;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landeck::unstable::JobInternals;
 use landeck::{
     Error, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag, ThreadMode,
 };
@@ -194,7 +195,7 @@ fn destroying_beside_a_mailbox_of_ones_own_loses_what_has_no_room_and_nothing_el
 
 /// Waits until a process waits in a group.
 fn wait_until_held(job: &Job, slot: u32) {
-    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+    while job.segment().wait_record(slot).operation != landeck::unstable::memory::Operation::Group {
         std::thread::sleep(MOMENT);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Any, Error, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
 use rustix::process::{Pid, Signal, kill_process};

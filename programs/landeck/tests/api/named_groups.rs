@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{
     Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Options, Progress,
     ServedBy, Sum, Tag, ThreadMode, WhenFull,
@@ -520,7 +521,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
 
 /// Waits until a process waits in a group.
 fn wait_until_held(job: &Job, slot: u32) {
-    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+    while job.segment().wait_record(slot).operation != landeck::unstable::memory::Operation::Group {
         std::thread::sleep(MOMENT / 10);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use landeck::unstable::JobInternals;
 use landeck::{
     Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag, ThreadMode,
 };

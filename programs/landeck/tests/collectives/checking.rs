@@ -1,8 +1,8 @@
 //! Checking mode: whatever must agree and does not is named at every member, nobody hangs, and the
 //! world goes on.
 
-use landeck::collectives::architecture::{Butterfly, Flat, Ring};
-use landeck::collectives::{BoardStyle, Way};
+use landeck::unstable::collectives::architecture::{Butterfly, Flat, Ring};
+use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::{Error, Job, Maximum, Result, Sum, ThreadMode, User, World};
 
 use crate::support::{in_job, is_member, job_of, run_well};

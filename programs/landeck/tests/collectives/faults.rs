@@ -1,7 +1,8 @@
 //! What goes wrong is named, and nobody hangs.
 
-use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
-use landeck::collectives::{BoardStyle, Way};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::{Error, Peer, Sum, ThreadMode, User, World};
 
 use crate::support::{in_job, is_member};

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::collectives::Way;
-use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::Way;
+use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
 use landeck::{Any, Error, Job, Sum, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::process::{Signal, getpid, kill_process};
@@ -108,7 +109,9 @@ fn take_part() {
     stay_until_told(world.size() - 1);
     stay_untouched(&world, &mut buffers);
     // The next ones fail at once, and blame the dead.
-    while job.segment().slot_record(victim as u32).state != landeck::memory::SlotState::Dead {
+    while job.segment().slot_record(victim as u32).state
+        != landeck::unstable::memory::SlotState::Dead
+    {
         assert!(began.elapsed() < TOLD_WITHIN, "the death was not noticed");
         let _ = world.try_probe(Any, Any);
     }

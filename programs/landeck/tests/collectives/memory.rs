@@ -1,8 +1,8 @@
 //! Members that get no memory are told so, as are those that need them; nobody hangs, and the world goes
 //! on.
 
-use landeck::collectives::Way;
-use landeck::collectives::architecture::{Flat, Ring};
+use landeck::unstable::collectives::Way;
+use landeck::unstable::collectives::architecture::{Flat, Ring};
 use landeck::{Error, Job, Sum, Tag, ThreadMode, World};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -1,8 +1,8 @@
 //! Collective operations on messages: those of one kind meet the operations on memory, all others
 //! arrive as what was packed.
 
-use landeck::arithmetic::Operation;
-use landeck::collectives::Preset;
+use landeck::unstable::arithmetic::Operation;
+use landeck::unstable::collectives::Preset;
 use landeck::{Error, Job, Message, MessageError, MessageWorld, Options, Sum, ThreadMode};
 
 use crate::support::{is_member, job_of, run_well};

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use landeck::collectives::architecture::Flat;
-use landeck::collectives::{BoardStyle, Operation, Preset, Way};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::architecture::Flat;
+use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
 use landeck::{Error, Job, Peer, Result, Sum, ThreadMode, World};
 
 use crate::support::{in_job, is_member, is_soak, job_of, run_well};

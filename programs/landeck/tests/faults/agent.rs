@@ -4,8 +4,8 @@ use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::host::objects::{self, ObjectKind, ObjectName};
-use landeck::host::socket::{self, AGENT_TIME, ExchangeError};
+use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::host::socket::{self, AGENT_TIME, ExchangeError};
 use landeck::{Error, Job, ObjectError};
 use rustix::process::{Pid, Signal, kill_process};
 

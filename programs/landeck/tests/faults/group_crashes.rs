@@ -6,7 +6,8 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use landeck::memory::crash_point;
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::crash_point;
 use landeck::{
     Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
 };

@@ -6,8 +6,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use landeck::memory::heap::{Block, Heap};
-use landeck::memory::{Presence, SlotRecord};
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::heap::{Block, Heap};
+use landeck::unstable::memory::{Presence, SlotRecord};
 use landeck::{Error, Job, Remote, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 

@@ -8,7 +8,8 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::tcp::{Tcp, Token};
+use landeck::unstable::JobInternals;
+use landeck::unstable::tcp::{Tcp, Token};
 use landeck::{Error, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog, seed};
 
@@ -186,8 +187,8 @@ fn agree_revoke_and_shrink() {
     // Who is near follows from the hosts, and stays in worlds of fewer.
     assert_eq!(group.clusters().unwrap().clusters(), [[0, 1, 2], [3, 4, 5]]);
     for way in ["daisy", "pipeline", "hierarchy:derived", "hypercube"] {
-        let preset: landeck::collectives::Preset = way.parse().unwrap();
-        let way = preset.way(landeck::collectives::Operation::AllReduce);
+        let preset: landeck::unstable::collectives::Preset = way.parse().unwrap();
+        let way = preset.way(landeck::unstable::collectives::Operation::AllReduce);
         assert_eq!(group.via(way).all_reduce(rank as u64, Sum).unwrap(), 15);
     }
     let smaller = revoked_by_one_who_dies(&job, &group);

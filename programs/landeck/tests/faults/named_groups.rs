@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 

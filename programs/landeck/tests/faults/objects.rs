@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::host::objects::{self, ObjectKind, ObjectName};
-use landeck::memory::SegmentPlan;
+use landeck::unstable::JobInternals;
+use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::memory::SegmentPlan;
 use landeck::{
     Job, Mailbox, MailboxAddress, Message, Region, RegionAddress, RemoteRegion, Result, Semaphore,
     SharedSegment, World,

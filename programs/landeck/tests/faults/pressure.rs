@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Any, Error, Job, Tag, ThreadMode};
 use rustix::fs::fstat;
 

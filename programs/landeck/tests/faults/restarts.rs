@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Error, Job, Message, Peer, Restarted, Tag};
 
 use crate::support::{self, NOTICED_WITHIN, RUN_MAX, is_member, job_of, kill_myself};

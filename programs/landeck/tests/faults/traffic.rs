@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use landeck::memory::system::now_ns;
+use landeck::unstable::memory::system::now_ns;
 use landeck::{Any, Error, Job, Options, Result, Tag, ThreadMode, World};
 use landeck_testing::Random;
 

@@ -1,8 +1,8 @@
 //! Operations of all kinds, waited for together.
 
-use landeck::collectives::Operation as What;
 use landeck::raw::collective::{self, Asked, Data};
 use landeck::raw::{self, Operation, signal};
+use landeck::unstable::collectives::Operation as What;
 use landeck::{Any, Error, Tag, ThreadMode, World};
 
 use crate::support::in_job;

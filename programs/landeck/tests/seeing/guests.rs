@@ -1,6 +1,7 @@
 //! Processes that join a running job, as from another terminal, and leave it.
 
 use super::*;
+use landeck::unstable::JobInternals;
 use landeck::{Error, Options, Peer, Tag, World};
 use std::process::ExitStatus;
 

@@ -5,11 +5,11 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
 use landeck::World;
-use landeck::arithmetic::{Operator, Reduction};
-use landeck::collectives::Operation as Collective;
-use landeck::memory::NoMemory;
 use landeck::raw;
 use landeck::raw::collective::{self, Data, Prepared};
+use landeck::unstable::arithmetic::{Operator, Reduction};
+use landeck::unstable::collectives::Operation as Collective;
+use landeck::unstable::memory::NoMemory;
 use landeck_c_boundary::pointer;
 
 use super::between;
