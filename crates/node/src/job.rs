@@ -1,5 +1,6 @@
 //! Joining a job and leaving it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use landeck_host::attach::{self, Attachment};
@@ -8,7 +9,7 @@ use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
 use crate::raw;
@@ -53,7 +54,7 @@ impl Job {
     /// use it.
     ///
     /// # Errors
-    /// [`Error::Attach`].
+    /// [`ErrorKind::Attach`].
     pub fn join() -> Result<Self> {
         Self::join_with(Options::default())
     }
@@ -61,7 +62,7 @@ impl Job {
     /// The same with options.
     ///
     /// # Errors
-    /// [`Error::Attach`], [`Error::ProgressThread`]; [`Error::Thread`] in a child that a process of a
+    /// [`ErrorKind::Attach`], [`ErrorKind::ProgressThread`]; [`ErrorKind::Thread`] in a child that a process of a
     /// job has made by fork.
     pub fn join_with(options: Options) -> Result<Self> {
         GateError::refuse_children()?;
@@ -77,7 +78,7 @@ impl Job {
     /// When it leaves or dies, another may take its slot.
     ///
     /// # Errors
-    /// [`Error::Attach`]: there is no such job, or it has as many guests as it can take.
+    /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
         Self::with_attachment(attach::running(job)?, options)
     }
@@ -88,10 +89,11 @@ impl Job {
             Progress::Callers => options.threads,
             Progress::Thread => ThreadMode::Multiple,
         };
-        let shared = Shared::new(segment, slot, threads, options.progress).ok_or(Error::Ended)?;
+        let shared =
+            Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
         segment.keep_from_children();
-        let thread = shared.start_helper().map_err(Error::ProgressThread)?;
+        let thread = shared.start_helper().map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
         Ok(Self { shared, progress: thread, attachment: Some(attachment) })
     }
@@ -114,7 +116,7 @@ impl Job {
     /// Memory of the shared heap: filled here, read in place wherever it is sent on this host.
     ///
     /// # Errors
-    /// [`Error::Heap`], [`Error::Thread`].
+    /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn loan<T: landeck_memory::Plain>(&self, count: usize) -> Result<Loan<T>> {
         Loan::new(&self.shared, count)
     }
@@ -128,7 +130,7 @@ impl Job {
     /// worlds are made of.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn heap_in_use(&self) -> Result<u64> {
         Ok(self.shared.kernel.enter()?.heap_in_use())
     }
@@ -156,7 +158,7 @@ impl Job {
     /// have the one that acknowledges tell the others.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
         let peers = self.shared.kernel.enter()?.acknowledge_failures();
         Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
@@ -185,7 +187,7 @@ impl Job {
     /// Waits until what was sent is out of this process's hands.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`ErrorKind::Ended`].
     pub fn drain(&self) -> Result<()> {
         raw::drain(&self.world())
     }
@@ -194,8 +196,8 @@ impl Job {
     /// goodbye.
     ///
     /// # Errors
-    /// [`Error::Attach`] when another launcher does not take leave, [`Error::Ended`].
-    /// [`Error::Mismatch`] when members of one of its worlds have called different operations and no
+    /// [`ErrorKind::Attach`] when another launcher does not take leave, [`ErrorKind::Ended`].
+    /// [`ErrorKind::Mismatch`] when members of one of its worlds have called different operations and no
     /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
         self.leave_once()
@@ -210,7 +212,7 @@ impl Job {
     /// as it likes, or [come back](Job::come_back). After [`Job::drain`].
     ///
     /// # Errors
-    /// [`Error::Mismatch`] as [`Job::leave`].
+    /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
         self.shared.unnoticed_mismatch().map_or(Ok(()), Err)
@@ -248,6 +250,12 @@ fn settings() -> attach::Settings {
         complain(format_args!("landeck: {trouble}"));
     }
     Ok(settings.to_words())
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Job").field("process", &self.process()).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Job {

@@ -90,7 +90,7 @@ pub use combine::{
 };
 pub use duplication::Duplication;
 pub use element::Element;
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use group_service::{
     Group, GroupError, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull,
 };

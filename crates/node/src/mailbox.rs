@@ -25,7 +25,7 @@
 //!
 //! A mailbox that is dropped takes with it what nobody has retrieved; who posts afterwards is told
 //! that it is gone ([`MailboxError::Gone`]), and who posts to a process that is no more, that
-//! ([`Error::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
+//! ([`ErrorKind::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
 //! posted. How much may wait is bounded as for all messages; beyond that, who posts waits.
 
 mod availability;
@@ -41,7 +41,7 @@ use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group_service::FORWARDED;
 use crate::job::Job;
 use crate::message::{Message, Spare, tag_of_values};
@@ -54,6 +54,7 @@ use from_groups::FromGroups;
 
 /// Why a mailbox does not do what was asked. Nothing is lost.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MailboxError {
     /// Its owner has dropped it.
     #[error(
@@ -121,7 +122,7 @@ impl Limit {
 /// None where only a part of a message has come.
 fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     match taken {
-        Err(Error::TimedOut(_)) => Ok(None),
+        Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Ok(None),
         taken => taken.map(Some),
     }
 }
@@ -192,28 +193,31 @@ impl Job {
     /// Makes a mailbox, from which only this thread will retrieve.
     ///
     /// # Errors
-    /// [`Error::Heap`], [`MailboxError::TooMany`], [`Error::Thread`].
+    /// [`ErrorKind::Heap`], [`MailboxError::TooMany`], [`ErrorKind::Thread`].
     pub fn create_mailbox(&self) -> Result<Mailbox> {
-        let process = self.process();
-        let mut kernel = self.shared.kernel.enter()?;
-        let block = kernel.allocate(Mark::BYTES)?;
-        let context = kernel.new_mailbox();
-        // Who dies posts nothing any more, but the others go on.
-        kernel.set_members(context, vec![Peer(self.shared.slot)]);
-        drop(kernel);
-        let mut address = MailboxAddress { process, context, place: 0 };
-        let mark = Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
-        address.place = mark.as_ref().map_or(0, Mark::place);
-        Ok(Mailbox {
-            shared: self.shared.clone(),
-            address,
-            mark,
-            names: Vec::new(),
-            availability: None,
-            last_poster: None,
-            groups: FromGroups::default(),
-            spare: None,
-            _of_this_thread: PhantomData,
+        self.shared.call("create_mailbox", || {
+            let process = self.process();
+            let mut kernel = self.shared.kernel.enter()?;
+            let block = kernel.allocate(Mark::BYTES)?;
+            let context = kernel.new_mailbox();
+            // Who dies posts nothing any more, but the others go on.
+            kernel.set_members(context, vec![Peer(self.shared.slot)]);
+            drop(kernel);
+            let mut address = MailboxAddress { process, context, place: 0 };
+            let mark =
+                Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
+            address.place = mark.as_ref().map_or(0, Mark::place);
+            Ok(Mailbox {
+                shared: self.shared.clone(),
+                address,
+                mark,
+                names: Vec::new(),
+                availability: None,
+                last_poster: None,
+                groups: FromGroups::default(),
+                spare: None,
+                _of_this_thread: PhantomData,
+            })
         })
     }
 
@@ -221,22 +225,24 @@ impl Job {
     ///
     /// # Errors
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
-    /// [`Error::PeerFailed`].
+    /// [`ErrorKind::PeerFailed`].
     pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
-        Outbox::open(&self.shared, address)
+        self.shared.call("open_mailbox_by_address", || Outbox::open(&self.shared, address))
     }
 
     /// Opens the mailbox that is registered under a name.
     ///
     /// # Errors
-    /// [`Error::Object`] when the bytes are no name, when nobody has registered it, and when the
+    /// [`ErrorKind::Object`] when the bytes are no name, when nobody has registered it, and when the
     /// agent does not answer; and as [`Job::open_mailbox_by_address`].
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let found = objects::find_mailbox(self.process(), &name)?;
-        let [context, place] = found.words;
-        let address = MailboxAddress { process: found.owner, context: context as u32, place };
-        self.open_mailbox_by_address(address)
+        self.shared.call("open_mailbox", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let found = objects::find_mailbox(self.process(), &name)?;
+            let [context, place] = found.words;
+            let address = MailboxAddress { process: found.owner, context: context as u32, place };
+            self.open_mailbox_by_address(address)
+        })
     }
 }
 
@@ -249,7 +255,7 @@ impl Mailbox {
     /// Has others find it under a name. It may have several.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer.
+    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer.
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         let words = [u64::from(self.address.context), self.address.place];
@@ -261,7 +267,7 @@ impl Mailbox {
     /// Takes a name back; the mailbox stays.
     ///
     /// # Errors
-    /// [`Error::Object`]: it has no such name, the agent does not answer.
+    /// [`ErrorKind::Object`]: it has no such name, the agent does not answer.
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
@@ -275,8 +281,8 @@ impl Mailbox {
     /// Waits for a message and takes it.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::Thread`], [`Error::PeerFailed`] when its sender died in the middle
-    /// of it, [`Error::Message`] when it is none.
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when its sender died in the middle
+    /// of it, [`ErrorKind::Message`] when it is none.
     pub fn retrieve(&mut self) -> Result<Message> {
         let mut message = Message::new();
         self.retrieve_into(&mut message)?;
@@ -286,7 +292,7 @@ impl Mailbox {
     /// The same, for a while. A message of which only a part has come by then is retrieved by the next call.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Mailbox::retrieve`].
+    /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve`].
     pub fn retrieve_within(&mut self, time: Duration) -> Result<Message> {
         let mut message = Message::new();
         self.take_message(&mut message, Some(time))?;
@@ -336,7 +342,7 @@ impl Mailbox {
     /// The same, for a while, as [`Mailbox::retrieve_within`] does.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Mailbox::retrieve_values`].
+    /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve_values`].
     pub fn retrieve_values_within<T: Typed>(
         &mut self,
         into: &mut [T],
@@ -380,7 +386,7 @@ impl Mailbox {
     /// messages of groups that were made to be served it may be readable once for none.
     ///
     /// # Errors
-    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`ErrorKind::Thread`].
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         Ok(self.availability()?.descriptor())
     }
@@ -538,7 +544,8 @@ impl Mailbox {
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize))
+        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
+        self.shared.in_call("retrieve", error)
     }
 }
 

@@ -235,7 +235,7 @@ impl MessageWorld {
     /// in `result` there. All bring equally many of one kind.
     ///
     /// # Errors
-    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::Error::Reduction`], before anything
+    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::ErrorKind::Reduction`], before anything
     /// happens.
     pub fn reduce(
         &self,

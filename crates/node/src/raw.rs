@@ -22,7 +22,7 @@
 //!
 //! Whatever is started gives an [`Operation`], a small value that can be copied and kept anywhere.
 //! It is to be completed once, with [`wait`], with [`test()`] that found it over, or with
-//! [`release`]; after that its name is stale, and says so ([`crate::Error::RequestGone`]).
+//! [`release`]; after that its name is stale, and says so ([`crate::ErrorKind::RequestGone`]).
 //! Operations of all kinds, and of all worlds of the process, can be waited for together.
 //! An operation may go on when a program has dropped its handle to the world; but its *world* must
 //! be there to complete it, so whoever keeps an operation keeps a clone of its world with it, or
@@ -170,7 +170,7 @@ pub unsafe fn start_receive(
 /// Waits until everything that was sent has left this process's hands.
 ///
 /// # Errors
-/// [`Error::Ended`](crate::Error::Ended).
+/// [`crate::ErrorKind::Ended`].
 pub fn drain(world: &World) -> Result<()> {
     world.shared.drain(None).map_err(|error| world.error(error, None))
 }

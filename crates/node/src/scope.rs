@@ -91,12 +91,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
-        let peer = self.world.peer(to)?;
-        let started = self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
-        match started {
-            Ok(started) => Ok(self.started(started)),
-            Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
-        }
+        self.world.call("send", || {
+            let peer = self.world.peer(to)?;
+            let started =
+                self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
+            match started {
+                Ok(started) => Ok(self.started(started)),
+                Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
+            }
+        })
     }
 
     /// Begins to receive into values.
@@ -137,8 +140,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         from: Source,
         tag: TagFilter,
     ) -> Result<Request<'scope>> {
-        let wanted = self.world.wanted(from, tag)?;
-        Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
+        self.world.call("receive", || {
+            let wanted = self.world.wanted(from, tag)?;
+            Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
+        })
     }
 
     #[inline]
@@ -184,7 +189,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut result = Ok(());
         loop {
             let Some(id) = self.open.borrow_mut().take_next() else { return result };
-            result = result.and(self.world.wait(id).map(drop));
+            result = result.and(self.world.call("wait", || self.world.wait(id)).map(drop));
         }
     }
 
@@ -214,7 +219,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }))
         };
         let first = self.world.shared.wait_until_any(&record, ready, &any_of);
-        let place = first.map_err(|error| self.world.error(error, None))?;
+        let place =
+            first.map_err(|error| self.world.in_call("wait", self.world.error(error, None)))?;
         let status = requests.remove(place).wait()?;
         Ok(Some((place, status)))
     }
@@ -258,7 +264,7 @@ impl Request<'_> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// As [`World::send`] or [`World::receive_into`]. After [`crate::Error::PeerFailed`] of a receive
+    /// As [`World::send`] or [`World::receive_into`]. After [`crate::ErrorKind::PeerFailed`] of a receive
     /// from anybody the receive is given up.
     pub fn wait(self) -> Result<Status> {
         let id = match self.state {
@@ -266,7 +272,7 @@ impl Request<'_> {
             State::Pending(id) => id,
         };
         self.close(id);
-        self.world.wait(id)
+        self.world.call("wait", || self.world.wait(id))
     }
 
     /// Looks whether the operation is complete, and makes progress.
@@ -288,7 +294,7 @@ impl Request<'_> {
             }
             Err(error) => {
                 self.close(id);
-                Err(self.world.error(error, None))
+                Err(self.world.in_call("test", self.world.error(error, None)))
             }
         }
     }
@@ -297,7 +303,7 @@ impl Request<'_> {
     /// room. It completes in either case; [`Status::is_cancelled`] says which.
     ///
     /// # Errors
-    /// [`crate::Error::Thread`].
+    /// [`crate::ErrorKind::Thread`].
     pub fn cancel(&mut self) -> Result<()> {
         if let State::Pending(id) = self.state {
             self.world.shared.kernel.enter()?.cancel(id);

@@ -25,7 +25,7 @@ pub trait JobInternals: sealed::Sealed {
     /// Numbers start above all slots ([`JobInternals::first_far_peer`]).
     ///
     /// # Errors
-    /// [`Error::Thread`](crate::Error::Thread).
+    /// [`crate::ErrorKind::Thread`].
     fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()>;
 
     /// The first number for a peer that has no slot in this job's segment.
@@ -40,7 +40,7 @@ pub trait JobInternals: sealed::Sealed {
     /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
     ///
     /// # Errors
-    /// [`Error::Thread`](crate::Error::Thread).
+    /// [`crate::ErrorKind::Thread`].
     fn world_of(&self, context: u32, members: &[Peer]) -> Result<World>;
 }
 

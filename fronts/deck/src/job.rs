@@ -142,7 +142,11 @@ fn join(progress: Progress) -> Result<Member, Mistake> {
             let node = is_first.then(|| job.own_peer().0 as c_int);
             Ok(Member { job, node, is_second: false })
         }
-        Err(landeck::Error::Attach(error)) if is_beside_another(&error) => beside(options),
+        Err(landeck::Error { kind: landeck::ErrorKind::Attach(error), .. })
+            if is_beside_another(&error) =>
+        {
+            beside(options)
+        }
         Err(error) => Err(error.into()),
     }
 }

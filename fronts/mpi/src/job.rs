@@ -294,7 +294,7 @@ pub(crate) fn lend_memory(bytes: usize) -> Result<Option<Loan<u8>>, Mistake> {
     match job.loan(bytes) {
         Ok(loan) => Ok(Some(loan)),
         // The room there is lies in pieces.
-        Err(landeck::Error::Heap(_)) => Ok(None),
+        Err(landeck::Error { kind: landeck::ErrorKind::Heap(_), .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -12,7 +12,7 @@ use landeck_wire::Slot;
 
 use super::GroupError;
 use super::options::{GroupOptions, ServedBy};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
@@ -34,7 +34,7 @@ impl Job {
     /// a job can.
     ///
     /// # Errors
-    /// [`Error::Object`]: another process does it already, the agent does not answer; [`Error::Thread`].
+    /// [`ErrorKind::Object`]: another process does it already, the agent does not answer; [`ErrorKind::Thread`].
     pub fn serve_groups(&self) -> Result<()> {
         let mut inbox = self.create_mailbox()?;
         inbox.register(DESK)?;
@@ -44,8 +44,8 @@ impl Job {
         loop {
             let name = match inbox.retrieve() {
                 Ok(mut message) => message.unpack_text(),
-                Err(Error::Ended) => return Ok(()),
-                Err(Error::PeerFailed { .. }) => continue,
+                Err(Error { kind: ErrorKind::Ended, .. }) => return Ok(()),
+                Err(Error { kind: ErrorKind::PeerFailed { .. }, .. }) => continue,
                 Err(error) => return Err(error),
             };
             if let Ok(name) = name {

@@ -23,7 +23,7 @@ use landeck_wire::HostId;
 use super::Group;
 use super::asking::{ASK, Answer, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
 use crate::collective::OperationId;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::job::{Job, Options};
 use crate::shared::{Kernel, Shared};
 use crate::unstable::JobInternals;
@@ -571,7 +571,7 @@ impl Served {
                     }
                     _ => false,
                 };
-                if is_early { Err(Error::WouldBlock) } else { Ok(()) }
+                if is_early { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match appended {
                 Err(_) if is_early => {
@@ -631,7 +631,7 @@ impl Served {
             let mut is_full = false;
             let appended = live.append_with(mirror, entry, Some(claim), |mirror| {
                 is_full = !live.has_room_for_others(mirror);
-                if is_full { Err(Error::WouldBlock) } else { Ok(()) }
+                if is_full { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match appended {
                 Ok((_, Outcome::Broadcast(message))) => {

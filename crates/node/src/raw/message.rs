@@ -196,7 +196,7 @@ fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<O
 ///
 /// # Errors
 /// As [`World::receive_layout`]. A message that was too long, of which
-/// [`crate::Error::Truncated`] tells, is received all the same.
+/// [`crate::ErrorKind::Truncated`] tells, is received all the same.
 ///
 /// # Safety
 /// The items are writable during the call, and nobody else uses them.
@@ -281,7 +281,7 @@ pub fn hold(
 /// Receives a message that was taken out.
 ///
 /// # Errors
-/// As [`receive`], and [`crate::Error::RequestGone`] when it was received before.
+/// As [`receive`], and [`crate::ErrorKind::RequestGone`] when it was received before.
 ///
 /// # Safety
 /// As [`receive`].

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Maximum, Member, Message, Sum,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Maximum, Member, Message, Sum,
 };
 use landeck_examples::program::{self, Problem, say};
 
@@ -62,7 +62,7 @@ fn elastic(job: &Job, options: &Options) -> Result<(), Problem> {
             Ok(Pause::Home) => visits += 1,
             Ok(Pause::Finished) => break,
             // The others have finished meanwhile, and the last of them has left.
-            Err(Error::Group(GroupError::GroupDestroyed { .. })) => break,
+            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => break,
             Err(error) => return Err(error.into()),
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use landeck::unstable::JobInternals;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag, ThreadMode,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag,
+    ThreadMode,
 };
 
 use crate::support::named_groups::{all, group, next, value};
@@ -23,7 +24,8 @@ fn come_and_go(group: &Group, inbox: &mut landeck::Mailbox) {
         match group.join(inbox) {
             // Who was a member when the group ended is none any more.
             Ok(member) => match member.leave() {
-                Ok(()) | Err(Error::Group(GroupError::NoMember { .. })) => {}
+                Ok(()) | Err(Error { kind: ErrorKind::Group(GroupError::NoMember { .. }), .. }) => {
+                }
                 Err(error) => break error,
             },
             Err(error) => break error,
@@ -31,7 +33,7 @@ fn come_and_go(group: &Group, inbox: &mut landeck::Mailbox) {
     };
     let is_end = |error: &Error| {
         use GroupError::{Destroying, GroupDestroyed};
-        matches!(error, Error::Group(Destroying { .. } | GroupDestroyed { .. }))
+        matches!(error.kind, ErrorKind::Group(Destroying { .. } | GroupDestroyed { .. }))
     };
     assert!(is_end(&told), "{told}");
     for refused in [
@@ -75,7 +77,7 @@ fn destruction_is_told_to_who_is_joining() {
             assert_eq!(next(&mut inbox), 7);
             let refused = old.join(&mut job.create_mailbox().unwrap()).map(drop).unwrap_err();
             assert!(
-                matches!(refused, Error::Group(GroupError::GroupDestroyed { .. })),
+                matches!(refused.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
                 "{refused}"
             );
             member.sync().unwrap();
@@ -110,7 +112,9 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
                 // As long as the group is not being destroyed, this finds no room.
                 let first = loop {
                     match member.try_broadcast(&value(9)).unwrap_err() {
-                        Error::Group(GroupError::Full { .. }) => std::thread::sleep(MOMENT),
+                        Error { kind: ErrorKind::Group(GroupError::Full { .. }), .. } => {
+                            std::thread::sleep(MOMENT);
+                        }
                         error => break error,
                     }
                 };
@@ -124,7 +128,8 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
                     member.advance().map(drop).unwrap_err(),
                     group.destroy().unwrap_err(),
                 ] {
-                    let is_told = matches!(refused, Error::Group(GroupError::Destroying { .. }));
+                    let is_told =
+                        matches!(refused.kind, ErrorKind::Group(GroupError::Destroying { .. }));
                     assert!(is_told, "{refused}");
                 }
                 assert_eq!(next(&mut inbox), 1);
@@ -133,7 +138,7 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
         assert_eq!(next(&mut inbox), 2, "what had waited was accepted");
         world.barrier().unwrap();
         let gone = member.broadcast(&value(9)).unwrap_err();
-        assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        assert!(matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })), "{gone}");
     });
 }
 
@@ -167,7 +172,10 @@ fn destroyed_by_who_does_not_retrieve(job: &Job, options: GroupOptions, last: us
             wait_until_held(job, 0);
             match member.group().destroy() {
                 Ok(()) => assert!(fits),
-                Err(Error::Group(GroupError::DestroyedWithLoss { members, .. })) => {
+                Err(Error {
+                    kind: ErrorKind::Group(GroupError::DestroyedWithLoss { members, .. }),
+                    ..
+                }) => {
                     assert!(!fits && members.contains(&member.id()), "{members:?}");
                 }
                 Err(error) => panic!("{error}"),
@@ -224,7 +232,9 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
             let new = loop {
                 match job.create_group(name, GroupOptions::default()) {
                     Ok(group) => break group,
-                    Err(Error::Object(ObjectError::Taken { .. })) => std::thread::sleep(MOMENT),
+                    Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+                        std::thread::sleep(MOMENT);
+                    }
                     Err(error) => panic!("{error}"),
                 }
             };
@@ -235,7 +245,7 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
             member.leave().unwrap();
         }
         let dead = old.broadcast(&value(1)).unwrap_err();
-        assert!(matches!(dead, Error::Group(GroupError::GroupDestroyed { .. })), "{dead}");
+        assert!(matches!(dead.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })), "{dead}");
         println!("survivor done");
         job.leave().unwrap();
     });

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError, Options,
-    Progress, Tag, ThreadMode,
+    Error, ErrorKind, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError,
+    Options, Progress, Tag, ThreadMode,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -16,7 +16,7 @@ use crate::support::{Count, NOTICED_WITHIN, in_enduring_job, in_job, in_job_with
 const MOMENT: Duration = Duration::from_millis(30);
 
 fn is_gone(error: &Error) -> bool {
-    matches!(error, Error::Mailbox(MailboxError::Gone { .. }))
+    matches!(error.kind, ErrorKind::Mailbox(MailboxError::Gone { .. }))
 }
 
 #[test]
@@ -49,7 +49,9 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
             assert_eq!(number, next[rank as usize]);
             next[rank as usize] += 1;
         }
-        assert!(inbox.retrieve_within(MOMENT).is_err_and(|e| matches!(e, Error::TimedOut(_))));
+        assert!(
+            inbox.retrieve_within(MOMENT).is_err_and(|e| matches!(e.kind, ErrorKind::TimedOut(_)))
+        );
     });
 }
 
@@ -125,11 +127,14 @@ fn bad_retrieves_name_their_fault_and_lose_nothing() {
         let outbox = job.open_mailbox_by_address(own.address()).unwrap();
         outbox.post_values(&[1.5f64, 2.5]).unwrap();
         let other = own.retrieve_values(&mut [0u64; 2]).unwrap_err();
-        assert!(matches!(other, Error::Mailbox(MailboxError::OtherType { .. })), "{other}");
+        assert!(
+            matches!(other.kind, ErrorKind::Mailbox(MailboxError::OtherType { .. })),
+            "{other}"
+        );
         let long = own.retrieve_values(&mut [0f64]).unwrap_err();
         let told = matches!(
-            long,
-            Error::Mailbox(MailboxError::TooLong { message_bytes: 16, buffer_bytes: 8 })
+            long.kind,
+            ErrorKind::Mailbox(MailboxError::TooLong { message_bytes: 16, buffer_bytes: 8 })
         );
         assert!(told, "{long}");
         let mut values = [0f64; 3];
@@ -137,7 +142,7 @@ fn bad_retrieves_name_their_fault_and_lose_nothing() {
         assert_eq!(values, [1.5, 2.5, 0.0]);
         assert_eq!(own.try_retrieve_values(&mut values).unwrap(), None);
         let late = own.retrieve_values_within(&mut values, MOMENT).unwrap_err();
-        assert!(matches!(late, Error::TimedOut(_)), "{late}");
+        assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
     });
 }
 
@@ -147,8 +152,8 @@ fn bad_names_and_addresses_are_told_apart() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         let mut own = job.create_mailbox().unwrap();
-        let named = |error: Error| match error {
-            Error::Object(ObjectError::Name(error)) => error,
+        let named = |error: Error| match error.kind {
+            ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
         assert_eq!(named(own.register("").unwrap_err()), ObjectNameError::Empty);
@@ -157,16 +162,19 @@ fn bad_names_and_addresses_are_told_apart() {
         let bytes = named(job.open_mailbox([0xc3, 0x28]).unwrap_err());
         assert!(matches!(bytes, ObjectNameError::NotUtf8(_)), "{bytes}");
         let unknown = job.open_mailbox("nobody's").unwrap_err();
-        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        assert!(
+            matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+            "{unknown}"
+        );
         let never = own.unregister("nobody's").unwrap_err();
-        assert!(matches!(never, Error::Object(ObjectError::Unknown { .. })), "{never}");
+        assert!(matches!(never.kind, ErrorKind::Object(ObjectError::Unknown { .. })), "{never}");
         if world.rank() == 0 {
             own.register("one").unwrap();
         }
         world.barrier().unwrap();
         if world.rank() == 1 {
             let taken = own.register("one").unwrap_err();
-            assert!(matches!(taken, Error::Object(ObjectError::Taken { .. })), "{taken}");
+            assert!(matches!(taken.kind, ErrorKind::Object(ObjectError::Taken { .. })), "{taken}");
         }
         world.barrier().unwrap();
         if world.rank() == 0 {
@@ -181,14 +189,14 @@ fn bad_names_and_addresses_are_told_apart() {
         let open =
             |words| job.open_mailbox_by_address(MailboxAddress::from_words(words)).unwrap_err();
         let another = open([host ^ 1, process, context, place]);
-        assert!(matches!(another, Error::Mailbox(MailboxError::AnotherJob)), "{another}");
+        assert!(matches!(another.kind, ErrorKind::Mailbox(MailboxError::AnotherJob)), "{another}");
         for words in [
             [host, u64::MAX, context, place],
             [host, process, context, u64::MAX],
             [host, process, context, place + 1],
         ] {
             let none = open(words);
-            assert!(matches!(none, Error::Mailbox(MailboxError::NoAddress)), "{none}");
+            assert!(matches!(none.kind, ErrorKind::Mailbox(MailboxError::NoAddress)), "{none}");
         }
         assert!(is_gone(&open([host, process, context + 1, place])));
     });
@@ -260,7 +268,7 @@ fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
         } else {
             while full.try_post(&message).is_ok() {}
             let late = full.post_within(&message, MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(_)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
             message.clear();
             message.pack(&vec![7u8; 20 << 20]);
             about_to_wait.add_one();
@@ -295,13 +303,15 @@ fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
             let mut retrieve = || match number % 3 {
                 0 => inbox.try_retrieve().unwrap().map(|mut message| message.unpack_all()),
                 1 => match inbox.retrieve_within(limit) {
-                    Err(Error::TimedOut(given)) if given == limit => None,
+                    Err(Error { kind: ErrorKind::TimedOut(given), .. }) if given == limit => None,
                     message => Some(message.unwrap().unpack_all()),
                 },
                 _ => {
                     let mut values = vec![0u64; LENGTH as usize];
                     match inbox.retrieve_values_within(&mut values, limit) {
-                        Err(Error::TimedOut(given)) if given == limit => None,
+                        Err(Error { kind: ErrorKind::TimedOut(given), .. }) if given == limit => {
+                            None
+                        }
                         count => Some(values[..count.unwrap()].to_vec()),
                     }
                 }
@@ -348,7 +358,7 @@ fn a_post_with_a_limit_ends_though_nobody_retrieves() {
                     Err(error) => break error,
                 }
             };
-            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(MOMENT)), "{late}");
         }
         has_ended.add_one();
         world.barrier().unwrap();
@@ -383,7 +393,7 @@ fn the_death_of_an_owner_is_told_and_frees_its_name() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(told, Error::PeerFailed { .. }), "{told}");
+        assert!(matches!(told.kind, ErrorKind::PeerFailed { .. }), "{told}");
         let opened = job.open_mailbox_by_address(mortal.address());
         assert!(opened.is_err() || opened.unwrap().post(&message).is_err());
         // One of the others takes the name, once.
@@ -425,7 +435,10 @@ fn the_death_of_a_poster_leaves_what_it_posted_and_the_others() {
                 seen[rank as usize] += 1;
             }
             let late = inbox.retrieve_within(MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(_)), "a death is not its business: {late}");
+            assert!(
+                matches!(late.kind, ErrorKind::TimedOut(_)),
+                "a death is not its business: {late}"
+            );
             world.send(&[1u8], 1, Tag(2)).unwrap();
         } else {
             world.receive::<u8>(0, Tag(1)).unwrap();
@@ -457,7 +470,9 @@ fn threads_have_mailboxes_of_their_own() {
                     let other = loop {
                         match job.open_mailbox(format!("{}.{thread}", 1 - rank)) {
                             Ok(found) => break found,
-                            Err(Error::Object(_)) => std::thread::sleep(MOMENT / 10),
+                            Err(Error { kind: ErrorKind::Object(_), .. }) => {
+                                std::thread::sleep(MOMENT / 10);
+                            }
                             Err(error) => panic!("{error}"),
                         }
                     };
@@ -532,7 +547,7 @@ fn nobody_is_told_where_nobody_receives() {
     in_job(1, name, ThreadMode::Single, |job| {
         let mut inbox = job.create_mailbox().unwrap();
         let refused = inbox.descriptor().unwrap_err();
-        let told = matches!(refused, Error::Mailbox(MailboxError::NoProgressThread));
+        let told = matches!(refused.kind, ErrorKind::Mailbox(MailboxError::NoProgressThread));
         assert!(told, "{refused}");
     });
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Job, ObjectError, ObjectNameError, Semaphore, SemaphoreError, SharedSegment, Tag,
-    ThreadMode,
+    Error, ErrorKind, Job, ObjectError, ObjectNameError, Semaphore, SemaphoreError, SharedSegment,
+    Tag, ThreadMode,
 };
 
 use crate::support::{NOTICED_WITHIN, in_enduring_job, in_job, kill_myself};
@@ -14,20 +14,24 @@ const MOMENT: Duration = Duration::from_millis(30);
 
 fn semaphore(job: &Job, name: &str, units: u32) -> Semaphore {
     match job.create_semaphore(name, units) {
-        Err(Error::Object(ObjectError::Taken { .. })) => job.open_semaphore(name).unwrap(),
+        Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+            job.open_semaphore(name).unwrap()
+        }
         made => made.unwrap(),
     }
 }
 
 fn segment(job: &Job, name: &str, bytes: u64) -> SharedSegment {
     match job.create_segment(name, bytes) {
-        Err(Error::Object(ObjectError::Taken { .. })) => job.open_segment(name).unwrap(),
+        Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+            job.open_segment(name).unwrap()
+        }
         made => made.unwrap(),
     }
 }
 
 fn is_owner_died(error: &Error, of: u32) -> bool {
-    matches!(error, Error::Semaphore(SemaphoreError::OwnerDied { slot, .. }) if *slot == of)
+    matches!(error.kind, ErrorKind::Semaphore(SemaphoreError::OwnerDied { slot, .. }) if slot == of)
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
         memory.read(99, &mut last).unwrap();
         assert_eq!((units.units(), last, memory.len()), (3, [7], 100));
         drop((units, memory));
-        let gone = |error: Error| matches!(error, Error::Object(ObjectError::Gone { .. }));
+        let gone = |error: Error| matches!(error.kind, ErrorKind::Object(ObjectError::Gone { .. }));
         assert!(gone(job.open_semaphore_by_number(numbers[0]).unwrap_err()));
         assert!(gone(job.open_segment_by_number(numbers[1]).unwrap_err()));
         assert!(gone(job.open_segment_by_number(u64::MAX).unwrap_err()));
@@ -123,23 +127,27 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
 fn bad_input_of_semaphores_and_segments_is_told() {
     let name = "semaphores::bad_input_of_semaphores_and_segments_is_told";
     in_job(1, name, ThreadMode::Single, |job| {
-        let named = |error: Error| match error {
-            Error::Object(ObjectError::Name(error)) => error,
+        let named = |error: Error| match error.kind {
+            ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
         assert_eq!(named(job.create_semaphore("", 1).unwrap_err()), ObjectNameError::Empty);
         let bytes = named(job.create_segment([0xff], 8).unwrap_err());
         assert!(matches!(bytes, ObjectNameError::NotUtf8(_)));
         let unknown = job.open_semaphore("none").unwrap_err();
-        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        assert!(
+            matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+            "{unknown}"
+        );
         for units in [1 << 16, u32::MAX] {
             let many = job.create_unnamed_semaphore(units).unwrap_err();
-            let told = matches!(many, Error::Semaphore(SemaphoreError::TooManyUnits { .. }));
+            let told =
+                matches!(many.kind, ErrorKind::Semaphore(SemaphoreError::TooManyUnits { .. }));
             assert!(told, "{many}");
         }
         for bytes in [0, u64::MAX, (1 << 40) + 1] {
             let none = job.create_unnamed_segment(bytes).unwrap_err();
-            assert!(matches!(none, Error::Object(ObjectError::Size { .. })), "{none}");
+            assert!(matches!(none.kind, ErrorKind::Object(ObjectError::Size { .. })), "{none}");
             assert!(none.to_string().ends_with("give it 1 to 1,099,511,627,776"), "{none}");
         }
         // A name stands for one kind of object at a time.
@@ -147,10 +155,10 @@ fn bad_input_of_semaphores_and_segments_is_told() {
             (job.create_semaphore("both", 0).unwrap(), job.create_segment("both", 8).unwrap());
         assert!(both.0.try_take().unwrap().is_none());
         let late = both.0.take_within(MOMENT).map(drop).unwrap_err();
-        assert!(matches!(late, Error::TimedOut(_)), "{late}");
+        assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
         assert!(both.0.give(1 << 16).is_err());
         let outside = both.1.write(7, &[1u16]).unwrap_err();
-        assert!(matches!(outside, Error::OutsideSegment(_)), "{outside}");
+        assert!(matches!(outside.kind, ErrorKind::OutsideSegment(_)), "{outside}");
     });
 }
 
@@ -218,7 +226,10 @@ fn memory_outlives_its_maker_and_goes_with_its_last_user() {
             world.send(&[1u8], 2, Tag(2)).unwrap();
             assert!(world.receive::<u8>(2, Tag(3)).is_err(), "it is dead");
             let unknown = job.open_segment("alone").unwrap_err();
-            assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+            assert!(
+                matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+                "{unknown}"
+            );
             let again = job.open_segment("heirloom").unwrap();
             assert_eq!(again.number(), opened.number());
             drop(opened);

@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use landeck::unstable::JobInternals;
 use landeck::{
-    Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag, ThreadMode,
+    Error, ErrorKind, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    ThreadMode,
 };
 
 use crate::support::named_groups::{all, group, next, value};
@@ -111,7 +112,10 @@ fn calls_cost_as_many_messages_as_in_the_paper() {
         assert_eq!(destroyed, 2, "destroy");
         if let Some(member) = member {
             let gone = member.broadcast(&value(1)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
     });
 }
@@ -150,7 +154,7 @@ fn a_served_group_keeps_what_groups_promise() {
             while member.try_broadcast(&message).is_err() {
                 match inbox.retrieve_within(Duration::from_millis(1)) {
                     Ok(mut message) => seen.push(message.unpack_value().unwrap()),
-                    Err(error) => assert!(matches!(error, Error::TimedOut(_)), "{error}"),
+                    Err(error) => assert!(matches!(error.kind, ErrorKind::TimedOut(_)), "{error}"),
                 }
             }
         }
@@ -165,7 +169,10 @@ fn a_served_group_keeps_what_groups_promise() {
             assert!(own.copied().eq(sender * EACH..(sender + 1) * EACH), "all of {sender}");
         }
         let again = member.group().join(&mut inbox).unwrap_err();
-        assert!(matches!(again, Error::Group(GroupError::AlreadyMember { .. })), "{again}");
+        assert!(
+            matches!(again.kind, ErrorKind::Group(GroupError::AlreadyMember { .. })),
+            "{again}"
+        );
         // What was sent before the leave is retrieved after it; what comes later is not.
         let id = member.id();
         member.broadcast(&value(id.into())).unwrap();
@@ -219,7 +226,10 @@ fn what_was_waited_for_is_in_all_mailboxes() {
             }
             world.barrier().unwrap();
             let gone = group.wait_delivered_within(Duration::from_secs(100)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
     });
 }
@@ -328,8 +338,13 @@ fn destruction_ends_the_wait_for_delivery() {
                 world.send(&[0u8], 0, Tag(1)).unwrap();
                 match member.group().wait_delivered_within(LONG) {
                     Ok(()) => {}
-                    Err(Error::Group(GroupError::GroupDestroyed { .. })) => {}
-                    Err(Error::Group(GroupError::Destroying { .. })) => {}
+                    Err(Error {
+                        kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }),
+                        ..
+                    }) => {}
+                    Err(Error {
+                        kind: ErrorKind::Group(GroupError::Destroying { .. }), ..
+                    }) => {}
                     Err(other) => panic!("{other}"),
                 }
                 world.receive::<u8>(0, Tag(2)).unwrap();
@@ -425,7 +440,7 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let (mut member, mut inbox) = all(job, "limits", served().minimum(2));
         if world.rank() == 0 {
             let early = member.sync_within(MOMENT).unwrap_err();
-            assert!(matches!(early, Error::TimedOut(MOMENT)), "{early}");
+            assert!(matches!(early.kind, ErrorKind::TimedOut(MOMENT)), "{early}");
             world.barrier().unwrap();
             member.sync().unwrap();
         } else {
@@ -440,12 +455,15 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let made = (world.rank() == 0).then(|| job.create_group("unserved", named).unwrap());
         if let Some(group) = made {
             let late = group.broadcast_within(&value(1), MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(MOMENT)), "{late}");
             assert!(late.to_string().contains("30ms"), "{late}");
             // Whoever has a limit for that ends the group without the server.
             group.destroy_within(MOMENT).unwrap();
             let gone = group.broadcast(&value(1)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
         world.barrier().unwrap();
     });
@@ -486,7 +504,10 @@ fn a_launcher_that_serves_no_groups_is_named() {
     in_job(1, name, ThreadMode::Single, |job| {
         let options = GroupOptions::default().served_by(ServedBy::Launcher);
         let none = job.create_group("nobody's", options).unwrap_err();
-        assert!(matches!(none, Error::Group(GroupError::NoServingLauncher { .. })), "{none}");
+        assert!(
+            matches!(none.kind, ErrorKind::Group(GroupError::NoServingLauncher { .. })),
+            "{none}"
+        );
         assert!(none.to_string().contains("--serve-groups"), "{none}");
         // The name is free.
         job.create_group("nobody's", GroupOptions::default()).unwrap();

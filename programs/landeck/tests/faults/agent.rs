@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
 use landeck::unstable::host::socket::{self, AGENT_TIME, ExchangeError};
-use landeck::{Error, Job, ObjectError};
+use landeck::{ErrorKind, Job, ObjectError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{RUN_MAX, is_member, is_soak, job_of, run_well, skipped};
@@ -37,8 +37,10 @@ fn refusals(job: &Job) -> Vec<(Duration, String)> {
         ];
         let mine = timed(&|| {
             let error = job.open_mailbox("of nobody").map(drop).unwrap_err();
-            let is_silent =
-                matches!(error, Error::Object(ObjectError::Exchange(ExchangeError::Silent { .. })));
+            let is_silent = matches!(
+                error.kind,
+                ErrorKind::Object(ObjectError::Exchange(ExchangeError::Silent { .. }))
+            );
             assert!(is_silent, "{error}");
             error.to_string()
         });

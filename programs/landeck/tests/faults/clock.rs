@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use landeck::{Error, Job, Message, Sum, Tag, ThreadMode};
+use landeck::{ErrorKind, Job, Message, Sum, Tag, ThreadMode};
 use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,
@@ -98,7 +98,7 @@ fn take_part(job: &Job) {
     let limited = |wait: &mut dyn FnMut() -> landeck::Result<()>| {
         let began = Instant::now();
         let error = wait().unwrap_err();
-        assert!(matches!(error, Error::TimedOut(_)), "{error}");
+        assert!(matches!(error.kind, ErrorKind::TimedOut(_)), "{error}");
         assert!((TIME..LATE).contains(&began.elapsed()), "after {:?}", began.elapsed());
     };
     let mut value = [0u64];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use landeck::unstable::JobInternals;
 use landeck::unstable::memory::crash_point;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
 };
 use landeck_testing::{Trail, Watchdog};
 
@@ -170,7 +170,7 @@ fn next(inbox: &mut Mailbox) -> Vec<u64> {
 fn until_in_time(mut call: impl FnMut(Duration) -> landeck::Result<()>) {
     let mut limit = MOMENT;
     while let Err(error) = call(limit) {
-        assert!(matches!(error, Error::TimedOut(time) if time == limit), "{error}");
+        assert!(matches!(error.kind, ErrorKind::TimedOut(time) if time == limit), "{error}");
         limit *= 2;
     }
 }
@@ -339,7 +339,9 @@ impl Part {
         }
         self.wait_until_all_is_done(options);
         match member.sync() {
-            Err(Error::Group(GroupError::MemberDied { member, .. })) => assert_eq!(member, dead),
+            Err(Error {
+                kind: ErrorKind::Group(GroupError::MemberDied { member, .. }), ..
+            }) => assert_eq!(member, dead),
             other => panic!("it took part, and died: {other:?}"),
         }
         self.go_on(&group, &mut inbox, &mut member);
@@ -407,7 +409,7 @@ impl Part {
         self.wait_until_all_is_done(options);
         let destroyed = match member.broadcast(&value(1)) {
             Ok(()) => false,
-            Err(Error::Group(GroupError::GroupDestroyed { .. })) => true,
+            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => true,
             Err(error) => panic!("{error}"),
         };
         self.agree(u64::from(destroyed));

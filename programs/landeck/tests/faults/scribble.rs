@@ -345,7 +345,7 @@ fn call(job: &Job, world: &World, random: &mut Random) -> Result<()> {
             receive.test()?;
             receive.cancel()?;
             receive.test()?;
-            Err(landeck::Error::WouldBlock)
+            Err(landeck::ErrorKind::WouldBlock.into())
         }),
         _ => {
             let values = vec![random.bits(); length];
@@ -357,7 +357,7 @@ fn call(job: &Job, world: &World, random: &mut Random) -> Result<()> {
                     }
                 }
                 send.cancel()?;
-                Err(landeck::Error::WouldBlock)
+                Err(landeck::ErrorKind::WouldBlock.into())
             })
         }
     }

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use landeck::{
-    Error, GroupOptions, Job, Message, ObjectError, Options, Progress, Result, Tag, ThreadMode,
+    Error, ErrorKind, GroupOptions, Job, Message, ObjectError, Options, Progress, Result, Tag,
+    ThreadMode,
 };
 
 use crate::support::{is_member, job_of, run_well, text};
@@ -111,7 +112,7 @@ fn what_a_child_does_to_memory_and_units_reaches_nobody() {
     remote.put(0, &[3u8]).unwrap();
     world.barrier().unwrap();
     let unknown = job.open_semaphore("child's").unwrap_err();
-    assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+    assert!(matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })), "{unknown}");
     drop((region, loan));
     job.leave().unwrap();
 }
@@ -166,7 +167,10 @@ fn what_a_child_says_and_names_reaches_nobody() {
     assert!(job.create_port(&name("port")).is_err(), "the name is taken still");
     world.barrier().unwrap();
     let unknown = job.open_mailbox("child's").err();
-    assert!(matches!(unknown, Some(Error::Object(ObjectError::Unknown { .. }))), "{unknown:?}");
+    assert!(
+        matches!(unknown, Some(Error { kind: ErrorKind::Object(ObjectError::Unknown { .. }), .. })),
+        "{unknown:?}"
+    );
     member.leave().unwrap();
     drop((inbox, outbox, port, group));
     job.leave().unwrap();
