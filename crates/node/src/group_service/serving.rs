@@ -223,7 +223,7 @@ impl Office {
                 let _ = job.leave();
             }
             Err(error) => {
-                let _ = self.failure.set(error.to_string());
+                let _ = self.failure.set(error.kind.to_string());
                 self.tell_client();
             }
         }
@@ -275,7 +275,7 @@ impl<'a> Server<'a> {
         let orders = std::mem::take(&mut *lock(&self.office.orders));
         for order in orders {
             if let Err(error) = self.sit_down(&order) {
-                lock(&self.office.failures).push((order.number, error.to_string()));
+                lock(&self.office.failures).push((order.number, error.kind.to_string()));
             }
             self.office.tell_client();
         }

@@ -21,7 +21,7 @@ const BETWEEN: Duration = Duration::from_millis(10);
 pub(crate) enum SeeingError {
     #[error(transparent)]
     Find(#[from] FindError),
-    #[error(transparent)]
+    #[error("{}", .0.kind)]
     Job(#[from] landeck::Error),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),

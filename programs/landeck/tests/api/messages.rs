@@ -250,7 +250,7 @@ fn mistakes_are_named() {
     in_job(2, "messages::mistakes_are_named", ThreadMode::Single, |job| {
         let world = job.world();
         let other = 1 - world.rank();
-        let text = world.send(&[1u8], 2, Tag(0)).unwrap_err().to_string();
+        let text = world.send(&[1u8], 2, 0).unwrap_err().kind.to_string();
         assert_eq!(text, "rank 2 is not in this world of 2: ranks go from 0 to 1");
         world.send(&[1u8, 2, 3], other, Tag(1)).unwrap();
         let wrong = world.receive_vec::<u16>(other, Tag(1)).unwrap_err();
