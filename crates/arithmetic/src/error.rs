@@ -6,6 +6,7 @@ use crate::{Element, Operation};
 
 /// Why a reduction or a user's function cannot be made or applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ReductionError {
     /// The operation means nothing for this type.
     #[error("{operation} means nothing for elements of type {element}; use another operation")]

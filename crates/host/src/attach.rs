@@ -108,6 +108,7 @@ pub enum Origin {
 
 /// Why a process cannot find its job.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttachError {
     /// A variable names a job, and names none.
     #[error(

@@ -70,6 +70,7 @@ impl std::fmt::Display for ObjectKind {
 
 /// Why bytes cannot be the name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ObjectNameError {
     /// There are none.
     #[error("an object's name cannot be empty: give it one of 1 to {OBJECT_NAME_BYTES_MAX} bytes")]
@@ -89,6 +90,7 @@ pub enum ObjectNameError {
 
 /// Why the agent did not do what was asked of it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ObjectError {
     /// The bytes cannot be a name.
     #[error(transparent)]

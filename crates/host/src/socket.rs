@@ -124,6 +124,7 @@ impl ExchangeError {
 
 /// Why a process was not let into a job.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinError {
     /// The agent could not be asked.
     #[error(transparent)]
@@ -147,6 +148,7 @@ pub enum JoinError {
 
 /// Why a name was not published, or not taken back.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PublishError {
     /// The agent could not be asked.
     #[error(transparent)]

@@ -26,6 +26,7 @@ pub enum ThreadMode {
 
 /// Why a call was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GateError {
     /// Another thread called in mode single.
     #[error(

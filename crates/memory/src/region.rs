@@ -48,6 +48,7 @@ pub struct RegionPlace {
 
 /// Why an access did not happen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccessError {
     /// The region is not there (any more).
     #[error("the memory is gone: its owner has withdrawn it; ask for the place of another")]

@@ -84,6 +84,7 @@ unsafe impl Sync for Inner {}
 
 /// Why there is no segment.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SegmentError {
     /// The numbers of the plan are out of range.
     #[error(

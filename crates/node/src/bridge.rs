@@ -29,7 +29,7 @@ use landeck_wire::Tag;
 use crate::collective::circle::twin_of;
 use crate::collective::groups::{context_of, founding_of, number_of};
 use crate::combine::Minimum;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 
 /// Two groups that talk to each other, as a member of one sees them. A clone is another handle.
@@ -48,8 +48,9 @@ const NO_CONTEXT: u32 = 0;
 /// The tag of the messages that make the world of both groups, in a context of their own.
 const MAKING_BOTH: Tag = Tag(0);
 /// Where a group gives no reason, and nobody has died.
-const GIVEN_UP: Error =
-    Error::NoBridge { what: "one of the groups gave up, and the error of its members says why" };
+const GIVEN_UP: ErrorKind = ErrorKind::NoBridge {
+    what: "one of the groups gave up, and the error of its members says why",
+};
 
 impl World {
     /// A bridge between this world and another one. All members of both call it; the leader of
@@ -57,19 +58,22 @@ impl World {
     /// message with this tag is on its way between them.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`], [`Error::NoBridge`], and as [`World::split`].
+    /// [`ErrorKind::NoSuchRank`], [`ErrorKind::NoBridge`], and as [`World::split`].
     pub fn bridge(
         &self,
         leader: usize,
         other: Option<(&World, usize)>,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Bridge> {
-        self.peer(leader)?;
-        let other = other.filter(|_| self.rank() == leader).map(|(between, rank)| OtherLeader {
-            peer: between.peer(rank).ok(),
-            meeting: between.peer(rank).map(|_| (between.clone(), rank)),
-        });
-        Bridge::connect(&self.members, self.duplicate(), leader, other, tag)
+        self.call("bridge", || {
+            self.peer(leader)?;
+            let other =
+                other.filter(|_| self.rank() == leader).map(|(between, rank)| OtherLeader {
+                    peer: between.peer(rank).ok(),
+                    meeting: between.peer(rank).map(|_| (between.clone(), rank)),
+                });
+            Bridge::connect(&self.members, self.duplicate(), leader, other, tag.into())
+        })
     }
 
     /// A bridge between two groups of ranks of this world, which need no world in common but this one: all members of
@@ -86,19 +90,22 @@ impl World {
         other: Option<usize>,
         name: &str,
     ) -> Result<Bridge> {
-        let size = own.len();
-        let own_leader = *own.get(leader).ok_or(Error::NoSuchRank { rank: leader, size })?;
-        let members: Arc<[Peer]> =
-            own.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
-        let local = self.named(own, &format!("side {name}"));
-        let leaders = other.filter(|_| own_leader == self.rank()).map(|other| {
-            // Both leaders name the two of them in the same order.
-            let pair = [own_leader.min(other), own_leader.max(other)];
-            let between = self.named(&pair, &format!("leaders {name}"));
-            let meeting = between.map(|between| (between, usize::from(own_leader < other)));
-            OtherLeader { peer: self.peer(other).ok(), meeting }
-        });
-        Bridge::connect(&members, local, leader, leaders, Tag(0))
+        self.call("bridge_named", || {
+            let size = own.len();
+            let own_leader =
+                *own.get(leader).ok_or(ErrorKind::NoSuchRank { rank: leader, size })?;
+            let members: Arc<[Peer]> =
+                own.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
+            let local = self.named(own, &format!("side {name}"));
+            let leaders = other.filter(|_| own_leader == self.rank()).map(|other| {
+                // Both leaders name the two of them in the same order.
+                let pair = [own_leader.min(other), own_leader.max(other)];
+                let between = self.named(&pair, &format!("leaders {name}"));
+                let meeting = between.map(|between| (between, usize::from(own_leader < other)));
+                OtherLeader { peer: self.peer(other).ok(), meeting }
+            });
+            Bridge::connect(&members, local, leader, leaders, Tag(0))
+        })
     }
 }
 
@@ -133,12 +140,13 @@ impl Bridge {
         let remote: Arc<[Peer]> = told.words.iter().map(|&word| Peer(word as u32)).collect();
         if told.context == NO_CONTEXT {
             let death = local.gone_among(&[members, &remote], |died| died)?;
-            return Err(death.unwrap_or(GIVEN_UP));
+            return Err(death.unwrap_or(GIVEN_UP.into()));
         }
         if remote.iter().any(|peer| members.contains(peer)) {
-            return Err(Error::NoBridge {
+            return Err(ErrorKind::NoBridge {
                 what: "a process is in both groups. Name groups without common members",
-            });
+            }
+            .into());
         }
         if let Some(number) = number_of(told.context) {
             local.shared.segment.skip_group_numbers(number);
@@ -155,13 +163,13 @@ impl Bridge {
     /// and one that is used for nothing else. Nobody needs to talk for it.
     ///
     /// # Errors
-    /// [`Error::NotAMember`], [`Error::Thread`].
+    /// [`ErrorKind::NotAMember`], [`ErrorKind::Thread`].
     pub fn over(local: World, both: World, between: &World) -> Result<Self> {
         let is_far = |peer: &&Peer| !local.members.contains(peer);
         let remote: Arc<[Peer]> = between.members.iter().filter(is_far).copied().collect();
         let is_of_both = remote.len() + local.size() == between.size();
         if !is_of_both || both.members != between.members {
-            return Err(Error::NotAMember);
+            return Err(ErrorKind::NotAMember.into());
         }
         let (context, twin) = (between.context, twin_of(between.context));
         let mut kernel = between.shared.kernel.enter()?;
@@ -197,7 +205,7 @@ impl Bridge {
     /// gives on the other side, is in none. All members of both groups call it.
     ///
     /// # Errors
-    /// [`Error::NoBridge`], and as [`World::split`].
+    /// [`ErrorKind::NoBridge`], and as [`World::split`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
         let local = self.local.split(color, key);
         let place = local.as_ref().ok().and_then(Option::as_ref).map_or(0, World::rank);
@@ -209,7 +217,7 @@ impl Bridge {
         let (local, both, between) = (local?, both?, between?);
         if are_made? == 0 {
             let death = self.both.gone_among(&[&self.both.members], |died| died)?;
-            return Err(death.unwrap_or(GIVEN_UP));
+            return Err(death.unwrap_or(GIVEN_UP.into()));
         }
         let (Some(local), Some(both), Some(between)) = (local, both, between) else {
             return Ok(None);
@@ -225,7 +233,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::split`].
     pub fn duplicate(&self) -> Result<Bridge> {
-        self.split(Some(0), 0)?.ok_or(Error::NotAMember)
+        self.split(Some(0), 0)?.ok_or_else(|| ErrorKind::NotAMember.into())
     }
 
     /// A world of both groups, first those who do not say that they are high. All members of a
@@ -240,7 +248,7 @@ impl Bridge {
         let second = if self.is_first() { self.local.size() } else { self.remote.size() };
         let is_turned = highs[0] > highs[second];
         let key = behind(self.is_first() == is_turned, self.local.rank());
-        self.both.split(Some(0), key)?.ok_or(Error::NotAMember)
+        self.both.split(Some(0), key)?.ok_or_else(|| ErrorKind::NotAMember.into())
     }
 
     /// Whether the own group comes first in the world of both.
@@ -309,7 +317,9 @@ fn tell(
     });
     match (trouble, sent) {
         (Some(error), _) => Err(error),
-        (None, Err(Error::PeerFailed { .. })) if local.rank() == leader => Ok(told),
+        (None, Err(Error { kind: ErrorKind::PeerFailed { .. }, .. })) if local.rank() == leader => {
+            Ok(told)
+        }
         (None, sent) => sent.map(|()| told),
     }
 }

@@ -15,7 +15,7 @@ pub trait Combine<T: Plain> {
     /// What it comes to for this type.
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`] when it means nothing for the type.
+    /// [`crate::ErrorKind::Reduction`] when it means nothing for the type.
     fn combination(self) -> Result<Combination>;
 }
 

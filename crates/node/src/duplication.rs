@@ -4,7 +4,7 @@ use landeck_memory::Buffer;
 
 use crate::collective::OperationId;
 use crate::collective::groups::Setting;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::groups::{RECORD_WORDS, Record};
 use crate::raw::Operation;
 use crate::world::{Status, World};
@@ -44,7 +44,7 @@ impl Duplication {
     /// # Errors
     /// As [`World::split`].
     pub fn finish(mut self) -> Result<World> {
-        let Some(setting) = self.setting.take() else { return Err(Error::RequestGone) };
+        let Some(setting) = self.setting.take() else { return Err(ErrorKind::RequestGone.into()) };
         if let Some(id) = self.going.take()
             && let Err(error) = self.world.shared.wait_or_abandon(id, None)
         {
@@ -53,7 +53,7 @@ impl Duplication {
         }
         let shape = self.world.shared.kernel.enter()?.shape(self.world.context);
         let made = self.world.divide(&self.records, shape, setting)?;
-        let mut world = made.ok_or(Error::NotAMember)?;
+        let mut world = made.ok_or(ErrorKind::NotAMember)?;
         world.manner = self.world.manner.clone();
         Ok(world)
     }
@@ -83,25 +83,27 @@ impl World {
     /// # Errors
     /// As [`World::split`].
     pub fn start_duplicate(&self) -> Result<Duplication> {
-        self.is_ready_to_make()?;
-        let setting = self.set_aside()?;
-        let (offer, place) = (setting.offer, self.own_place()?);
-        let record = Record { color: Some(0), key: 0, offer, place }.encode().to_vec();
-        let records = vec![0; self.size() * RECORD_WORDS];
-        let mut made = Duplication {
-            world: self.clone(),
-            setting: Some(setting),
-            record,
-            records,
-            going: None,
-        };
-        // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
-        // over, and it goes only after that, or never.
-        let (input, output) =
-            unsafe { (Buffer::of(&made.record), Buffer::of_mut(&mut made.records)) };
-        let call = self.caller::<u64>().all_gather(input, output);
-        made.going = self.start(call, self.shared.start_bytes())?;
-        self.shared.goes_on();
-        Ok(made)
+        self.call("duplicate", || {
+            self.is_ready_to_make()?;
+            let setting = self.set_aside()?;
+            let (offer, place) = (setting.offer, self.own_place()?);
+            let record = Record { color: Some(0), key: 0, offer, place }.encode().to_vec();
+            let records = vec![0; self.size() * RECORD_WORDS];
+            let mut made = Duplication {
+                world: self.clone(),
+                setting: Some(setting),
+                record,
+                records,
+                going: None,
+            };
+            // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
+            // over, and it goes only after that, or never.
+            let (input, output) =
+                unsafe { (Buffer::of(&made.record), Buffer::of_mut(&mut made.records)) };
+            let call = self.caller::<u64>().all_gather(input, output);
+            made.going = self.start(call, self.shared.start_bytes())?;
+            self.shared.goes_on();
+            Ok(made)
+        })
     }
 }

@@ -1,17 +1,11 @@
 //! What can go wrong, whose fault it is, and what to do.
 
+use std::fmt;
 use std::time::Duration;
 
 use landeck_channel::Peer;
-use landeck_collectives::GroupError as ClustersError;
-use landeck_host::attach::AttachError;
-use landeck_host::objects::ObjectError;
-use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
-use landeck_memory::heap::{HeapFull, LendError};
-use landeck_memory::region::AccessError;
-use landeck_memory::shared_area::OutsideArea;
-use landeck_memory::{GateError, NoMemory, Segment, SegmentError, SlotRecord, SlotState};
+use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
@@ -22,12 +16,90 @@ use crate::message::MessageError;
 use crate::semaphore::SemaphoreError;
 use crate::thread::ThreadError;
 
+// What the errors below say in more detail.
+pub use landeck_arithmetic::ReductionError;
+pub use landeck_collectives::GroupError as ClustersError;
+pub use landeck_host::attach::AttachError;
+pub use landeck_host::objects::ObjectError;
+pub use landeck_host::socket::{JoinError, PublishError};
+pub use landeck_memory::heap::{HeapFull, LendError};
+pub use landeck_memory::region::AccessError;
+pub use landeck_memory::shared_area::OutsideArea;
+pub use landeck_memory::{GateError, NoMemory, SegmentError};
+
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call did not do what was asked.
+/// Why a call did not do what was asked; which call it was, and in which process, where that is known. It is
+/// matched by its kind:
+///
+/// ```no_run
+/// # fn main() -> landeck::Result<()> {
+/// # let world = landeck::Job::join()?.world();
+/// use landeck::{Error, ErrorKind};
+/// match world.barrier() {
+///     Err(Error { kind: ErrorKind::PeerFailed { .. }, .. }) => println!("going on without it"),
+///     other => other?,
+/// }
+/// # Ok(()) }
+/// ```
+#[non_exhaustive]
+pub struct Error {
+    /// What was wrong.
+    pub kind: ErrorKind,
+    /// The call that the program made; for a collective operation its name in plans and figures.
+    pub call: Option<&'static str>,
+    /// The rank of this process in the world of the call; without a world, in the job's first one.
+    pub rank: Option<usize>,
+}
+
+impl Error {
+    /// Says which call of which member the error comes from.
+    #[cold]
+    pub(crate) fn of_call(self, call: &'static str, rank: Option<usize>) -> Self {
+        Self { call: Some(call), rank, ..self }
+    }
+}
+
+impl<T> From<T> for Error
+where
+    ErrorKind: From<T>,
+{
+    fn from(cause: T) -> Self {
+        Self { kind: cause.into(), call: None, rank: None }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(rank) = self.rank {
+            write!(formatter, "rank {rank}: ")?;
+        }
+        match self.call {
+            Some(call) if !self.kind.names_its_call() => write!(formatter, "{call}: ")?,
+            _ => {}
+        }
+        self.kind.fmt(formatter)
+    }
+}
+
+/// The same words as [`Display`](fmt::Display): `main` and `unwrap` print these.
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.kind.source()
+    }
+}
+
+/// What was wrong with a call.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+#[non_exhaustive]
+pub enum ErrorKind {
     /// The process cannot find its job.
     #[error(transparent)]
     Attach(#[from] AttachError),
@@ -256,7 +328,7 @@ pub enum Error {
     },
     /// The data cannot be combined.
     #[error(transparent)]
-    Reduction(#[from] landeck_arithmetic::ReductionError),
+    Reduction(#[from] ReductionError),
     /// The user's function that combines panicked.
     #[error("the function that combines two values panicked: the result of the reduction is lost")]
     OperatorPanicked,
@@ -316,7 +388,20 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl ErrorKind {
+    /// Whether the words begin with the operation.
+    fn names_its_call(&self) -> bool {
+        matches!(
+            self,
+            Self::LengthMismatch { .. }
+                | Self::Disagreement { .. }
+                | Self::Spoiled { .. }
+                | Self::PeerHeapFull { .. }
+                | Self::WrongLength { .. }
+                | Self::WrongCount { .. }
+        )
+    }
+
     /// What a failure of the kernel means to the members of a world.
     pub(crate) fn of(
         failure: Failure,
@@ -349,7 +434,7 @@ impl Error {
     }
 }
 
-impl Error {
+impl ErrorKind {
     /// A process that was in a slot is gone; what is known of the slot now may be another's.
     pub(crate) fn process_gone(process: ProcessId, record: &SlotRecord) -> Self {
         let is_its_own = record.incarnation == process.incarnation.0;
@@ -456,7 +541,21 @@ mod tests {
             SlotRecord { state: SlotState::Dead, pid: 4711, status: 9, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
         let failure = Failure::PeerGone { peer: Peer(1), died: true };
-        let text = Error::of(failure, &segment, |_| Some(3)).to_string();
+        let text = ErrorKind::of(failure, &segment, |_| Some(3)).to_string();
         assert!(text.starts_with("rank 3 (pid 4711) was killed by signal 9:"), "{text}");
+    }
+
+    #[test]
+    fn an_error_names_rank_and_call_once_and_is_debugged_as_it_is_displayed() {
+        let revoked = Error::from(ErrorKind::Revoked);
+        assert!(revoked.to_string().starts_with("the world was revoked"), "{revoked}");
+        let revoked = revoked.of_call("barrier", Some(2));
+        assert!(format!("{revoked:?}").starts_with("rank 2: barrier: the world was"), "{revoked}");
+        let gather = "gather";
+        let count = ErrorKind::WrongCount { operation: gather, which: "output", given: 3, size: 2 };
+        let count = Error::from(count).of_call(gather, Some(0)).to_string();
+        assert!(count.starts_with("rank 0: gather: the output has 3 blocks"), "{count}");
+        let guest = Error::from(GateError::Reentered).of_call("post", None).to_string();
+        assert!(guest.starts_with("post: a call was made from inside"), "{guest}");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
+//! use landeck::ErrorKind::{PeerFailed, Revoked};
 //! use landeck::{Error, Job, Sum};
 //!
 //! let job = Job::join()?;
@@ -9,7 +10,7 @@
 //! let row = world.split(Some(world.rank() as u32 / 4), 0)?.expect("everybody has a color");
 //! let total = row.all_reduce(world.rank(), Sum)?;
 //! // Started with --on-failure notify, those that are left go on without the dead.
-//! while let Err(Error::PeerFailed { .. } | Error::Revoked) = world.barrier() {
+//! while let Err(Error { kind: PeerFailed { .. } | Revoked, .. }) = world.barrier() {
 //!     world.revoke()?; // so that nobody stays in the barrier
 //!     world = world.shrink()?;
 //! }
@@ -30,7 +31,7 @@ use landeck_wire::Tag;
 use crate::collective::WaitError;
 use crate::collective::groups::{Founding, Setting, founding_of, number_of};
 use crate::context::NAMES_CONTEXT;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::shared::Shared;
 use crate::world::World;
 
@@ -109,9 +110,9 @@ impl World {
     /// their keys, and of their ranks here where keys are equal. Who gives none is in none.
     ///
     /// # Errors
-    /// As [`World::all_gather`], [`Error::TooManyGroups`].
+    /// As [`World::all_gather`], [`ErrorKind::TooManyGroups`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<World>> {
-        self.split_as(color, key, None)
+        self.call("split", || self.split_as(color, key, None))
     }
 
     /// The same members in a world of its own: messages and operations here and there do not meet.
@@ -119,22 +120,26 @@ impl World {
     /// # Errors
     /// As [`World::split`].
     pub fn duplicate(&self) -> Result<World> {
-        let shape = self.shared.kernel.enter()?.shape(self.context);
-        let mut world = self.split_as(Some(0), 0, shape)?.ok_or(Error::NotAMember)?;
-        world.manner = self.manner.clone();
-        Ok(world)
+        self.call("duplicate", || {
+            let shape = self.shared.kernel.enter()?.shape(self.context);
+            let mut world = self.split_as(Some(0), 0, shape)?.ok_or(ErrorKind::NotAMember)?;
+            world.manner = self.manner.clone();
+            Ok(world)
+        })
     }
 
     /// A world of these ranks, in this order. All members of this world call it and give the same
     /// ranks, or the ranks of the new world that they are in, if there are several.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`], [`Error::RankTwice`], and as [`World::split`].
+    /// [`ErrorKind::NoSuchRank`], [`ErrorKind::RankTwice`], and as [`World::split`].
     pub fn subset(&self, ranks: &[usize]) -> Result<Option<World>> {
-        self.check_members(ranks)?;
-        let place = ranks.iter().position(|&rank| rank == self.rank());
-        let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
-        self.split(color, place.unwrap_or(0) as i64)
+        self.call("subset", || {
+            self.check_members(ranks)?;
+            let place = ranks.iter().position(|&rank| rank == self.rank());
+            let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
+            self.split(color, place.unwrap_or(0) as i64)
+        })
     }
 
     /// Divides the world by hosts: all processes of a host are together, in the order of their
@@ -143,24 +148,29 @@ impl World {
     /// # Errors
     /// As [`World::split`].
     pub fn split_by_host(&self, key: i64) -> Result<World> {
-        let slots = self.shared.segment.plan().slots();
-        let first = self.members.iter().position(|peer| peer.0 < slots);
-        let color = first.map(|rank| rank as u32);
-        self.split(color, key)?.ok_or(Error::NotAMember)
+        self.call("split_by_host", || {
+            let slots = self.shared.segment.plan().slots();
+            let first = self.members.iter().position(|peer| peer.0 < slots);
+            let color = first.map(|rank| rank as u32);
+            self.split(color, key)?.ok_or(ErrorKind::NotAMember.into())
+        })
     }
 
     /// A world of these ranks, in this order; only they call it. Calls that could meet, because
     /// some processes are in both, have different tags or come one after the other.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`], [`Error::RankTwice`], [`Error::NotAMember`],
-    /// [`Error::TooManyGroups`], [`Error::PeerFailed`], [`Error::Revoked`], [`Error::Ended`],
-    /// [`Error::Thread`].
-    pub fn among(&self, ranks: &[usize], tag: Tag) -> Result<World> {
-        self.check_members(ranks)?;
-        let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-        let tag = tag_of(&tag.0.to_le_bytes(), &members);
-        self.talk(founding_of(self.context), members).found_by_messages(tag)
+    /// [`ErrorKind::NoSuchRank`], [`ErrorKind::RankTwice`], [`ErrorKind::NotAMember`],
+    /// [`ErrorKind::TooManyGroups`], [`ErrorKind::PeerFailed`], [`ErrorKind::Revoked`], [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
+    pub fn among(&self, ranks: &[usize], tag: impl Into<Tag>) -> Result<World> {
+        self.call("among", || {
+            let tag = tag.into();
+            self.check_members(ranks)?;
+            let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
+            let tag = tag_of(&tag.0.to_le_bytes(), &members);
+            self.talk(founding_of(self.context), members).found_by_messages(tag)
+        })
     }
 
     /// A world of these ranks, in this order, that needs no world in common but the job: only they
@@ -170,10 +180,12 @@ impl World {
     /// # Errors
     /// As [`World::among`].
     pub fn named(&self, ranks: &[usize], name: &str) -> Result<World> {
-        self.check_members(ranks)?;
-        let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-        let tag = tag_of(name.as_bytes(), &members);
-        self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
+        self.call("named", || {
+            self.check_members(ranks)?;
+            let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
+            let tag = tag_of(name.as_bytes(), &members);
+            self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
+        })
     }
 
     /// These peers in a context in which they talk about new groups; its ranks are their places.
@@ -185,7 +197,7 @@ impl World {
     /// tells all of them. Another world with some of these members has another tag.
     pub(crate) fn found_by_messages(&self, tag: Tag) -> Result<World> {
         if self.rank() >= self.size() {
-            return Err(Error::NotAMember);
+            return Err(ErrorKind::NotAMember.into());
         }
         self.are_alive(&[&self.members])?;
         let setting = self.set_aside()?;
@@ -207,7 +219,7 @@ impl World {
         let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
         if context == 0 || offers.len() != self.size() {
             self.bury(setting)?;
-            return Err(Error::TooManyGroups);
+            return Err(ErrorKind::TooManyGroups.into());
         }
         let ranks: Vec<usize> = (0..self.size()).collect();
         let made = self.found(context, &ranks, offers, self.shape_of(&records)?, setting)?;
@@ -222,7 +234,9 @@ impl World {
             self.send(own, 0, tag)?;
             let records = self.receive_from_maker(0, answer, makers)?;
             return match records.is_empty() {
-                true => Err(self.gone_among(makers, |_| true)?.unwrap_or(Error::TooManyGroups)),
+                true => Err(self
+                    .gone_among(makers, |_| true)?
+                    .unwrap_or(ErrorKind::TooManyGroups.into())),
                 false => Ok(records),
             };
         }
@@ -249,7 +263,7 @@ impl World {
         for &rank in ranks {
             self.peer(rank)?;
             if std::mem::replace(&mut is_named[rank], true) {
-                return Err(Error::RankTwice { rank });
+                return Err(ErrorKind::RankTwice { rank }.into());
             }
         }
         Ok(())
@@ -259,20 +273,23 @@ impl World {
     /// that rank 0 gives.
     ///
     /// # Errors
-    /// [`Error::Clusters`], and as [`World::split`].
+    /// [`ErrorKind::Clusters`], and as [`World::split`].
     pub fn with_clusters(&self, clusters: &Group) -> Result<World> {
-        let mut places = vec![u32::MAX; 2 * self.size()];
-        if self.rank() == 0 && clusters.size() as usize == self.size() {
-            let all = (0..).zip(clusters.clusters());
-            let members = all
-                .flat_map(|(number, cluster)| cluster.iter().map(move |&member| [member, number]));
-            places = members.flatten().collect();
-        }
-        self.broadcast(&mut places, 0)?;
-        let shape = group_of(&places).map_err(Error::Clusters)?;
-        let mut world = self.split_as(Some(0), 0, Some(shape))?.ok_or(Error::NotAMember)?;
-        world.manner = self.manner.clone();
-        Ok(world)
+        self.call("with_clusters", || {
+            let mut places = vec![u32::MAX; 2 * self.size()];
+            if self.rank() == 0 && clusters.size() as usize == self.size() {
+                let all = (0..).zip(clusters.clusters());
+                let members = all.flat_map(|(number, cluster)| {
+                    cluster.iter().map(move |&member| [member, number])
+                });
+                places = members.flatten().collect();
+            }
+            self.broadcast(&mut places, 0)?;
+            let shape = group_of(&places).map_err(ErrorKind::Clusters)?;
+            let mut world = self.split_as(Some(0), 0, Some(shape))?.ok_or(ErrorKind::NotAMember)?;
+            world.manner = self.manner.clone();
+            Ok(world)
+        })
     }
 
     fn split_as(
@@ -311,7 +328,7 @@ impl World {
         let color = records.get(self.rank()).and_then(|record| record.color);
         if context == 0 || color.is_none() {
             self.shared.kernel.enter()?.withdraw(setting);
-            return if context == 0 { Err(Error::TooManyGroups) } else { Ok(None) };
+            return if context == 0 { Err(ErrorKind::TooManyGroups.into()) } else { Ok(None) };
         }
         let mut ranks: Vec<usize> =
             (0..self.size()).filter(|&rank| records[rank].color == color).collect();
@@ -333,7 +350,7 @@ impl World {
         let operation = "the making of a group";
         Some(match records.get(self.rank()).is_some_and(is_short) {
             true => NoMemory { bytes: GROUP_BYTES }.into(),
-            false => Error::PeerHeapFull { operation, rank },
+            false => ErrorKind::PeerHeapFull { operation, rank }.into(),
         })
     }
 
@@ -346,7 +363,7 @@ impl World {
     fn shape_of(&self, records: &[Record]) -> Result<Group> {
         let nearness = Settings::from_words(&self.shared.segment.plan().settings).nearness;
         let places: Vec<Place> = records.iter().map(|record| record.place).collect();
-        nearness.group(&places).map_err(Error::Clusters)
+        nearness.group(&places).map_err(|error| ErrorKind::Clusters(error).into())
     }
 
     /// How the members are divided into clusters, for the architectures that care: as
@@ -361,7 +378,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotAMember`], [`Error::Thread`].
+    /// [`ErrorKind::NotAMember`], [`ErrorKind::Thread`].
     pub fn clusters(&self) -> Result<Group> {
         let mut kernel = self.shared.kernel.enter()?;
         let shape = kernel.shape_or_make(self.context, &self.members, self.rank());
@@ -400,7 +417,8 @@ impl World {
         setting: Setting,
     ) -> Result<World> {
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-        let member = ranks.iter().position(|&rank| rank == self.rank()).ok_or(Error::NotAMember)?;
+        let member =
+            ranks.iter().position(|&rank| rank == self.rank()).ok_or(ErrorKind::NotAMember)?;
         if let Some(number) = number_of(context) {
             self.shared.segment.skip_group_numbers(number);
         }
@@ -413,19 +431,21 @@ impl World {
     }
 
     /// Ends every operation in this world, of every member: those that are going on, asleep or not,
-    /// and all that are begun later, with [`Error::Revoked`]. What is left to do in a revoked world
+    /// and all that are begun later, with [`ErrorKind::Revoked`]. What is left to do in a revoked world
     /// is [`World::agree`] and [`World::shrink`].
     ///
     /// Every member that lives finds out, even if this process ends the moment after. Members on
     /// several hosts tell each other; who computes finds out in its next call that waits.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn revoke(&self) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let revoked = kernel.revoke_group(self.context, &self.members, self.rank());
-        drop(kernel);
-        revoked.map_err(|fault| self.error(WaitError::Collective(fault), None))
+        self.call("revoke", || {
+            let mut kernel = self.shared.kernel.enter()?;
+            let revoked = kernel.revoke_group(self.context, &self.members, self.rank());
+            drop(kernel);
+            revoked.map_err(|fault| self.error(WaitError::Collective(fault), None))
+        })
     }
 
     /// Returns, on every member that lives, the bits that are set in the flags of all who brought
@@ -435,8 +455,8 @@ impl World {
     /// and agree each by itself.
     ///
     /// # Errors
-    /// [`Error::NotAMember`], [`Error::Excluded`], [`Error::OutOfStep`], [`Error::Heap`], [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`ErrorKind::NotAMember`], [`ErrorKind::Excluded`], [`ErrorKind::OutOfStep`], [`ErrorKind::Heap`], [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
     pub fn agree(&self, flags: u32) -> Result<u32> {
         Ok(self.agree_on_failures(flags)?.flags)
     }
@@ -446,9 +466,12 @@ impl World {
     /// # Errors
     /// As [`World::agree`].
     pub fn agree_on_failures(&self, flags: u32) -> Result<Agreement> {
-        let Agreed { flags, gone, are_acknowledged, .. } = self.agreed(flags, Offer::default())?;
-        let gone = gone.into_iter().map(|member| member as usize).collect();
-        Ok(Agreement { flags, gone, are_acknowledged })
+        self.call("agree", || {
+            let Agreed { flags, gone, are_acknowledged, .. } =
+                self.agreed(flags, Offer::default())?;
+            let gone = gone.into_iter().map(|member| member as usize).collect();
+            Ok(Agreement { flags, gone, are_acknowledged })
+        })
     }
 
     /// A world of those that live, in the order of their ranks here. All of them get the same one,
@@ -458,30 +481,32 @@ impl World {
     /// # Errors
     /// As [`World::agree`].
     pub fn shrink(&self) -> Result<World> {
-        let setting = self.shared.kernel.enter()?.set_aside(self.shared.slot, true);
-        let agreed = match self.agreed(u32::MAX, setting.offer) {
-            Ok(agreed) => agreed,
-            Err(error) => {
-                let mut kernel = self.shared.kernel.enter()?;
-                match error {
-                    // Nothing was brought, so nobody knows of it.
-                    Error::NotAMember | Error::Heap(_) => kernel.withdraw(setting),
-                    _ => kernel.bury(self.shared.slot, setting),
+        self.call("shrink", || {
+            let setting = self.shared.kernel.enter()?.set_aside(self.shared.slot, true);
+            let agreed = match self.agreed(u32::MAX, setting.offer) {
+                Ok(agreed) => agreed,
+                Err(error) => {
+                    let mut kernel = self.shared.kernel.enter()?;
+                    match error.kind {
+                        // Nothing was brought, so nobody knows of it.
+                        ErrorKind::NotAMember | ErrorKind::Heap(_) => kernel.withdraw(setting),
+                        _ => kernel.bury(self.shared.slot, setting),
+                    }
+                    return Err(error);
                 }
-                return Err(error);
-            }
-        };
-        let is_gone = |rank: &usize| agreed.gone.binary_search(&(*rank as u32)).is_ok();
-        let ranks: Vec<usize> = (0..self.size()).filter(|rank| !is_gone(rank)).collect();
-        let kernel = self.shared.kernel.enter()?;
-        let offers: Vec<Offer> =
-            ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
-        drop(kernel);
-        // Above all that any of the hosts has given out.
-        let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
-        let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
-        let shape = self.clusters()?.among(&left).map_err(Error::Clusters)?;
-        self.found(context, &ranks, offers, shape, setting)
+            };
+            let is_gone = |rank: &usize| agreed.gone.binary_search(&(*rank as u32)).is_ok();
+            let ranks: Vec<usize> = (0..self.size()).filter(|rank| !is_gone(rank)).collect();
+            let kernel = self.shared.kernel.enter()?;
+            let offers: Vec<Offer> =
+                ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
+            drop(kernel);
+            // Above all that any of the hosts has given out.
+            let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
+            let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
+            let shape = self.clusters()?.among(&left).map_err(ErrorKind::Clusters)?;
+            self.found(context, &ranks, offers, shape, setting)
+        })
     }
 
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
@@ -495,7 +520,7 @@ impl World {
         let agreed = self.shared.wait_until(&record, None, |kernel| kernel.agreed(context));
         self.shared.kernel.enter()?.end_agreement();
         match agreed {
-            Ok(Ok(agreed)) if agreed.is_mixed => Err(Error::OutOfStep),
+            Ok(Ok(agreed)) if agreed.is_mixed => Err(ErrorKind::OutOfStep.into()),
             Ok(Ok(agreed)) => Ok(agreed),
             Ok(Err(fault)) => Err(self.error(WaitError::Collective(fault), None)),
             Err(error) => Err(self.error(error, None)),

@@ -1,16 +1,16 @@
 //! Joining a job and leaving it.
 
+use std::fmt;
 use std::sync::Arc;
 
-use landeck_channel::Channel;
 use landeck_host::attach::{self, Attachment};
 pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
 use landeck_kernel::Peer;
-use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
+use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 
 use crate::context::WORLD_CONTEXT;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
 use crate::raw;
@@ -49,7 +49,7 @@ impl Job {
     /// use it.
     ///
     /// # Errors
-    /// [`Error::Attach`].
+    /// [`ErrorKind::Attach`].
     pub fn join() -> Result<Self> {
         Self::join_with(Options::default())
     }
@@ -57,7 +57,7 @@ impl Job {
     /// The same with options.
     ///
     /// # Errors
-    /// [`Error::Attach`], [`Error::ProgressThread`]; [`Error::Thread`] in a child that a process of a
+    /// [`ErrorKind::Attach`], [`ErrorKind::ProgressThread`]; [`ErrorKind::Thread`] in a child that a process of a
     /// job has made by fork.
     pub fn join_with(options: Options) -> Result<Self> {
         GateError::refuse_children()?;
@@ -69,12 +69,11 @@ impl Job {
     /// its identity (`landeck ps`). The environment variable `LANDECK_JOB` does the same for a program
     /// that calls [`Job::join`] and was started by hand.
     ///
-    /// A guest has no rank in [`Job::world`]; it meets others in worlds whose context both name
-    /// ([`Job::world_of`]), or by the names that others publish ([`crate::port`]). When it leaves or dies, another may
-    /// take its slot.
+    /// A guest has no rank in [`Job::world`]; it meets others by names ([`crate::mailbox`], [`crate::port`]).
+    /// When it leaves or dies, another may take its slot.
     ///
     /// # Errors
-    /// [`Error::Attach`]: there is no such job, or it has as many guests as it can take.
+    /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
         Self::with_attachment(attach::running(job)?, options)
     }
@@ -85,10 +84,11 @@ impl Job {
             Progress::Callers => options.threads,
             Progress::Thread => ThreadMode::Multiple,
         };
-        let shared = Shared::new(segment, slot, threads, options.progress).ok_or(Error::Ended)?;
+        let shared =
+            Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
         segment.keep_from_children();
-        let thread = shared.start_helper().map_err(Error::ProgressThread)?;
+        let thread = shared.start_helper().map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
         Ok(Self { shared, progress: thread, attachment: Some(attachment) })
     }
@@ -97,8 +97,7 @@ impl Job {
     /// (`landeck run --on-failure restart`). None in a process of the first world, or a guest.
     ///
     /// It is a new process: it has no rank in [`Job::world`], where its predecessor stays dead. The
-    /// others meet it as they meet guests: by names that they publish ([`crate::mailbox`],
-    /// [`crate::port`]), or in worlds whose context both name ([`Job::world_of`]).
+    /// others meet it as they meet guests: by names ([`crate::mailbox`], [`crate::port`]).
     pub fn restart(&self) -> Option<Restarted> {
         self.attachment.as_ref()?.restart
     }
@@ -109,50 +108,10 @@ impl Job {
         World::new(self.shared.clone(), WORLD_CONTEXT, members)
     }
 
-    /// Adds a network: from now on the peers that `numbers` names are reached over it.
-    /// Numbers start above all slots ([`Job::first_far_peer`]).
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let number = kernel.add_channel(channel);
-        for &peer in peers {
-            kernel.route(peer, number);
-        }
-        self.shared.forget_wake_thread();
-        Ok(())
-    }
-
-    /// The first number for a peer that has no slot in this job's segment.
-    pub fn first_far_peer(&self) -> Peer {
-        Peer(self.shared.segment.plan().slots() + landeck_transports::shared_memory::PROVISIONAL)
-    }
-
-    /// A world of these peers, this process among them, in a context that all of them name alike. A
-    /// peer means the process that has its slot now; its next one if it has none. Should that die, it
-    /// stays dead in this world, whoever gets its slot: name another context to meet who came after.
-    /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.await_members(context, members.to_vec());
-        kernel.watch_over(context, &members.into(), self.own_peer());
-        drop(kernel);
-        Ok(World::new(self.shared.clone(), context, members.into()))
-    }
-
-    /// This process as the networks of this job number it.
-    pub fn own_peer(&self) -> Peer {
-        Peer(self.shared.slot)
-    }
-
     /// Memory of the shared heap: filled here, read in place wherever it is sent on this host.
     ///
     /// # Errors
-    /// [`Error::Heap`], [`Error::Thread`].
+    /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn loan<T: landeck_memory::Plain>(&self, count: usize) -> Result<Loan<T>> {
         Loan::new(&self.shared, count)
     }
@@ -166,14 +125,9 @@ impl Job {
     /// worlds are made of.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn heap_in_use(&self) -> Result<u64> {
         Ok(self.shared.kernel.enter()?.heap_in_use())
-    }
-
-    /// The job's memory on this host.
-    pub fn segment(&self) -> &Segment {
-        &self.shared.segment
     }
 
     /// This process's slot there.
@@ -199,7 +153,7 @@ impl Job {
     /// have the one that acknowledges tell the others.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
         let peers = self.shared.kernel.enter()?.acknowledge_failures();
         Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
@@ -228,7 +182,7 @@ impl Job {
     /// Waits until what was sent is out of this process's hands.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`ErrorKind::Ended`].
     pub fn drain(&self) -> Result<()> {
         raw::drain(&self.world())
     }
@@ -237,8 +191,8 @@ impl Job {
     /// goodbye.
     ///
     /// # Errors
-    /// [`Error::Attach`] when another launcher does not take leave, [`Error::Ended`].
-    /// [`Error::Mismatch`] when members of one of its worlds have called different operations and no
+    /// [`ErrorKind::Attach`] when another launcher does not take leave, [`ErrorKind::Ended`].
+    /// [`ErrorKind::Mismatch`] when members of one of its worlds have called different operations and no
     /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
         self.leave_once()
@@ -253,7 +207,7 @@ impl Job {
     /// as it likes, or [come back](Job::come_back). After [`Job::drain`].
     ///
     /// # Errors
-    /// [`Error::Mismatch`] as [`Job::leave`].
+    /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
         self.shared.unnoticed_mismatch().map_or(Ok(()), Err)
@@ -291,6 +245,12 @@ fn settings() -> attach::Settings {
         complain(format_args!("landeck: {trouble}"));
     }
     Ok(settings.to_words())
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Job").field("process", &self.process()).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Job {

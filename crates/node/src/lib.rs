@@ -1,14 +1,14 @@
 //! The Landeck API for Rust programs.
 //!
 //! ```no_run
-//! use landeck::{Any, Job, Tag};
+//! use landeck::{Any, Job};
 //!
 //! fn main() -> landeck::Result<()> {
 //!     let job = Job::join()?; // under `landeck run`, under mpiexec, or alone
 //!     let world = job.world();
 //!     let (rank, size) = (world.rank(), world.size());
-//!     world.send(&[rank as u64], (rank + 1) % size, Tag(7))?;
-//!     let (value, status) = world.receive::<u64>(Any, Tag(7))?;
+//!     world.send(&[rank as u64], (rank + 1) % size, 7)?;
+//!     let (value, status) = world.receive::<u64>(Any, 7)?;
 //!     println!("rank {rank}: {value} from rank {}", status.rank());
 //!     job.leave()
 //! }
@@ -24,6 +24,8 @@
 //! | [`groups`] | worlds of members of a world; agreement, when some are gone |
 //! | [`duplication`] | a world that is made while the program does something else |
 //! | [`bridge`] | two groups that talk to each other |
+//! | [`architecture`] | the ways in which collective operations go, and your own |
+//! | [`layout`] | how data lie in memory |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`modes`] | sends that are over sooner or later, or overtake; matched probes; the same send again |
 //! | [`scope`] | operations that go on while the program does something else |
@@ -41,8 +43,10 @@
 //! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
+//! | [`unstable`] | what fronts, tests and tools need of the rooms below; it changes without notice |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
+pub mod architecture;
 pub mod begin;
 pub mod bridge;
 mod collective;
@@ -79,6 +83,7 @@ pub mod thread;
 pub mod together;
 pub mod tuning;
 pub mod typed;
+pub mod unstable;
 pub mod world;
 
 pub use bridge::Bridge;
@@ -87,7 +92,7 @@ pub use combine::{
 };
 pub use duplication::Duplication;
 pub use element::Element;
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use group_service::{
     Group, GroupError, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull,
 };
@@ -95,8 +100,9 @@ pub use groups::Agreement;
 pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
+pub use landeck_layout as layout;
 pub use landeck_memory::region::AccessError;
-pub use landeck_memory::{NoMemory, Plain, ThreadMode};
+pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxError};
@@ -115,12 +121,4 @@ pub use shared_segment::SharedSegment;
 pub use thread::{Thread, ThreadError, Threads};
 pub use together::Part;
 pub use typed::Typed;
-pub use world::{Any, Status, World};
-
-// What programs and fronts need of the rooms below.
-pub use landeck_arithmetic as arithmetic;
-pub use landeck_collectives as collectives;
-pub use landeck_host as host;
-pub use landeck_layout as layout;
-pub use landeck_memory as memory;
-pub use landeck_transports::tcp;
+pub use world::{Any, Source, Status, TagFilter, World};

@@ -11,7 +11,7 @@ use landeck_memory::plain::Plain;
 use landeck_wire::Tag;
 
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::shared::Shared;
 use crate::world::World;
 use landeck_kernel::Received;
@@ -73,7 +73,7 @@ impl<T: Plain> Loaned<T> {
         let loaned = Self { data, values: PhantomData };
         let (message_bytes, value_bytes) = (loaned.bytes().len() as u64, size_of::<T>());
         if message_bytes % value_bytes.max(1) as u64 != 0 {
-            return Err(Error::WrongType { message_bytes, value_bytes });
+            return Err(ErrorKind::WrongType { message_bytes, value_bytes }.into());
         }
         Ok(loaned)
     }

@@ -1,22 +1,22 @@
 //! Mailboxes: anybody who knows one posts there, the thread that made it retrieves.
 //!
 //! Who is to post learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
-//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox`],
-//! [`Job::find_mailbox`]) and posts through the [`Outbox`].
+//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox_by_address`],
+//! [`Job::open_mailbox`]) and posts through the [`Outbox`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
 //! use landeck::{Job, Message};
 //! let job = Job::join()?;
 //! if job.world().rank() == 0 {
-//!     let mut inbox = job.mailbox()?;
+//!     let mut inbox = job.create_mailbox()?;
 //!     inbox.register("results")?;
 //!     job.world().barrier()?; // from here on the name is there
 //!     let mut message = inbox.retrieve()?;
 //!     println!("{}: {}", message.unpack_text()?, message.unpack_value::<f64>()?);
 //! } else {
 //!     job.world().barrier()?;
-//!     let results = job.find_mailbox("results")?;
+//!     let results = job.open_mailbox("results")?;
 //!     results.post(Message::new().pack_text("energy").pack(&[-1.5f64]))?;
 //! }
 //! job.leave()
@@ -25,7 +25,7 @@
 //!
 //! A mailbox that is dropped takes with it what nobody has retrieved; who posts afterwards is told
 //! that it is gone ([`MailboxError::Gone`]), and who posts to a process that is no more, that
-//! ([`Error::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
+//! ([`ErrorKind::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
 //! posted. How much may wait is bounded as for all messages; beyond that, who posts waits.
 
 mod availability;
@@ -42,7 +42,7 @@ use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{Incarnation, ProcessId, Slot};
 
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group_service::FORWARDED;
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
@@ -56,6 +56,7 @@ use from_groups::FromGroups;
 
 /// Why a mailbox does not do what was asked. Nothing is lost.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MailboxError {
     /// Its owner has dropped it.
     #[error(
@@ -123,7 +124,7 @@ impl Limit {
 /// None where only a part of a message has come.
 fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     match taken {
-        Err(Error::TimedOut(_)) => Ok(None),
+        Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Ok(None),
         taken => taken.map(Some),
     }
 }
@@ -148,51 +149,56 @@ impl Job {
     /// Makes a mailbox, from which only this thread will retrieve.
     ///
     /// # Errors
-    /// [`Error::Heap`], [`MailboxError::TooMany`], [`Error::Thread`].
-    pub fn mailbox(&self) -> Result<Mailbox> {
-        let process = self.process();
-        let mut kernel = self.shared.kernel.enter()?;
-        let block = kernel.allocate(Mark::BYTES)?;
-        let context = kernel.new_mailbox();
-        // Who dies posts nothing any more, but the others go on.
-        kernel.set_members(context, vec![Peer(self.shared.slot)]);
-        drop(kernel);
-        let mut address = MailboxAddress { process, context, place: 0 };
-        let mark = Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
-        address.place = mark.as_ref().map_or(0, Mark::place);
-        Ok(Mailbox {
-            shared: self.shared.clone(),
-            address,
-            mark,
-            names: Vec::new(),
-            availability: None,
-            last_poster: None,
-            groups: FromGroups::default(),
-            spare: None,
-            _of_this_thread: PhantomData,
+    /// [`ErrorKind::Heap`], [`MailboxError::TooMany`], [`ErrorKind::Thread`].
+    pub fn create_mailbox(&self) -> Result<Mailbox> {
+        self.shared.call("create_mailbox", || {
+            let process = self.process();
+            let mut kernel = self.shared.kernel.enter()?;
+            let block = kernel.allocate(Mark::BYTES)?;
+            let context = kernel.new_mailbox();
+            // Who dies posts nothing any more, but the others go on.
+            kernel.set_members(context, vec![Peer(self.shared.slot)]);
+            drop(kernel);
+            let mut address = MailboxAddress { process, context, place: 0 };
+            let mark =
+                Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
+            address.place = mark.as_ref().map_or(0, Mark::place);
+            Ok(Mailbox {
+                shared: self.shared.clone(),
+                address,
+                mark,
+                names: Vec::new(),
+                availability: None,
+                last_poster: None,
+                groups: FromGroups::default(),
+                spare: None,
+                _of_this_thread: PhantomData,
+            })
         })
     }
 
-    /// The way to a mailbox whose address came in a message.
+    /// Opens the mailbox with an address, which came in a message.
     ///
     /// # Errors
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
-    /// [`Error::PeerFailed`].
-    pub fn open_mailbox(&self, address: MailboxAddress) -> Result<Outbox> {
-        Outbox::open(&self.shared, address)
+    /// [`ErrorKind::PeerFailed`].
+    pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
+        self.shared.call("open_mailbox_by_address", || Outbox::open(&self.shared, address))
     }
 
-    /// The way to the mailbox that is registered under a name.
+    /// Opens the mailbox that is registered under a name.
     ///
     /// # Errors
-    /// [`Error::Object`] when the bytes are no name, when nobody has registered it, and when the
-    /// agent does not answer; and as [`Job::open_mailbox`].
-    pub fn find_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let found = objects::find_mailbox(self.process(), &name)?;
-        let [context, place] = found.words;
-        let address = MailboxAddress { process: found.owner, context: context as u32, place };
-        self.open_mailbox(address)
+    /// [`ErrorKind::Object`] when the bytes are no name, when nobody has registered it, and when the
+    /// agent does not answer; and as [`Job::open_mailbox_by_address`].
+    pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
+        self.shared.call("open_mailbox", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let found = objects::find_mailbox(self.process(), &name)?;
+            let [context, place] = found.words;
+            let address = MailboxAddress { process: found.owner, context: context as u32, place };
+            self.open_mailbox_by_address(address)
+        })
     }
 }
 
@@ -205,7 +211,7 @@ impl Mailbox {
     /// Has others find it under a name. It may have several.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer.
+    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer.
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         let words = [u64::from(self.address.context), self.address.place];
@@ -217,7 +223,7 @@ impl Mailbox {
     /// Takes a name back; the mailbox stays.
     ///
     /// # Errors
-    /// [`Error::Object`]: it has no such name, the agent does not answer.
+    /// [`ErrorKind::Object`]: it has no such name, the agent does not answer.
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
         let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
@@ -231,8 +237,8 @@ impl Mailbox {
     /// Waits for a message and takes it.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::Thread`], [`Error::PeerFailed`] when its sender died in the middle
-    /// of it, [`Error::Message`] when it is none.
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when its sender died in the middle
+    /// of it, [`ErrorKind::Message`] when it is none.
     pub fn retrieve(&mut self) -> Result<Message> {
         let mut message = Message::new();
         self.retrieve_into(&mut message)?;
@@ -242,7 +248,7 @@ impl Mailbox {
     /// The same, for a while. A message of which only a part has come by then is retrieved by the next call.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Mailbox::retrieve`].
+    /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve`].
     pub fn retrieve_within(&mut self, time: Duration) -> Result<Message> {
         let mut message = Message::new();
         self.take_message(&mut message, Some(time))?;
@@ -292,7 +298,7 @@ impl Mailbox {
     /// The same, for a while, as [`Mailbox::retrieve_within`] does.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Mailbox::retrieve_values`].
+    /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve_values`].
     pub fn retrieve_values_within<T: Typed>(
         &mut self,
         into: &mut [T],
@@ -336,7 +342,7 @@ impl Mailbox {
     /// messages of groups that were made to be served it may be readable once for none.
     ///
     /// # Errors
-    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`ErrorKind::Thread`].
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         Ok(self.availability()?.descriptor())
     }
@@ -494,7 +500,8 @@ impl Mailbox {
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize))
+        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
+        self.shared.in_call("retrieve", error)
     }
 }
 

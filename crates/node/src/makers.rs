@@ -19,7 +19,7 @@ impl World {
     /// learn that this one does not come to the next of those.
     ///
     /// # Errors
-    /// [`Error::PeerFailed`], [`Error::Revoked`], [`Error::Mismatch`], [`Error::NotAMember`], [`Error::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::NotAMember`], [`crate::ErrorKind::Thread`].
     pub(crate) fn is_ready_to_make(&self) -> Result<()> {
         let mut kernel = self.shared.kernel.enter()?;
         let ready = kernel.is_ready(self.context, &self.members, self.rank());
@@ -30,7 +30,7 @@ impl World {
     /// Whether nobody among the makers has died.
     ///
     /// # Errors
-    /// [`Error::PeerFailed`], [`Error::PeerBroken`], [`Error::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::PeerBroken`], [`crate::ErrorKind::Thread`].
     pub(crate) fn are_alive(&self, makers: &[&[Peer]]) -> Result<()> {
         let mut kernel = self.shared.kernel.enter()?;
         let death = death_among(&mut kernel, self.context, makers);
@@ -44,7 +44,7 @@ impl World {
     /// Receives what another maker says. Each list of makers is a group that takes part.
     ///
     /// # Errors
-    /// As [`World::receive_vec`], and [`Error::PeerFailed`] when any of the makers has died: what came before counts.
+    /// As [`World::receive_vec`], and [`crate::ErrorKind::PeerFailed`] when any of the makers has died: what came before counts.
     pub(crate) fn receive_from_maker(
         &self,
         from: usize,
@@ -64,7 +64,7 @@ impl World {
     /// matters.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`crate::ErrorKind::Thread`].
     pub(crate) fn gone_among(
         &self,
         makers: &[&[Peer]],

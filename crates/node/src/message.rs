@@ -42,6 +42,7 @@ pub(crate) use shared::{SharedValues, Spare};
 
 /// Why a message does not do what was asked. It is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MessageError {
     /// The next values are of another type.
     #[error("the next in the message is {packed}, not {asked}: unpack it as what was packed")]

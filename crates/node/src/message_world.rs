@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
-//! use landeck::arithmetic::Operation::Sum;
+//! use landeck::message_world::Combining::Sum;
 //! use landeck::{Job, Message, MessageWorld};
 //!
 //! let job = Job::join()?;
@@ -33,7 +33,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use landeck_arithmetic::{Element, Operation as Combining, Operator, Reduction};
+pub use landeck_arithmetic::Operation as Combining;
+use landeck_arithmetic::{Element, Operator, Reduction};
 use landeck_collectives::preset::Preset;
 use landeck_collectives::{Operation, Order};
 use landeck_kernel::Area;
@@ -234,7 +235,7 @@ impl MessageWorld {
     /// in `result` there. All bring equally many of one kind.
     ///
     /// # Errors
-    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::Error::Reduction`], before anything
+    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::ErrorKind::Reduction`], before anything
     /// happens.
     pub fn reduce(
         &self,

@@ -8,10 +8,10 @@ use landeck_wire::Tag;
 
 use crate::collective::OperationId;
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::loan::Loan;
 use crate::shared::Kernel;
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// When a send is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,19 +38,22 @@ impl World {
     /// Sends values in one of the modes.
     ///
     /// # Errors
-    /// As [`World::send`]; in mode buffered, [`Error::Heap`] when there is no room for the copy.
+    /// As [`World::send`]; in mode buffered, [`ErrorKind::Heap`] when there is no room for the copy.
     pub fn send_in<T: Plain>(
         &self,
         mode: SendMode,
         values: &[T],
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<()> {
-        match mode {
-            SendMode::Standard | SendMode::Ready => self.send(values, to, tag),
-            SendMode::Synchronous => self.send_synchronous(values, to, tag),
-            SendMode::Buffered => self.send_buffered(values, to, tag),
-        }
+        self.call("send", || {
+            let tag = tag.into();
+            match mode {
+                SendMode::Standard | SendMode::Ready => self.send(values, to, tag),
+                SendMode::Synchronous => self.send_synchronous(values, to, tag),
+                SendMode::Buffered => self.send_buffered(values, to, tag),
+            }
+        })
     }
 
     fn send_synchronous<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
@@ -105,75 +108,100 @@ impl World {
     /// ones included; over a network that knows no urgent traffic it waits like any other.
     ///
     /// # Errors
-    /// [`Error::UrgentTooLong`], and as [`World::send`].
-    pub fn send_urgent<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
-        let peer = self.peer(to)?;
-        let bytes = urgent_bytes(values)?;
-        let record = WaitRecord {
-            operation: Operation::Send,
-            peer: Some(peer.0),
-            tag: Some(tag.0),
-            context: self.context,
-            bytes: bytes.len() as u64,
-            ..WaitRecord::default()
-        };
-        let (context, tag) = (self.context, tag.0);
-        let send = |kernel: &mut Kernel| {
-            kernel.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
-        };
-        let at_once = send(&mut *self.shared.kernel.enter()?);
-        let sent = match at_once {
-            Some(sent) => Ok(sent),
-            None => self.shared.wait_until(&record, None, send),
-        };
-        let failed = |error| self.error(error, None);
-        sent.map_err(failed)?.map_err(|failure| failed(WaitError::Failure(failure)))
+    /// [`ErrorKind::UrgentTooLong`], and as [`World::send`].
+    pub fn send_urgent<T: Plain>(
+        &self,
+        values: &[T],
+        to: usize,
+        tag: impl Into<Tag>,
+    ) -> Result<()> {
+        self.call("send_urgent", || {
+            let tag = tag.into();
+            let peer = self.peer(to)?;
+            let bytes = urgent_bytes(values)?;
+            let record = WaitRecord {
+                operation: Operation::Send,
+                peer: Some(peer.0),
+                tag: Some(tag.0),
+                context: self.context,
+                bytes: bytes.len() as u64,
+                ..WaitRecord::default()
+            };
+            let (context, tag) = (self.context, tag.0);
+            let send = |kernel: &mut Kernel| {
+                kernel.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
+            };
+            let at_once = send(&mut *self.shared.kernel.enter()?);
+            let sent = match at_once {
+                Some(sent) => Ok(sent),
+                None => self.shared.wait_until(&record, None, send),
+            };
+            let failed = |error| self.error(error, None);
+            sent.map_err(failed)?.map_err(|failure| failed(WaitError::Failure(failure)))
+        })
     }
 
     /// Gives memory of the shared heap to several processes at once, who read it in place; it is
     /// free again when the last of them has dropped it, or has died. At most 31 of them.
     ///
     /// # Errors
-    /// As [`World::send`], and [`Error::Lend`] for too many; who was told before an error has it.
-    pub fn send_loan_to<T: Plain>(&self, loan: Loan<T>, to: &[usize], tag: Tag) -> Result<()> {
-        let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
-        let lent = self.shared.kernel.enter()?.lend(loan.into_block(), &peers, self.context);
-        let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
-        let (context, record) = (self.context, WaitRecord::default());
-        let mut result = Ok(());
-        for (reader, peer) in peers.into_iter().enumerate() {
-            let record = WaitRecord { operation: Operation::Send, peer: Some(peer.0), ..record };
-            let told = self.shared.wait_until(&record, None, |kernel| {
-                kernel.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
-            });
-            let told = told.map_err(|error| self.error(error, None)).and_then(|told| {
-                told.map_err(|failure| self.error(WaitError::Failure(failure), None))
-            });
-            if let (Ok(()), Err(error)) = (&result, told) {
-                result = Err(error);
+    /// As [`World::send`], and [`ErrorKind::Lend`] for too many; who was told before an error has it.
+    pub fn send_loan_to<T: Plain>(
+        &self,
+        loan: Loan<T>,
+        to: &[usize],
+        tag: impl Into<Tag>,
+    ) -> Result<()> {
+        self.call("send", || {
+            let tag = tag.into();
+            let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
+            let lent = self.shared.kernel.enter()?.lend(loan.into_block(), &peers, self.context);
+            let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
+            let (context, record) = (self.context, WaitRecord::default());
+            let mut result = Ok(());
+            for (reader, peer) in peers.into_iter().enumerate() {
+                let record =
+                    WaitRecord { operation: Operation::Send, peer: Some(peer.0), ..record };
+                let told = self.shared.wait_until(&record, None, |kernel| {
+                    kernel.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
+                });
+                let told = told.map_err(|error| self.error(error, None)).and_then(|told| {
+                    told.map_err(|failure| self.error(WaitError::Failure(failure), None))
+                });
+                if let (Ok(()), Err(error)) = (&result, told) {
+                    result = Err(error);
+                }
             }
-        }
-        result
+            result
+        })
     }
 
     /// Takes out the message that a receive would get; none when there is none yet.
     ///
     /// # Errors
     /// As [`World::try_probe`].
-    pub fn try_hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Option<Held>> {
-        let wanted = self.wanted(from.into(), tag.into())?;
-        let found = self.try_find(wanted, |kernel| kernel.hold(wanted))?;
-        Ok(found.map(|(id, status)| self.held(id, &status)))
+    pub fn try_hold(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
+    ) -> Result<Option<Held>> {
+        self.call("hold", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let found = self.try_find(wanted, |kernel| kernel.hold(wanted))?;
+            Ok(found.map(|(id, status)| self.held(id, &status)))
+        })
     }
 
     /// Waits for a message and takes it out: a receive of another thread does not get it.
     ///
     /// # Errors
     /// As [`World::probe`].
-    pub fn hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Held> {
-        let wanted = self.wanted(from.into(), tag.into())?;
-        let (id, status) = self.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
-        Ok(self.held(id, &status))
+    pub fn hold(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Held> {
+        self.call("hold", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let (id, status) = self.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
+            Ok(self.held(id, &status))
+        })
     }
 
     fn held(&self, id: RequestId, status: &landeck_kernel::Status) -> Held {
@@ -186,7 +214,7 @@ pub(crate) fn urgent_bytes<T: Plain>(values: &[T]) -> Result<&[u8]> {
     let bytes = bytes_of(values);
     match bytes.len() {
         0..=URGENT_BYTES_MAX => Ok(bytes),
-        more => Err(Error::UrgentTooLong { bytes: more, most: URGENT_BYTES_MAX }),
+        more => Err(ErrorKind::UrgentTooLong { bytes: more, most: URGENT_BYTES_MAX }.into()),
     }
 }
 
@@ -215,27 +243,29 @@ impl Held {
     /// Receives it into values. A shorter message changes only the first of them.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::PeerFailed`] when its sender died in the middle of it,
-    /// [`Error::PeerBroken`], [`Error::Thread`].
+    /// [`ErrorKind::Truncated`], [`ErrorKind::PeerFailed`] when its sender died in the middle of it,
+    /// [`ErrorKind::PeerBroken`], [`ErrorKind::Thread`].
     pub fn receive_into<T: Plain>(self, values: &mut [T]) -> Result<Status> {
-        // SAFETY: the wait below ends the request; the values are borrowed until then.
-        let area = Area::contiguous(unsafe { Buffer::of_mut(values) });
-        let is_there = self.world.shared.kernel.enter()?.receive_held(self.id, area);
-        if !is_there {
-            return Err(Error::RequestGone);
-        }
-        let completion = self.world.shared.wait_or_abandon(self.id.into(), None);
-        self.world.status(&completion.map_err(|error| self.world.error(error, None))?)
+        self.world.call("receive", || {
+            // SAFETY: the wait below ends the request; the values are borrowed until then.
+            let area = Area::contiguous(unsafe { Buffer::of_mut(values) });
+            let is_there = self.world.shared.kernel.enter()?.receive_held(self.id, area);
+            if !is_there {
+                return Err(ErrorKind::RequestGone.into());
+            }
+            let completion = self.world.shared.wait_or_abandon(self.id.into(), None);
+            self.world.status(&completion.map_err(|error| self.world.error(error, None))?)
+        })
     }
 
     /// Receives all of it.
     ///
     /// # Errors
-    /// As [`Held::receive_into`], [`Error::WrongType`], and [`Error::NoMemory`]; then the message is lost.
+    /// As [`Held::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
     pub fn receive_vec<T: Plain>(self) -> Result<Vec<T>> {
         let (message_bytes, value_bytes) = (self.status.bytes(), size_of::<T>().max(1));
         if message_bytes % value_bytes as u64 != 0 {
-            return Err(Error::WrongType { message_bytes, value_bytes });
+            return Err(ErrorKind::WrongType { message_bytes, value_bytes }.into());
         }
         let mut values = room::zeroes(message_bytes as usize / value_bytes)?;
         self.receive_into(&mut values)?;
@@ -270,21 +300,27 @@ pub struct Repeated<T: Plain> {
 #[derive(Clone, Copy)]
 enum What {
     Send { mode: SendMode, to: usize, tag: Tag },
-    Receive { from: From, tag: Tagged },
+    Receive { from: Source, tag: TagFilter },
 }
 
 impl<T: Plain> Repeated<T> {
     /// A send in one of the modes.
-    pub fn send(world: &World, mode: SendMode, values: Vec<T>, to: usize, tag: Tag) -> Self {
-        Self::new(world, values, What::Send { mode, to, tag })
+    pub fn send(
+        world: &World,
+        mode: SendMode,
+        values: Vec<T>,
+        to: usize,
+        tag: impl Into<Tag>,
+    ) -> Self {
+        Self::new(world, values, What::Send { mode, to, tag: tag.into() })
     }
 
     /// A receive of at most so many values.
     pub fn receive(
         world: &World,
         values: usize,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Self {
         let what = What::Receive { from: from.into(), tag: tag.into() };
         Self::new(world, vec![zero(); values], what)

@@ -9,7 +9,7 @@ use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::collective::OperationId;
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mailbox::MailboxError;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
@@ -70,8 +70,8 @@ impl Outbox {
     /// post such from another thread if the mailbox is this thread's own.
     ///
     /// # Errors
-    /// [`MailboxError::Gone`], [`Error::PeerFailed`] when the owner is no more, [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`MailboxError::Gone`], [`ErrorKind::PeerFailed`] when the owner is no more, [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
     #[inline]
     pub fn post(&self, message: &Message) -> Result<()> {
         match message.outgoing_piece() {
@@ -84,7 +84,7 @@ impl Outbox {
     /// this process's heap, and not for anybody to retrieve it.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Outbox::post`].
+    /// [`ErrorKind::TimedOut`], and as [`Outbox::post`].
     pub fn post_within(&self, message: &Message, time: Duration) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch)?;
@@ -105,7 +105,7 @@ impl Outbox {
     /// Posts a message if that is possible without waiting.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`], and as [`Outbox::post`].
+    /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
     pub fn try_post(&self, message: &Message) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch)?;
@@ -125,7 +125,7 @@ impl Outbox {
     /// The same if that is possible without waiting.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`], and as [`Outbox::post`].
+    /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
     pub fn try_post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
         self.try_post_bytes(tag_of_values::<T>(), Bytes::from(bytes_of(values)))
     }
@@ -134,7 +134,7 @@ impl Outbox {
     /// from this process or to the mailbox; in no order with other messages.
     ///
     /// # Errors
-    /// [`Error::UrgentTooLong`], and as [`Outbox::post`].
+    /// [`ErrorKind::UrgentTooLong`], and as [`Outbox::post`].
     pub fn post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
         self.post_urgent_until(values, None)
     }
@@ -143,7 +143,7 @@ impl Outbox {
     /// has not retrieved, and some more wait in the queue of its process.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
+    /// [`ErrorKind::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
     pub fn post_urgent_within<T: Typed>(&self, values: &[T], time: Duration) -> Result<()> {
         self.post_urgent_until(values, Some(time))
     }
@@ -151,7 +151,7 @@ impl Outbox {
     /// The same if there is room at once.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`], when nothing was posted; and as [`Outbox::post_urgent`].
+    /// [`ErrorKind::WouldBlock`], when nothing was posted; and as [`Outbox::post_urgent`].
     pub fn try_post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
         let bytes = urgent_bytes(values)?;
         if !self.mark.is_set() {
@@ -161,7 +161,7 @@ impl Outbox {
         kernel.progress();
         let sent = self.send_urgent(&mut kernel, tag_of_values::<T>(), bytes);
         drop(kernel);
-        sent.map_or(Err(Error::WouldBlock), |sent| self.posted(sent))
+        sent.map_or(Err(ErrorKind::WouldBlock.into()), |sent| self.posted(sent))
     }
 
     fn post_urgent_until<T: Typed>(&self, values: &[T], time: Option<Duration>) -> Result<()> {
@@ -178,15 +178,17 @@ impl Outbox {
         time: Option<Duration>,
         mut send: impl FnMut(&mut Kernel) -> Option<Posted>,
     ) -> Result<()> {
-        let at_once = send(&mut *self.shared.kernel.enter()?);
-        let (operation, peer, context) =
-            (Operation::Send, Some(self.peer().0), self.address.context());
-        let record = WaitRecord { operation, peer, context, ..WaitRecord::default() };
-        let sent = match at_once {
-            Some(sent) => Ok(sent),
-            None => self.shared.wait_until(&record, deadline_ns(time), send),
-        };
-        self.posted(sent.map_err(|error| self.error(error, time))?)
+        self.shared.call("post", || {
+            let at_once = send(&mut *self.shared.kernel.enter()?);
+            let (operation, peer, context) =
+                (Operation::Send, Some(self.peer().0), self.address.context());
+            let record = WaitRecord { operation, peer, context, ..WaitRecord::default() };
+            let sent = match at_once {
+                Some(sent) => Ok(sent),
+                None => self.shared.wait_until(&record, deadline_ns(time), send),
+            };
+            self.posted(sent.map_err(|error| self.error(error, time))?)
+        })
     }
 
     /// Sends past everything else, if there is room.
@@ -225,38 +227,42 @@ impl Outbox {
     /// Returns when nothing reads the bytes any more.
     #[inline]
     fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
-        if !self.mark.is_set() {
-            return Err(self.gone());
-        }
-        // SAFETY: `finish` returns when the request has ended or was abandoned, whatever happens.
-        let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
-        let (to, context) = (self.peer(), self.address.context());
-        let mut kernel = self.shared.kernel.enter()?;
-        let started = match until {
-            Until::Sent => kernel.send(to, context, tag, area),
-            Until::Retrieved => kernel.send_synchronous(to, context, tag, area),
-        };
-        drop(kernel);
-        match started {
-            Ok(Started::Complete(_)) => Ok(()),
-            Ok(Started::Pending(id)) => self.finish(id.into()),
-            Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
-        }
+        self.shared.call("post", || {
+            if !self.mark.is_set() {
+                return Err(self.gone());
+            }
+            // SAFETY: `finish` returns when the request has ended or was abandoned, whatever happens.
+            let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
+            let (to, context) = (self.peer(), self.address.context());
+            let mut kernel = self.shared.kernel.enter()?;
+            let started = match until {
+                Until::Sent => kernel.send(to, context, tag, area),
+                Until::Retrieved => kernel.send_synchronous(to, context, tag, area),
+            };
+            drop(kernel);
+            match started {
+                Ok(Started::Complete(_)) => Ok(()),
+                Ok(Started::Pending(id)) => self.finish(id.into()),
+                Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
+            }
+        })
     }
 
     fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
-        if !self.mark.is_set() {
-            return Err(self.gone());
-        }
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.progress();
-        let sent = kernel.try_send(self.peer(), self.address.context(), tag, bytes);
-        drop(kernel);
-        match sent {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::WouldBlock),
-            Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
-        }
+        self.shared.call("post", || {
+            if !self.mark.is_set() {
+                return Err(self.gone());
+            }
+            let mut kernel = self.shared.kernel.enter()?;
+            kernel.progress();
+            let sent = kernel.try_send(self.peer(), self.address.context(), tag, bytes);
+            drop(kernel);
+            match sent {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(ErrorKind::WouldBlock.into()),
+                Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
+            }
+        })
     }
 
     /// Waits until a message is out of our hands; whatever happens, it is over afterwards.
@@ -293,13 +299,14 @@ impl Outbox {
         if record.incarnation == owner.incarnation.0 && !record.state.is_gone() {
             return MailboxError::Gone { slot: owner.slot.0, pid: record.pid }.into();
         }
-        Error::process_gone(owner, &record)
+        ErrorKind::process_gone(owner, &record).into()
     }
 
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize))
+        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
+        self.shared.in_call("post", error)
     }
 }
 

@@ -111,7 +111,7 @@ impl<T: Plain> Persistent<T> {
     /// [`World::reduce`]; the output has room at the root only.
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`].
+    /// [`crate::ErrorKind::Reduction`].
     pub fn reduce(
         world: &World,
         values: Vec<T>,
@@ -126,7 +126,7 @@ impl<T: Plain> Persistent<T> {
     /// [`World::all_reduce_into`].
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`].
+    /// [`crate::ErrorKind::Reduction`].
     pub fn all_reduce(world: &World, values: Vec<T>, combine: impl Combine<T>) -> Result<Self> {
         Self::reduction(world, Operation::AllReduce, values, combine)
     }
@@ -134,7 +134,7 @@ impl<T: Plain> Persistent<T> {
     /// [`World::scan`].
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`].
+    /// [`crate::ErrorKind::Reduction`].
     pub fn scan(world: &World, values: Vec<T>, combine: impl Combine<T>) -> Result<Self> {
         Self::reduction(world, Operation::Scan, values, combine)
     }
@@ -142,7 +142,7 @@ impl<T: Plain> Persistent<T> {
     /// [`World::exclusive_scan`].
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`].
+    /// [`crate::ErrorKind::Reduction`].
     pub fn exclusive_scan(world: &World, values: Vec<T>, combine: impl Combine<T>) -> Result<Self> {
         Self::reduction(world, Operation::ExclusiveScan, values, combine)
     }
@@ -150,7 +150,7 @@ impl<T: Plain> Persistent<T> {
     /// [`World::reduce_scatter_block`].
     ///
     /// # Errors
-    /// [`crate::Error::Reduction`].
+    /// [`crate::ErrorKind::Reduction`].
     pub fn reduce_scatter_block(
         world: &World,
         values: Vec<T>,

@@ -24,9 +24,10 @@ use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
 use crate::collective::groups::plain_context;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::job::Job;
-use crate::world::{Status, Tagged, World, deadline_ns};
+use crate::unstable::JobInternals;
+use crate::world::{Status, TagFilter, World, deadline_ns};
 
 /// How long the other process may take to answer; it answers in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
@@ -63,50 +64,55 @@ impl Greeting {
 }
 
 impl Job {
-    /// Publishes a name. It stands until the port is dropped or the process ends.
+    /// Makes a port: a name under which other jobs connect. It stands until the port is dropped or the process ends.
     ///
     /// # Errors
-    /// [`Error::Publish`]: among others, the name is in use.
-    pub fn publish(&self, name: &str) -> Result<Port<'_>> {
-        let context = random_context();
-        socket::publish(self.process(), name, context, AGENT_TIME)?;
-        Ok(Port { job: self, name: name.to_owned(), context })
+    /// [`ErrorKind::Publish`]: among others, the name is in use.
+    pub fn create_port(&self, name: &str) -> Result<Port<'_>> {
+        self.shared.call("create_port", || {
+            let context = random_context();
+            socket::publish(self.process(), name, context, AGENT_TIME)?;
+            Ok(Port { job: self, name: name.to_owned(), context })
+        })
     }
 
     /// Connects to the process that published a name.
     ///
     /// # Errors
-    /// [`Error::Connect`]: among others, nobody has published it. [`Error::Handshake`],
-    /// [`Error::TimedOut`], [`Error::PeerFailed`].
+    /// [`ErrorKind::Connect`]: among others, nobody has published it. [`ErrorKind::Handshake`],
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::PeerFailed`].
     pub fn connect(&self, name: &str) -> Result<Remote> {
-        let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
-        let (segment, own_slot, connection) = enter(joined)?;
-        let target = published.process.slot.0;
-        // The other has no slot in our segment yet: it goes by a number above all slots.
-        let provisional = Peer(self.shared.segment.plan().slots());
-        let context = published.context;
-        let greeting = Greeting {
-            host: self.shared.segment.plan().host,
-            slot: u64::from(self.shared.slot),
-            context: u64::from(context),
-        };
-        self.reach(provisional, &segment, own_slot, target, name)?;
-        self.say(provisional, context, greeting)?;
-        let (answer, peer) = self.hear(context, None, HANDSHAKE_TIME)?;
-        if answer.slot != u64::from(own_slot) || answer.host != segment.plan().host {
-            return Err(Error::Handshake {
+        self.shared.call("connect", || {
+            let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
+            let (segment, own_slot, connection) = enter(joined)?;
+            let target = published.process.slot.0;
+            // The other has no slot in our segment yet: it goes by a number above all slots.
+            let provisional = Peer(self.shared.segment.plan().slots());
+            let context = published.context;
+            let greeting = Greeting {
+                host: self.shared.segment.plan().host,
+                slot: u64::from(self.shared.slot),
+                context: u64::from(context),
+            };
+            self.reach(provisional, &segment, own_slot, target, name)?;
+            self.say(provisional, context, greeting)?;
+            let (answer, peer) = self.hear(context, None, HANDSHAKE_TIME)?;
+            if answer.slot != u64::from(own_slot) || answer.host != segment.plan().host {
+                return Err(ErrorKind::Handshake {
+                    name: name.to_owned(),
+                    what: "it answered somebody else",
+                }
+                .into());
+            }
+            let mut kernel = self.shared.kernel.enter()?;
+            kernel.near_mut().rename(provisional, peer).map_err(|_| ErrorKind::Handshake {
                 name: name.to_owned(),
-                what: "it answered somebody else",
-            });
-        }
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.near_mut().rename(provisional, peer).map_err(|_| Error::Handshake {
-            name: name.to_owned(),
-            what: "it has no slot in our segment",
-        })?;
-        kernel.set_heap_segment(peer, &segment);
-        drop(kernel);
-        self.remote(peer, context, segment, own_slot, connection)
+                what: "it has no slot in our segment",
+            })?;
+            kernel.set_heap_segment(peer, &segment);
+            drop(kernel);
+            self.remote(peer, context, segment, own_slot, connection)
+        })
     }
 
     fn reach(
@@ -119,7 +125,8 @@ impl Job {
     ) -> Result<()> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
-            Error::Handshake { name: name.to_owned(), what: "its segment has no such slot" }
+            ErrorKind::Handshake { name: name.to_owned(), what: "its segment has no such slot" }
+                .into()
         })
     }
 
@@ -143,10 +150,11 @@ impl Job {
             Ok(status) if status.bytes == size_of_val(&words) as u64 => {
                 Ok((Greeting { host: words[0], slot: words[1], context: words[2] }, status.peer))
             }
-            Ok(_) => Err(Error::Handshake {
+            Ok(_) => Err(ErrorKind::Handshake {
                 name: String::new(),
                 what: "its greeting has another length",
-            }),
+            }
+            .into()),
             Err(error) => Err(self.shared.error(error, Some(time), |_| None)),
         }
     }
@@ -173,10 +181,10 @@ impl Port<'_> {
     /// Waits for the next process that connects.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`Error::Handshake`], [`Error::Connect`].
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::Handshake`], [`ErrorKind::Connect`].
     pub fn accept(&self, time: Duration) -> Result<Remote> {
         let (greeting, peer) = self.job.hear(self.context, None, time)?;
-        let broken = |what| Error::Handshake { name: self.name.clone(), what };
+        let broken = |what| ErrorKind::Handshake { name: self.name.clone(), what }.into();
         let slot = u32::try_from(greeting.slot).map_err(|_| broken("it names no slot"))?;
         let joined = socket::join(HostId(greeting.host), AGENT_TIME)?;
         let (segment, own_slot, connection) = enter(joined)?;
@@ -207,8 +215,8 @@ impl Remote {
     ///
     /// # Errors
     /// As [`World::send`].
-    pub fn send<T: Plain>(&self, values: &[T], tag: Tag) -> Result<()> {
-        self.world.send(values, 1, tag)
+    pub fn send<T: Plain>(&self, values: &[T], tag: impl Into<Tag>) -> Result<()> {
+        self.world.send(values, 1, tag.into())
     }
 
     /// Receives values from the other process; as [`World::receive_into`].
@@ -218,7 +226,7 @@ impl Remote {
     pub fn receive_into<T: Plain>(
         &self,
         values: &mut [T],
-        tag: impl Into<Tagged>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         self.world.receive_into(values, 1, tag)
     }

@@ -22,7 +22,7 @@
 //!
 //! Whatever is started gives an [`Operation`], a small value that can be copied and kept anywhere.
 //! It is to be completed once, with [`wait`], with [`test()`] that found it over, or with
-//! [`release`]; after that its name is stale, and says so ([`crate::Error::RequestGone`]).
+//! [`release`]; after that its name is stale, and says so ([`crate::ErrorKind::RequestGone`]).
 //! Operations of all kinds, and of all worlds of the process, can be waited for together.
 //! An operation may go on when a program has dropped its handle to the world; but its *world* must
 //! be there to complete it, so whoever keeps an operation keeps a clone of its world with it, or
@@ -69,7 +69,7 @@ pub use request::{Endings, are_over, cancel, each_over, find_over, release, test
 
 use crate::collective::WaitError;
 use crate::error::Result;
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// An operation that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +119,8 @@ pub unsafe fn receive(
     world: &World,
     start: *mut u8,
     length: usize,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<Status> {
     // SAFETY: the bytes are writable during the call, at whose end the request is over.
     world.receive_area(unsafe { area(start, length) }, from.into(), tag.into(), None)
@@ -159,8 +159,8 @@ pub unsafe fn start_receive(
     world: &World,
     start: *mut u8,
     length: usize,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<Operation> {
     // SAFETY: the bytes stay writable, and this operation's alone, until it is over.
     let area = unsafe { area(start, length) };
@@ -170,7 +170,7 @@ pub unsafe fn start_receive(
 /// Waits until everything that was sent has left this process's hands.
 ///
 /// # Errors
-/// [`Error::Ended`](crate::Error::Ended).
+/// [`crate::ErrorKind::Ended`].
 pub fn drain(world: &World) -> Result<()> {
     world.shared.drain(None).map_err(|error| world.error(error, None))
 }
@@ -187,7 +187,7 @@ fn started_send(
 }
 
 #[inline(always)]
-fn started_receive(world: &World, area: Area, from: From, tag: Tagged) -> Result<Operation> {
+fn started_receive(world: &World, area: Area, from: Source, tag: TagFilter) -> Result<Operation> {
     let wanted = world.wanted(from, tag)?;
     Ok(operation(world, world.shared.begin_receive(wanted, area)?))
 }

@@ -10,7 +10,7 @@
 //! # let world = job.world();
 //! use landeck::{RegionAddress, Tag};
 //! if world.rank() == 0 {
-//!     let mut region = job.register(8 * 1000)?;
+//!     let mut region = job.create_region(8 * 1000)?;
 //!     world.send(&region.address().to_words(), 1, Tag(1))?;
 //!     region.wait_notified(1)?;
 //!     let mut values = [0.0f64; 10];
@@ -27,7 +27,7 @@
 //!
 //! Any byte may be written by anybody at any time, so values are copied in and out, and words are
 //! atomic. A region that its owner drops is gone for all; one whose owner died is gone as well
-//! ([`Error::PeerFailed`]). Its memory is never used again while somebody still accesses it.
+//! ([`ErrorKind::PeerFailed`]). Its memory is never used again while somebody still accesses it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,10 +38,11 @@ use landeck_memory::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox::MailboxError;
 use crate::shared::Shared;
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// Where a region is: a plain value that may travel in any way.
@@ -98,38 +99,42 @@ impl RegionAddress {
 }
 
 impl Job {
-    /// Registers so many bytes of this process's heap, all zero, for others to access.
+    /// Makes a region: so many bytes of this process's heap, all zero, for others to access.
     ///
     /// # Errors
-    /// [`Error::Heap`], [`Error::Thread`].
-    pub fn register(&self, bytes: usize) -> Result<Region> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.free_withdrawn();
-        let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
-        kernel.last_region = kernel.last_region.wrapping_add(1).max(1);
-        let number = kernel.last_region;
-        drop(kernel);
-        let region = region::Region::new(self.segment(), self.slot(), block, bytes, number);
-        Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
+    /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
+    pub fn create_region(&self, bytes: usize) -> Result<Region> {
+        self.shared.call("create_region", || {
+            let mut kernel = self.shared.kernel.enter()?;
+            kernel.free_withdrawn();
+            let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
+            kernel.last_region = kernel.last_region.wrapping_add(1).max(1);
+            let number = kernel.last_region;
+            drop(kernel);
+            let region = region::Region::new(self.segment(), self.slot(), block, bytes, number);
+            Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
+        })
     }
 
-    /// The way to a region whose address came in a message.
+    /// Opens the region with an address, which came in a message.
     ///
     /// # Errors
-    /// [`MailboxError::AnotherJob`], [`Error::Access`] when it is gone (or, in a hardened job, when the
-    /// kernel permits no further mapping), [`Error::PeerFailed`] when its owner is.
+    /// [`MailboxError::AnotherJob`], [`ErrorKind::Access`] when it is gone (or, in a hardened job, when the
+    /// kernel permits no further mapping), [`ErrorKind::PeerFailed`] when its owner is.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
-        if address.process.host.0 != self.segment().plan().host {
-            return Err(MailboxError::AnotherJob.into());
-        }
-        match RegionView::open(self.segment(), self.slot(), address.place()) {
-            Err(AccessError::Gone) => Err(gone(&self.shared, &address)),
-            Err(error) => Err(error.into()),
-            Ok(view) => {
-                let view = Arc::new(view);
-                Ok(RemoteRegion { shared: self.shared.clone(), address, view })
+        self.shared.call("open_region", || {
+            if address.process.host.0 != self.segment().plan().host {
+                return Err(MailboxError::AnotherJob.into());
             }
-        }
+            match RegionView::open(self.segment(), self.slot(), address.place()) {
+                Err(AccessError::Gone) => Err(gone(&self.shared, &address)),
+                Err(error) => Err(error.into()),
+                Ok(view) => {
+                    let view = Arc::new(view);
+                    Ok(RemoteRegion { shared: self.shared.clone(), address, view })
+                }
+            }
+        })
     }
 }
 
@@ -154,7 +159,7 @@ impl Region {
     /// Copies values out, from byte `offset` on.
     ///
     /// # Errors
-    /// [`Error::Access`]: the region ends before.
+    /// [`ErrorKind::Access`]: the region ends before.
     pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
         Ok(self.there()?.read(offset, into).map_err(AccessError::from)?)
     }
@@ -187,7 +192,7 @@ impl Region {
     /// before each of them is there then.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::Thread`].
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn wait_notified(&mut self, more: u64) -> Result<()> {
         self.wait(more, None)
     }
@@ -195,7 +200,7 @@ impl Region {
     /// The same, for a while.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Region::wait_notified`].
+    /// [`ErrorKind::TimedOut`], and as [`Region::wait_notified`].
     pub fn wait_notified_within(&mut self, more: u64, time: Duration) -> Result<()> {
         self.wait(more, Some(time))
     }
@@ -217,7 +222,7 @@ impl Region {
     }
 
     fn there(&self) -> Result<&region::Region> {
-        self.region.as_ref().ok_or(Error::Access(AccessError::Gone))
+        self.region.as_ref().ok_or(ErrorKind::Access(AccessError::Gone).into())
     }
 }
 
@@ -254,8 +259,8 @@ impl RemoteRegion {
     /// Copies values in, from byte `offset` on. They are there when the call returns.
     ///
     /// # Errors
-    /// [`Error::Access`]: the region is gone, or ends before; [`Error::PeerFailed`] when its owner
-    /// is no more; [`Error::Thread`].
+    /// [`ErrorKind::Access`]: the region is gone, or ends before; [`ErrorKind::PeerFailed`] when its owner
+    /// is no more; [`ErrorKind::Thread`].
     pub fn put<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
         self.access(|view| view.put(offset, values))
     }
@@ -334,7 +339,7 @@ fn gone(shared: &Shared, address: &RegionAddress) -> Error {
     let is_there = record.incarnation == owner.incarnation.0 && !record.state.is_gone();
     match is_there {
         true => AccessError::Gone.into(),
-        false => Error::process_gone(owner, &record),
+        false => ErrorKind::process_gone(owner, &record).into(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::collective::OperationId;
 use crate::collective::WaitError;
 use crate::error::Result;
 use crate::shared::Kernel;
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// The operations of one [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -66,12 +66,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         values: &'env [T],
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Request<'scope>> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
         // end waits for the request or gives it up.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(Area::contiguous(buffer), to, tag)
+        self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
     /// Begins to send values that lie as a layout says; as [`World::send_layout`].
@@ -84,20 +84,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         layout: &Layout,
         count: u64,
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Request<'scope>> {
         // SAFETY: as in `send`.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(self.world.area(buffer, layout, count)?, to, tag)
+        self.send_area(self.world.area(buffer, layout, count)?, to, tag.into())
     }
 
     fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
-        let peer = self.world.peer(to)?;
-        let started = self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
-        match started {
-            Ok(started) => Ok(self.started(started)),
-            Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
-        }
+        self.world.call("send", || {
+            let peer = self.world.peer(to)?;
+            let started =
+                self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
+            match started {
+                Ok(started) => Ok(self.started(started)),
+                Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
+            }
+        })
     }
 
     /// Begins to receive into values.
@@ -107,8 +110,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn receive_into<T: Plain>(
         &'scope self,
         values: &'env mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Request<'scope>> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -124,17 +127,24 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         values: &'env mut [T],
         layout: &Layout,
         count: u64,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Request<'scope>> {
         // SAFETY: as in `receive_into`.
         let buffer = unsafe { Buffer::of_mut(values) };
         self.receive_area(self.world.area(buffer, layout, count)?, from.into(), tag.into())
     }
 
-    fn receive_area(&'scope self, area: Area, from: From, tag: Tagged) -> Result<Request<'scope>> {
-        let wanted = self.world.wanted(from, tag)?;
-        Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
+    fn receive_area(
+        &'scope self,
+        area: Area,
+        from: Source,
+        tag: TagFilter,
+    ) -> Result<Request<'scope>> {
+        self.world.call("receive", || {
+            let wanted = self.world.wanted(from, tag)?;
+            Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
+        })
     }
 
     #[inline]
@@ -180,7 +190,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut result = Ok(());
         loop {
             let Some(id) = self.open.borrow_mut().take_next() else { return result };
-            result = result.and(self.world.wait(id).map(drop));
+            result = result.and(self.world.call("wait", || self.world.wait(id)).map(drop));
         }
     }
 
@@ -210,7 +220,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }))
         };
         let first = self.world.shared.wait_until_any(&record, ready, &any_of);
-        let place = first.map_err(|error| self.world.error(error, None))?;
+        let place =
+            first.map_err(|error| self.world.in_call("wait", self.world.error(error, None)))?;
         let status = requests.remove(place).wait()?;
         Ok(Some((place, status)))
     }
@@ -254,7 +265,7 @@ impl Request<'_> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// As [`World::send`] or [`World::receive_into`]. After [`crate::Error::PeerFailed`] of a receive
+    /// As [`World::send`] or [`World::receive_into`]. After [`crate::ErrorKind::PeerFailed`] of a receive
     /// from anybody the receive is given up.
     pub fn wait(self) -> Result<Status> {
         let id = match self.state {
@@ -262,7 +273,7 @@ impl Request<'_> {
             State::Pending(id) => id,
         };
         self.close(id);
-        self.world.wait(id)
+        self.world.call("wait", || self.world.wait(id))
     }
 
     /// Looks whether the operation is complete, and makes progress.
@@ -284,7 +295,7 @@ impl Request<'_> {
             }
             Err(error) => {
                 self.close(id);
-                Err(self.world.error(error, None))
+                Err(self.world.in_call("test", self.world.error(error, None)))
             }
         }
     }
@@ -293,7 +304,7 @@ impl Request<'_> {
     /// room. It completes in either case; [`Status::is_cancelled`] says which.
     ///
     /// # Errors
-    /// [`crate::Error::Thread`].
+    /// [`crate::ErrorKind::Thread`].
     pub fn cancel(&mut self) -> Result<()> {
         if let State::Pending(id) = self.state {
             self.world.shared.kernel.enter()?.cancel(id);

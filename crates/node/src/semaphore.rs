@@ -8,13 +8,15 @@
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
 //! # let job = landeck::Job::join()?;
-//! use landeck::{Error, SemaphoreError};
-//! let file = match job.make_semaphore("file", 1) {
-//!     Err(Error::Object(landeck::ObjectError::Taken { .. })) => job.open_semaphore("file")?,
+//! use landeck::{Error, ErrorKind, ObjectError, SemaphoreError};
+//! let file = match job.create_semaphore("file", 1) {
+//!     Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+//!         job.open_semaphore("file")?
+//!     }
 //!     made => made?,
 //! };
 //! let permit = match file.take() {
-//!     Err(Error::Semaphore(SemaphoreError::OwnerDied { .. })) => {
+//!     Err(Error { kind: ErrorKind::Semaphore(SemaphoreError::OwnerDied { .. }), .. }) => {
 //!         // ... mend the file ...
 //!         file.recover()?;
 //!         file.take()?
@@ -37,14 +39,16 @@ use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_wire::ProcessId;
 
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// Why a semaphore does not do what was asked.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SemaphoreError {
     /// Somebody died that held units.
     #[error(
@@ -87,39 +91,49 @@ impl Job {
     /// Makes a semaphore with so many units under a name.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer;
+    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer;
     /// [`SemaphoreError::TooManyUnits`].
-    pub fn make_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        self.new_semaphore(Some(&name), units)
+    pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
+        self.shared.call("create_semaphore", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            self.new_semaphore(Some(&name), units)
+        })
     }
 
     /// Makes a semaphore without a name: others open it by its number.
     ///
     /// # Errors
-    /// As [`Job::make_semaphore`].
-    pub fn semaphore(&self, units: u32) -> Result<Semaphore> {
-        self.new_semaphore(None, units)
+    /// As [`Job::create_semaphore`].
+    pub fn create_unnamed_semaphore(&self, units: u32) -> Result<Semaphore> {
+        self.shared.call("create_unnamed_semaphore", || self.new_semaphore(None, units))
     }
 
     /// Opens the semaphore under a name.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
+    /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
     pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let process = self.process();
-        Semaphore::of(&self.shared, process, objects::open(process, ObjectKind::Semaphore, &name)?)
+        self.shared.call("open_semaphore", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let process = self.process();
+            Semaphore::of(
+                &self.shared,
+                process,
+                objects::open(process, ObjectKind::Semaphore, &name)?,
+            )
+        })
     }
 
     /// Opens the semaphore with a number, which came in a message.
     ///
     /// # Errors
-    /// [`Error::Object`]: it is gone, the agent does not answer.
-    pub fn open_semaphore_number(&self, number: u64) -> Result<Semaphore> {
-        let process = self.process();
-        let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
-        Semaphore::of(&self.shared, process, opened)
+    /// [`ErrorKind::Object`]: it is gone, the agent does not answer.
+    pub fn open_semaphore_by_number(&self, number: u64) -> Result<Semaphore> {
+        self.shared.call("open_semaphore_by_number", || {
+            let process = self.process();
+            let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
+            Semaphore::of(&self.shared, process, opened)
+        })
     }
 
     fn new_semaphore(&self, name: Option<&ObjectName>, units: u32) -> Result<Semaphore> {
@@ -159,7 +173,7 @@ impl Semaphore {
     /// Waits for a unit and takes it.
     ///
     /// # Errors
-    /// [`SemaphoreError::OwnerDied`], [`Error::Ended`], [`Error::Thread`].
+    /// [`SemaphoreError::OwnerDied`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn take(&self) -> Result<Permit<'_>> {
         self.take_until(None)
     }
@@ -167,7 +181,7 @@ impl Semaphore {
     /// The same, for a while.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Semaphore::take`].
+    /// [`ErrorKind::TimedOut`], and as [`Semaphore::take`].
     pub fn take_within(&self, time: Duration) -> Result<Permit<'_>> {
         self.take_until(Some(time))
     }
@@ -176,23 +190,25 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead;
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
-        let words = self.words()?;
-        match words.try_take() {
-            Take::Taken => Ok(Some(Permit { semaphore: self })),
-            Take::OwnerDied { slot } => Err(self.owner_died(slot)),
-            Take::Empty => match words.dead_holder() {
-                Some(slot) => Err(self.owner_died(slot)),
-                None => Ok(None),
-            },
-        }
+        self.0.shared.call("take", || {
+            let words = self.words()?;
+            match words.try_take() {
+                Take::Taken => Ok(Some(Permit { semaphore: self })),
+                Take::OwnerDied { slot } => Err(self.owner_died(slot)),
+                Take::Empty => match words.dead_holder() {
+                    Some(slot) => Err(self.owner_died(slot)),
+                    None => Ok(None),
+                },
+            }
+        })
     }
 
     /// Adds units that nobody held: what a producer does.
     ///
     /// # Errors
-    /// [`SemaphoreError::TooManyUnits`], [`Error::Thread`].
+    /// [`SemaphoreError::TooManyUnits`], [`ErrorKind::Thread`].
     pub fn give(&self, units: u32) -> Result<()> {
         match self.words()?.give(units) {
             true => Ok(()),
@@ -213,7 +229,7 @@ impl Semaphore {
     /// Has the units of the dead come back; says how many.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn recover(&self) -> Result<u32> {
         Ok(self.words()?.recover())
     }
@@ -230,20 +246,22 @@ impl Semaphore {
     }
 
     fn take_until(&self, time: Option<Duration>) -> Result<Permit<'_>> {
-        let words = self.words()?;
-        if words.try_take() == Take::Taken {
-            return Ok(Permit { semaphore: self });
-        }
-        words.waits(true);
-        let taken = self.wait(time);
-        words.waits(false);
-        match taken {
-            Ok(Take::Taken) => Ok(Permit { semaphore: self }),
-            Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
-            // A wait ends with something.
-            Ok(Take::Empty) => Err(Error::WouldBlock),
-            Err(error) => Err(self.0.shared.error(error, time, |_| None)),
-        }
+        self.0.shared.call("take", || {
+            let words = self.words()?;
+            if words.try_take() == Take::Taken {
+                return Ok(Permit { semaphore: self });
+            }
+            words.waits(true);
+            let taken = self.wait(time);
+            words.waits(false);
+            match taken {
+                Ok(Take::Taken) => Ok(Permit { semaphore: self }),
+                Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
+                // A wait ends with something.
+                Ok(Take::Empty) => Err(ErrorKind::WouldBlock.into()),
+                Err(error) => Err(self.0.shared.error(error, time, |_| None)),
+            }
+        })
     }
 
     fn wait(&self, time: Option<Duration>) -> std::result::Result<Take, WaitError> {

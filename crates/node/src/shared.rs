@@ -19,7 +19,7 @@ use landeck_transports::wake_thread::WakeThread;
 
 use crate::collective::engine::START_BYTES;
 use crate::collective::{Engine, Fault, OperationId, WaitError};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::group_service::Employment;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
 use crate::signals::SignalId;
@@ -701,7 +701,7 @@ impl Shared {
         // A thread that is still inside a call is told by that.
         let mut kernel = self.kernel.enter().ok()?;
         let mismatch = Fault::Mismatch(kernel.unnoticed_mismatch()?);
-        Some(Error::of_fault(mismatch, &self.segment, |_| None))
+        Some(ErrorKind::of_fault(mismatch, &self.segment, |_| None).into())
     }
 
     /// Sends if there is room now.
@@ -723,13 +723,35 @@ impl Shared {
         timeout: Option<std::time::Duration>,
         rank_of: impl Fn(Peer) -> Option<usize>,
     ) -> Error {
-        match error {
-            WaitError::Failure(failure) => Error::of(failure, &self.segment, rank_of),
-            WaitError::Collective(fault) => Error::of_fault(fault, &self.segment, rank_of),
-            WaitError::TimedOut => Error::TimedOut(timeout.unwrap_or_default()),
-            WaitError::Ended => Error::Ended,
+        let kind = match error {
+            WaitError::Failure(failure) => ErrorKind::of(failure, &self.segment, rank_of),
+            WaitError::Collective(fault) => ErrorKind::of_fault(fault, &self.segment, rank_of),
+            WaitError::TimedOut => ErrorKind::TimedOut(timeout.unwrap_or_default()),
+            WaitError::Ended => ErrorKind::Ended,
             WaitError::Gate(error) => error.into(),
-        }
+        };
+        Error { rank: self.rank(), ..kind.into() }
+    }
+
+    /// This process's rank in the job's first world; none for a guest.
+    fn rank(&self) -> Option<usize> {
+        self.segment.rank_of(self.slot).map(|rank| rank as usize)
+    }
+
+    /// Does what a call does that is none of a world; its errors say then which call it was.
+    #[inline(always)]
+    pub(crate) fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        call().map_err(|error| self.in_call(name, error))
+    }
+
+    /// Says that an error comes from this call, which is none of a world.
+    #[cold]
+    pub(crate) fn in_call(&self, call: &'static str, error: Error) -> Error {
+        error.of_call(call, self.rank())
     }
 }
 

@@ -10,7 +10,7 @@
 //! # let job = landeck::Job::join()?;
 //! # let world = job.world();
 //! let field = if world.rank() == 0 {
-//!     let made = job.make_segment("field", 8 * 1_000_000)?;
+//!     let made = job.create_segment("field", 8 * 1_000_000)?;
 //!     made.write(0, &[1.5f64, 2.5])?;
 //!     world.barrier()?;
 //!     made
@@ -47,43 +47,51 @@ impl Job {
     /// touched.
     ///
     /// # Errors
-    /// [`crate::Error::Object`]: the bytes are no name, the name is taken, there is no such memory
+    /// [`crate::ErrorKind::Object`]: the bytes are no name, the name is taken, there is no such memory
     /// (0 bytes or more than 2^40 are refused by name), the agent does not answer.
-    pub fn make_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
-        let name = ObjectName::new(name).map_err(ObjectError::from)?;
-        let process = self.process();
-        let made = objects::make(process, ObjectKind::Segment, Some(&name), bytes, [0; 2])?;
-        SharedSegment::of(process, made)
+    pub fn create_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
+        self.shared.call("create_segment", || {
+            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let process = self.process();
+            let made = objects::make(process, ObjectKind::Segment, Some(&name), bytes, [0; 2])?;
+            SharedSegment::of(process, made)
+        })
     }
 
     /// The same without a name: others open it by its number.
     ///
     /// # Errors
-    /// As [`Job::make_segment`].
-    pub fn shared_segment(&self, bytes: u64) -> Result<SharedSegment> {
-        let process = self.process();
-        let made = objects::make(process, ObjectKind::Segment, None, bytes, [0; 2])?;
-        SharedSegment::of(process, made)
+    /// As [`Job::create_segment`].
+    pub fn create_unnamed_segment(&self, bytes: u64) -> Result<SharedSegment> {
+        self.shared.call("create_unnamed_segment", || {
+            let process = self.process();
+            let made = objects::make(process, ObjectKind::Segment, None, bytes, [0; 2])?;
+            SharedSegment::of(process, made)
+        })
     }
 
     /// Opens the segment under a name.
     ///
     /// # Errors
-    /// [`crate::Error::Object`]: the bytes are no name, nobody has made it, the agent does not
+    /// [`crate::ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not
     /// answer.
     pub fn open_segment(&self, name: impl AsRef<[u8]>) -> Result<SharedSegment> {
-        let name = ObjectName::new(name).map_err(ObjectError::from)?;
-        let process = self.process();
-        SharedSegment::of(process, objects::open(process, ObjectKind::Segment, &name)?)
+        self.shared.call("open_segment", || {
+            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let process = self.process();
+            SharedSegment::of(process, objects::open(process, ObjectKind::Segment, &name)?)
+        })
     }
 
     /// Opens the segment with a number, which came in a message.
     ///
     /// # Errors
-    /// [`crate::Error::Object`]: it is gone, the agent does not answer.
-    pub fn open_segment_number(&self, number: u64) -> Result<SharedSegment> {
-        let process = self.process();
-        SharedSegment::of(process, objects::open_number(process, ObjectKind::Segment, number)?)
+    /// [`crate::ErrorKind::Object`]: it is gone, the agent does not answer.
+    pub fn open_segment_by_number(&self, number: u64) -> Result<SharedSegment> {
+        self.shared.call("open_segment_by_number", || {
+            let process = self.process();
+            SharedSegment::of(process, objects::open_number(process, ObjectKind::Segment, number)?)
+        })
     }
 }
 
@@ -111,7 +119,7 @@ impl SharedSegment {
     /// Copies values out, from byte `offset` on.
     ///
     /// # Errors
-    /// [`crate::Error::OutsideSegment`], [`crate::Error::Thread`] in a child made by fork; nothing is
+    /// [`crate::ErrorKind::OutsideSegment`], [`crate::ErrorKind::Thread`] in a child made by fork; nothing is
     /// copied then.
     pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
         GateError::refuse_children()?;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use landeck_memory::{GateError, ThreadMode, processors};
 
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::job::Job;
 
 /// Most bytes of a thread's name, which the system shows.
@@ -15,6 +15,7 @@ pub const THREAD_NAME_BYTES_MAX: usize = 15;
 
 /// Why there is no thread, or nothing of it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ThreadError {
     /// The text cannot be the name of a thread.
     #[error(
@@ -76,10 +77,10 @@ impl Job {
     /// Starts at most so many threads at a time, which may use the job as this one does.
     ///
     /// # Errors
-    /// [`Error::Thread`] when the job was joined in thread mode single.
+    /// [`ErrorKind::Thread`] when the job was joined in thread mode single.
     pub fn threads(&self, most: usize) -> Result<Threads> {
         match self.shared.kernel.mode() {
-            ThreadMode::Single => Err(Error::Thread(GateError::WrongThread)),
+            ThreadMode::Single => Err(ErrorKind::Thread(GateError::WrongThread).into()),
             ThreadMode::Multiple => {
                 Ok(Threads { running: Arc::default(), most, stack_bytes: None })
             }
@@ -103,7 +104,7 @@ impl Threads {
     /// Starts a thread.
     ///
     /// # Errors
-    /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`]; [`Error::Thread`] in a
+    /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`]; [`ErrorKind::Thread`] in a
     /// child made by fork.
     pub fn start<T: Send + 'static>(
         &self,
@@ -215,7 +216,7 @@ mod tests {
             })
             .into();
         let refused = threads.clone().start("c", || ()).unwrap_err();
-        let told = matches!(refused, Error::Threads(ThreadError::TooMany { most: 2, .. }));
+        let told = matches!(refused.kind, ErrorKind::Threads(ThreadError::TooMany { most: 2, .. }));
         assert!(told, "{refused}");
         drop(tell);
         assert!(waiting.into_iter().all(|thread| thread.join().unwrap()));
@@ -235,11 +236,17 @@ mod tests {
     fn bad_names_and_impossible_stacks_are_errors() {
         for name in ["", "a name of sixteen", "a\nb", "a\0b"] {
             let refused = threads(1).start(name, || ()).unwrap_err();
-            assert!(matches!(refused, Error::Threads(ThreadError::Name { .. })), "{refused}");
+            assert!(
+                matches!(refused.kind, ErrorKind::Threads(ThreadError::Name { .. })),
+                "{refused}"
+            );
         }
         let huge = threads(1).with_stack(1 << 46);
         let refused = huge.start("huge", || ()).unwrap_err();
-        assert!(matches!(refused, Error::Threads(ThreadError::System { .. })), "{refused}");
+        assert!(
+            matches!(refused.kind, ErrorKind::Threads(ThreadError::System { .. })),
+            "{refused}"
+        );
         assert_eq!(huge.running(), 0);
     }
 }

@@ -55,7 +55,7 @@ impl World {
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
     /// # let world = landeck::Job::join()?.world();
-    /// use landeck::collectives::architecture::Flat;
+    /// use landeck::architecture::Flat;
     /// world.via(Flat).barrier()?;
     /// # Ok(()) }
     /// ```
@@ -77,7 +77,7 @@ impl World {
 
     /// The same world, whose members compare what must agree in their collective operations before
     /// each of them, or do not: counts where they must be equal, the types of the values, what
-    /// reductions combine by, and the way. Who differs is told of by [`Error::Disagreement`], at
+    /// reductions combine by, and the way. Who differs is told of by [`crate::ErrorKind::Disagreement`], at
     /// every member, and the world goes on. Each operation takes as long as a barrier more. All
     /// members must want the same; `LANDECK_CHECKING=1`, where the job is started, does it for all
     /// worlds.
@@ -94,8 +94,8 @@ impl World {
     /// Returns when all members have called it.
     ///
     /// # Errors
-    /// [`Error::PeerFailed`], [`Error::Mismatch`], [`Error::Disagreement`] (where members compare),
-    /// [`Error::Revoked`], [`Error::Ended`], [`Error::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::Disagreement`] (where members compare),
+    /// [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn barrier(&self) -> Result<()> {
         let nothing = (Buffer::EMPTY, Buffer::EMPTY);
         if self.brief(Operation::Barrier, nothing, 0, None)? {
@@ -116,7 +116,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// As [`World::barrier`], [`Error::NoSuchRank`], [`Error::LengthMismatch`].
+    /// As [`World::barrier`], [`crate::ErrorKind::NoSuchRank`], [`crate::ErrorKind::LengthMismatch`].
     pub fn broadcast<T: Plain>(&self, values: &mut [T], root: usize) -> Result<()> {
         // SAFETY: the operation is over when the call returns; the values are borrowed until then.
         let data = unsafe { Buffer::of_mut(values) };
@@ -138,7 +138,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// As [`World::broadcast`], and [`Error::WrongLength`].
+    /// As [`World::broadcast`], and [`crate::ErrorKind::WrongLength`].
     pub fn gather<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
         self.with_both(values, into, |input, output| {
             if self.brief(Operation::Gather, (input, output), root, None)? {
@@ -209,7 +209,7 @@ impl World {
     /// there only.
     ///
     /// # Errors
-    /// As [`World::gather`], [`Error::Reduction`], [`Error::OperatorPanicked`].
+    /// As [`World::gather`], [`crate::ErrorKind::Reduction`], [`crate::ErrorKind::OperatorPanicked`].
     pub fn reduce<T: Plain>(
         &self,
         values: &[T],
@@ -225,7 +225,7 @@ impl World {
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
     /// # let world = landeck::Job::join()?.world();
-    /// use landeck::collectives::architecture::Daisy;
+    /// use landeck::architecture::Daisy;
     /// use landeck::{Maximum, Sum, User};
     /// let steps = world.all_reduce(17u32, Maximum)?;
     /// let total = world.all_reduce(0.25f64, Sum.via(Daisy))?;
@@ -277,9 +277,11 @@ impl World {
         into: &mut [T],
         combine: impl Combine<T>,
     ) -> Result<()> {
-        let how = combine.combination()?;
-        self.with_both(values, into, |input, output| {
-            self.collective(self.caller::<T>().reduce_scatter_block(input, output, &how))
+        self.call(Operation::ReduceScatter.as_str(), || {
+            let how = combine.combination()?;
+            self.with_both(values, into, |input, output| {
+                self.collective(self.caller::<T>().reduce_scatter_block(input, output, &how))
+            })
         })
     }
 
@@ -287,7 +289,7 @@ impl World {
     /// all members.
     ///
     /// # Errors
-    /// As [`World::reduce`], and [`Error::WrongCount`].
+    /// As [`World::reduce`], and [`crate::ErrorKind::WrongCount`].
     pub fn reduce_scatter<T: Plain>(
         &self,
         values: &[T],
@@ -295,11 +297,13 @@ impl World {
         counts: &[usize],
         combine: impl Combine<T>,
     ) -> Result<()> {
-        let how = combine.combination()?;
-        self.with_both(values, into, |input, output| {
-            let call =
-                self.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
-            self.collective(self.made(call)?)
+        self.call(Operation::ReduceScatter.as_str(), || {
+            let how = combine.combination()?;
+            self.with_both(values, into, |input, output| {
+                let call =
+                    self.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+                self.collective(self.made(call)?)
+            })
         })
     }
 
@@ -366,7 +370,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// As [`World::gather`], and [`Error::WrongCount`].
+    /// As [`World::gather`], and [`crate::ErrorKind::WrongCount`].
     pub fn gather_varying<T: Plain>(
         &self,
         values: &[T],
@@ -437,7 +441,7 @@ impl World {
     /// As [`World::all_to_all`], where each part lies as a layout of its own says.
     ///
     /// # Errors
-    /// As [`World::gather_varying`], and [`Error::OutsideBuffer`].
+    /// As [`World::gather_varying`], and [`crate::ErrorKind::OutsideBuffer`].
     pub fn all_to_all_layouts<T: Plain>(
         &self,
         values: &[T],
@@ -459,12 +463,14 @@ impl World {
         combine: impl Combine<T>,
         root: usize,
     ) -> Result<()> {
-        let how = combine.combination()?;
-        self.with_both(values, into, |input, output| {
-            if self.brief(operation, (input, output), root, Some(&how))? {
-                return Ok(());
-            }
-            self.collective(self.caller::<T>().reduction(operation, input, output, &how, root))
+        self.call(operation.as_str(), || {
+            let how = combine.combination()?;
+            self.with_both(values, into, |input, output| {
+                if self.brief(operation, (input, output), root, Some(&how))? {
+                    return Ok(());
+                }
+                self.collective(self.caller::<T>().reduction(operation, input, output, &how, root))
+            })
         })
     }
 
@@ -474,13 +480,15 @@ impl World {
         values: &mut [T],
         combine: impl Combine<T>,
     ) -> Result<()> {
-        let how = combine.combination()?;
-        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
-        let data = unsafe { Buffer::of_mut(values) };
-        if self.brief(operation, (data, data), 0, Some(&how))? {
-            return Ok(());
-        }
-        self.collective(self.caller::<T>().reduction_in_place(operation, data, &how))
+        self.call(operation.as_str(), || {
+            let how = combine.combination()?;
+            // SAFETY: the operation is over when the call returns; the values are borrowed until then.
+            let data = unsafe { Buffer::of_mut(values) };
+            if self.brief(operation, (data, data), 0, Some(&how))? {
+                return Ok(());
+            }
+            self.collective(self.caller::<T>().reduction_in_place(operation, data, &how))
+        })
     }
 
     /// Does it at once if it is an operation on short data that goes over the board. False when it
@@ -516,7 +524,7 @@ impl World {
         let Some(mut brief) = brief else { return Ok(false) };
         match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
             Ok(is_done) => Ok(is_done),
-            Err(error) => Err(self.error(*error, None)),
+            Err(error) => Err(self.in_call(operation.as_str(), self.error(*error, None))),
         }
     }
 
@@ -537,7 +545,7 @@ impl World {
         let Some(mut brief) = brief else { return Ok(false) };
         match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
             Ok(is_done) => Ok(is_done),
-            Err(error) => Err(self.error(*error, None)),
+            Err(error) => Err(self.in_call(operation.as_str(), self.error(*error, None))),
         }
     }
 
@@ -586,29 +594,32 @@ impl World {
 
     /// Does it, and returns when this member has done its part.
     pub(crate) fn collective(&self, call: Call) -> Result<()> {
-        match self.shared.visit(self.context, &self.members, self.rank(), &call) {
-            Ok(None) => {}
-            Ok(Some(())) => return Ok(()),
-            Err(error) => return Err(self.error(error, None)),
-        }
-        match self.start(call, u64::MAX)? {
-            None => Ok(()),
-            Some(id) => match self.shared.wait_or_abandon(id, None) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.error(error, None)),
-            },
-        }
+        self.call(call.operation.as_str(), || {
+            match self.shared.visit(self.context, &self.members, self.rank(), &call) {
+                Ok(None) => {}
+                Ok(Some(())) => return Ok(()),
+                Err(error) => return Err(self.error(error, None)),
+            }
+            match self.start(call, u64::MAX)? {
+                None => Ok(()),
+                Some(id) => match self.shared.wait_or_abandon(id, None) {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(self.error(error, None)),
+                },
+            }
+        })
     }
 
     /// Begins it; none when it is over at once.
     pub(crate) fn start(&self, call: Call, allowance_bytes: u64) -> Result<Option<OperationId>> {
+        let name = call.operation.as_str();
         let mut kernel = self.shared.kernel.enter()?;
         let begun = kernel.start(self.context, &self.members, self.rank(), call, allowance_bytes);
         drop(kernel);
         match begun {
             Ok(Begun::Over) => Ok(None),
             Ok(Begun::Going(id)) => Ok(Some(OperationId::Collective(id))),
-            Err(fault) => Err(self.fault(fault)),
+            Err(fault) => Err(self.in_call(name, self.fault(fault))),
         }
     }
 

@@ -30,6 +30,7 @@ pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
 
 /// What the user asks for makes no sense.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VariableError {
     /// Not the name of a way.
     #[error("{VARIABLE}: {}", brief(.0))]
@@ -50,6 +51,7 @@ pub enum VariableError {
 
 /// Why the figures of a host cannot be used or kept.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TuningError {
     /// There is no place for the file.
     #[error(

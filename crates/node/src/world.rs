@@ -1,5 +1,6 @@
 //! A view with fixed ranks: send, receive, probe.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::collective::WaitError;
 use crate::collective::call::Manner;
 use crate::collective::groups::inside_of;
 use crate::context::WORLD_CONTEXT;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::groups::Lease;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
@@ -28,31 +29,37 @@ pub struct Any;
 
 /// Whom to receive from: a rank, or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct From(pub(crate) Option<usize>);
+pub struct Source(pub(crate) Option<usize>);
 
 /// Which tag to receive: a [`Tag`], or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tagged(pub(crate) Option<u32>);
+pub struct TagFilter(pub(crate) Option<u32>);
 
-impl std::convert::From<usize> for From {
+impl From<usize> for Source {
     fn from(rank: usize) -> Self {
         Self(Some(rank))
     }
 }
 
-impl std::convert::From<Any> for From {
+impl From<Any> for Source {
     fn from(_: Any) -> Self {
         Self(None)
     }
 }
 
-impl std::convert::From<Tag> for Tagged {
+impl From<Tag> for TagFilter {
     fn from(tag: Tag) -> Self {
         Self(Some(tag.0))
     }
 }
 
-impl std::convert::From<Any> for Tagged {
+impl From<u32> for TagFilter {
+    fn from(tag: u32) -> Self {
+        Self(Some(tag))
+    }
+}
+
+impl From<Any> for TagFilter {
     fn from(_: Any) -> Self {
         Self(None)
     }
@@ -152,7 +159,7 @@ impl World {
     /// collective operations.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`ErrorKind::Thread`].
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
         self.shared.kernel.enter()?.set_members_of(context, self.context, self.members.to_vec());
@@ -170,32 +177,32 @@ impl World {
     /// received. Values longer than the receiver's credit wait for it.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::PeerBroken`], [`Error::Revoked`],
-    /// [`Error::Ended`], [`Error::Thread`].
+    /// [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`], [`ErrorKind::PeerBroken`], [`ErrorKind::Revoked`],
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     #[inline(never)]
-    pub fn send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+    pub fn send<T: Plain>(&self, values: &[T], to: usize, tag: impl Into<Tag>) -> Result<()> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(Area::contiguous(buffer), to, tag)
+        self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
     /// Sends values that lie as a layout says: `count` items of it, its offset zero at the start
     /// of `values`.
     ///
     /// # Errors
-    /// As [`World::send`], and [`Error::OutsideBuffer`].
+    /// As [`World::send`], and [`ErrorKind::OutsideBuffer`].
     pub fn send_layout<T: Plain>(
         &self,
         values: &[T],
         layout: &Layout,
         count: u64,
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<()> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of(values) };
         let area = self.area(buffer, layout, count)?;
-        self.send_area(area, to, tag)
+        self.send_area(area, to, tag.into())
     }
 
     pub(crate) fn area(&self, buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {
@@ -205,53 +212,61 @@ impl World {
 
     #[inline]
     pub(crate) fn send_area(&self, area: Area, to: usize, tag: Tag) -> Result<()> {
-        let peer = self.peer(to)?;
-        self.shared.send(peer, self.context, tag.0, area).map_err(|error| self.error(error, None))
+        self.call("send", || {
+            let peer = self.peer(to)?;
+            self.shared
+                .send(peer, self.context, tag.0, area)
+                .map_err(|error| self.error(error, None))
+        })
     }
 
     /// Sends values if that is possible without waiting.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`], and as [`World::send`].
-    pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
-        let peer = self.peer(to)?;
-        match self.shared.try_send(peer, self.context, tag.0, bytes_of(values)) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::WouldBlock),
-            Err(error) => Err(self.error(error, None)),
-        }
+    /// [`ErrorKind::WouldBlock`], and as [`World::send`].
+    pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: impl Into<Tag>) -> Result<()> {
+        self.call("send", || {
+            let peer = self.peer(to)?;
+            match self.shared.try_send(peer, self.context, tag.into().0, bytes_of(values)) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(ErrorKind::WouldBlock.into()),
+                Err(error) => Err(self.error(error, None)),
+            }
+        })
     }
 
     /// Receives one value.
     ///
     /// # Errors
-    /// As [`World::receive_into`], and [`Error::WrongType`] when the message is no single value.
+    /// As [`World::receive_into`], and [`ErrorKind::WrongType`] when the message is no single value.
     pub fn receive<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(T, Status)> {
-        let mut value = [zero()];
-        let status = self.receive_into(&mut value, from, tag)?;
-        if status.bytes != size_of::<T>() as u64 {
-            let (message_bytes, value_bytes) = (status.bytes, size_of::<T>());
-            return Err(Error::WrongType { message_bytes, value_bytes });
-        }
-        Ok((value[0], status))
+        self.call("receive", || {
+            let mut value = [zero()];
+            let status = self.receive_into(&mut value, from, tag)?;
+            if status.bytes != size_of::<T>() as u64 {
+                let (message_bytes, value_bytes) = (status.bytes, size_of::<T>());
+                return Err(ErrorKind::WrongType { message_bytes, value_bytes }.into());
+            }
+            Ok((value[0], status))
+        })
     }
 
     /// Receives into values. A shorter message changes only the first of them.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::NoSuchRank`], [`Error::PeerFailed`] (for a receive from
-    /// [`Any`]: once for each death, until it is acknowledged), [`Error::PeerBroken`],
-    /// [`Error::Revoked`], [`Error::Ended`], [`Error::Thread`].
+    /// [`ErrorKind::Truncated`], [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`] (for a receive from
+    /// [`Any`]: once for each death, until it is acknowledged), [`ErrorKind::PeerBroken`],
+    /// [`ErrorKind::Revoked`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     #[inline(never)]
     pub fn receive_into<T: Plain>(
         &self,
         values: &mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -262,12 +277,12 @@ impl World {
     /// it from its beginning. The values may have been changed by then.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]: nothing was lost. And as [`World::receive_into`].
+    /// [`ErrorKind::TimedOut`]: nothing was lost. And as [`World::receive_into`].
     pub fn receive_into_within<T: Plain>(
         &self,
         values: &mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
         time: Duration,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
@@ -278,14 +293,14 @@ impl World {
     /// Receives into values that lie as a layout says.
     ///
     /// # Errors
-    /// As [`World::receive_into`], and [`Error::OutsideBuffer`].
+    /// As [`World::receive_into`], and [`ErrorKind::OutsideBuffer`].
     pub fn receive_layout<T: Plain>(
         &self,
         values: &mut [T],
         layout: &Layout,
         count: u64,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -297,58 +312,68 @@ impl World {
     pub(crate) fn receive_area(
         &self,
         area: Area,
-        from: From,
-        tag: Tagged,
+        from: Source,
+        tag: TagFilter,
         time: Option<Duration>,
     ) -> Result<Status> {
-        let wanted = self.wanted(from, tag)?;
-        match self.shared.receive(wanted, area, deadline_ns(time)) {
-            Ok(status) => Ok(self.status_of(&status)),
-            Err(error) => Err(self.error(error, time)),
-        }
+        self.call("receive", || {
+            let wanted = self.wanted(from, tag)?;
+            match self.shared.receive(wanted, area, deadline_ns(time)) {
+                Ok(status) => Ok(self.status_of(&status)),
+                Err(error) => Err(self.error(error, time)),
+            }
+        })
     }
 
     /// Receives a message of any length.
     ///
     /// # Errors
-    /// As [`World::receive_into`], [`Error::WrongType`], and [`Error::NoMemory`]; then the message is lost.
+    /// As [`World::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
     pub fn receive_vec<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(Vec<T>, Status)> {
-        let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
-        let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
-        if bytes.len() % value_bytes != 0 {
-            return Err(Error::WrongType { message_bytes: status.bytes, value_bytes });
-        }
-        Ok((room::copy(bytes)?, status))
+        self.call("receive", || {
+            let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
+            let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
+            if bytes.len() % value_bytes != 0 {
+                return Err(
+                    ErrorKind::WrongType { message_bytes: status.bytes, value_bytes }.into()
+                );
+            }
+            Ok((room::copy(bytes)?, status))
+        })
     }
 
     /// Gives memory of the shared heap away: only its reference travels.
     ///
     /// # Errors
     /// As [`World::send`].
-    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: Tag) -> Result<()> {
-        let peer = self.peer(to)?;
-        loan.send(self, peer, tag)
+    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: impl Into<Tag>) -> Result<()> {
+        self.call("send", || {
+            let peer = self.peer(to)?;
+            loan.send(self, peer, tag.into())
+        })
     }
 
     /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
     /// place; what was not is copied.
     ///
     /// # Errors
-    /// As [`World::receive_into`], and [`Error::WrongType`].
+    /// As [`World::receive_into`], and [`ErrorKind::WrongType`].
     pub fn receive_loan<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(Loaned<T>, Status)> {
-        let wanted = self.wanted(from.into(), tag.into())?;
-        let completion =
-            self.shared.receive_own(wanted).map_err(|error| self.error(error, None))?;
-        let status = self.status(&completion)?;
-        Ok((Loaned::new(completion.data)?, status))
+        self.call("receive", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let completion =
+                self.shared.receive_own(wanted).map_err(|error| self.error(error, None))?;
+            let status = self.status(&completion)?;
+            Ok((Loaned::new(completion.data)?, status))
+        })
     }
 
     /// Sends and receives at once, so that two processes may do it to each other.
@@ -358,16 +383,18 @@ impl World {
     pub fn send_receive<S: Plain, R: Plain>(
         &self,
         values: &[S],
-        (to, send_tag): (usize, Tag),
+        (to, send_tag): (usize, impl Into<Tag>),
         into: &mut [R],
-        (from, receive_tag): (usize, Tag),
+        (from, receive_tag): (impl Into<Source>, impl Into<TagFilter>),
     ) -> Result<Status> {
-        self.scope(|scope| {
-            let receive = scope.receive_into(into, from, receive_tag)?;
-            let send = scope.send(values, to, send_tag)?;
-            let status = receive.wait()?;
-            send.wait()?;
-            Ok(status)
+        self.call("send_receive", || {
+            self.scope(|scope| {
+                let receive = scope.receive_into(into, from, receive_tag)?;
+                let send = scope.send(values, to, send_tag)?;
+                let status = receive.wait()?;
+                send.wait()?;
+                Ok(status)
+            })
         })
     }
 
@@ -405,25 +432,29 @@ impl World {
     /// job in good order is no failure to one who only looks.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::Thread`].
+    /// [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`], [`ErrorKind::Thread`].
     pub fn try_probe(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Option<Status>> {
-        let wanted = self.wanted(from.into(), tag.into())?;
-        let found = self.try_find(wanted, |kernel| kernel.probe(wanted))?;
-        Ok(found.map(|status| self.status_of(&status)))
+        self.call("probe", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let found = self.try_find(wanted, |kernel| kernel.probe(wanted))?;
+            Ok(found.map(|status| self.status_of(&status)))
+        })
     }
 
     /// Waits until a receive would get something, and says what.
     ///
     /// # Errors
     /// As [`World::receive_into`].
-    pub fn probe(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Status> {
-        let wanted = self.wanted(from.into(), tag.into())?;
-        let status = self.find(wanted, |kernel| kernel.probe(wanted))?;
-        Ok(self.status_of(&status))
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Status> {
+        self.call("probe", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let status = self.find(wanted, |kernel| kernel.probe(wanted))?;
+            Ok(self.status_of(&status))
+        })
     }
 
     /// Looks once for a message that is not received yet.
@@ -480,12 +511,12 @@ impl World {
     pub(crate) fn peer(&self, rank: usize) -> Result<Peer> {
         match self.members.get(rank) {
             Some(&peer) => Ok(peer),
-            None => Err(Error::NoSuchRank { rank, size: self.size() }),
+            None => Err(ErrorKind::NoSuchRank { rank, size: self.size() }.into()),
         }
     }
 
     #[inline]
-    pub(crate) fn wanted(&self, from: From, tag: Tagged) -> Result<Wanted> {
+    pub(crate) fn wanted(&self, from: Source, tag: TagFilter) -> Result<Wanted> {
         let source = match from.0 {
             Some(rank) => Some(self.peer(rank)?.0),
             None => None,
@@ -537,7 +568,39 @@ impl World {
 
     #[cold]
     pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        self.shared.error(error, time, |peer| self.rank_of(peer))
+        let error = self.shared.error(error, time, |peer| self.rank_of(peer));
+        Error { rank: self.own_rank(), ..error }
+    }
+
+    /// Says that an error comes from this call.
+    #[cold]
+    pub(crate) fn in_call(&self, call: &'static str, error: Error) -> Error {
+        error.of_call(call, self.own_rank())
+    }
+
+    /// Does what a call does, whose errors say then which call it was.
+    #[inline(always)]
+    pub(crate) fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        call().map_err(|error| self.in_call(name, error))
+    }
+
+    /// This process's rank, if it is a member.
+    fn own_rank(&self) -> Option<usize> {
+        (self.rank < self.size()).then_some(self.rank)
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("World")
+            .field("rank", &self.own_rank())
+            .field("size", &self.size())
+            .finish_non_exhaustive()
     }
 }
 

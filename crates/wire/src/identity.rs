@@ -107,6 +107,12 @@ impl ContextId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u32);
 
+impl From<u32> for Tag {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
 impl fmt::Display for HostId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:016x}", self.0)

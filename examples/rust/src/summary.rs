@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use landeck::host::report::{self, Deeds};
-use landeck::memory::{Counters, WaitedFor};
+use landeck::unstable::JobInternals;
+use landeck::unstable::host::report::{self, Deeds};
+use landeck::unstable::memory::{Counters, WaitedFor};
 use landeck::{Job, Result};
 
 use crate::gather::gather;

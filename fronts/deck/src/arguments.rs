@@ -3,9 +3,9 @@
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
-use landeck::arithmetic::Operation;
-use landeck::host::objects::OBJECT_NAME_BYTES_MAX;
 use landeck::thread::THREAD_NAME_BYTES_MAX;
+use landeck::unstable::arithmetic::Operation;
+use landeck::unstable::host::objects::OBJECT_NAME_BYTES_MAX;
 use landeck_c_boundary::{StringError, pointer, string};
 
 use crate::errors;

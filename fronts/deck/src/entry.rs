@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use landeck::memory::GateError;
+use landeck::unstable::memory::GateError;
 use landeck_c_boundary::guarded;
 
 use crate::errors;

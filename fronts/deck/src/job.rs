@@ -5,9 +5,10 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use landeck::host::attach::AttachError;
-use landeck::memory::remark::{CallName, name_calls};
-use landeck::memory::{Presence, fork};
+use landeck::unstable::JobInternals;
+use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::remark::{CallName, name_calls};
+use landeck::unstable::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;
@@ -139,7 +140,11 @@ fn join(progress: Progress) -> Result<Member, Mistake> {
             let node = is_first.then(|| job.own_peer().0 as c_int);
             Ok(Member { job, node, is_second: false })
         }
-        Err(landeck::Error::Attach(error)) if is_beside_another(&error) => beside(options),
+        Err(landeck::Error { kind: landeck::ErrorKind::Attach(error), .. })
+            if is_beside_another(&error) =>
+        {
+            beside(options)
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -3,11 +3,12 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use landeck::arithmetic::ReductionError;
-use landeck::host::attach::AttachError;
-use landeck::memory::GateError;
+use landeck::unstable::arithmetic::ReductionError;
+use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::GateError;
 use landeck::{
-    Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError,
+    Error, ErrorKind, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError,
+    SemaphoreError,
 };
 use landeck_c_boundary::{HandleError, NoRoom, PointerError, StringError};
 
@@ -29,7 +30,7 @@ struct Wrong {
 enum Cause {
     Known(&'static str),
     Told(String),
-    Error(Error),
+    Error(ErrorKind),
 }
 
 impl Mistake {
@@ -121,46 +122,49 @@ impl From<MessageError> for Mistake {
 impl From<Error> for Mistake {
     #[cold]
     fn from(error: Error) -> Self {
-        Self::of(code_of(&error), Cause::Error(error))
+        Self::of(code_of(&error.kind), Cause::Error(error.kind))
     }
 }
 
-fn code_of(error: &Error) -> c_int {
+fn code_of(error: &ErrorKind) -> c_int {
     match error {
-        Error::Attach(AttachError::AlreadyJoined(_) | AttachError::SlotInUse { .. }) => {
+        ErrorKind::Attach(AttachError::AlreadyJoined(_) | AttachError::SlotInUse { .. }) => {
             errors::AGAIN
         }
-        Error::Attach(_) | Error::Segment(_) | Error::Connect(_) => errors::JOB,
-        Error::Thread(GateError::Forked) => errors::FORKED,
-        Error::Thread(_) => errors::BUSY,
-        Error::ProgressThread(_) | Error::Publish(_) => errors::SYSTEM,
-        Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory(_) => errors::NOMEMORY,
-        Error::Message(error) => code_of_message(error),
-        Error::Mailbox(error) => code_of_mailbox(error),
-        Error::Semaphore(error) => match error {
+        ErrorKind::Attach(_) | ErrorKind::Segment(_) | ErrorKind::Connect(_) => errors::JOB,
+        ErrorKind::Thread(GateError::Forked) => errors::FORKED,
+        ErrorKind::Thread(_) => errors::BUSY,
+        ErrorKind::ProgressThread(_) | ErrorKind::Publish(_) => errors::SYSTEM,
+        ErrorKind::Heap(_) | ErrorKind::PeerHeapFull { .. } | ErrorKind::NoMemory(_) => {
+            errors::NOMEMORY
+        }
+        ErrorKind::Message(error) => code_of_message(error),
+        ErrorKind::Mailbox(error) => code_of_mailbox(error),
+        ErrorKind::Semaphore(error) => match error {
             SemaphoreError::OwnerDied { .. } => errors::OWNERDIED,
             SemaphoreError::TooManyUnits { .. } => errors::UNITS,
             SemaphoreError::NotASemaphore => errors::KIND,
+            _ => errors::SYSTEM,
         },
-        Error::Object(error) => code_of_object(error),
-        Error::Group(error) => code_of_group(error),
-        Error::PeerFailed { .. } | Error::Excluded | Error::Revoked => errors::DEAD,
-        Error::PeerBroken { .. } | Error::BrokenBoard { .. } => errors::BROKEN,
-        Error::TimedOut(_) => errors::TIMEDOUT,
-        Error::WouldBlock => errors::WOULDBLOCK,
-        Error::Ended => errors::ENDED,
-        Error::NoSuchRank { .. } | Error::RankTwice { .. } => errors::VALUE,
-        Error::Truncated { .. }
-        | Error::WrongType { .. }
-        | Error::LengthMismatch { .. }
-        | Error::WrongLength { .. }
-        | Error::Disagreement { .. }
-        | Error::WrongCount { .. } => errors::LENGTH,
-        Error::Mismatch { .. } | Error::OutOfStep => errors::MISMATCH,
-        Error::Reduction(ReductionError::Senseless { .. }) => errors::REDUCE,
-        Error::Reduction(_) => errors::LENGTH,
-        Error::NotAMember => errors::NOTMEMBER,
-        Error::NoBoard | Error::Clusters(_) => errors::ARCHITECTURE,
+        ErrorKind::Object(error) => code_of_object(error),
+        ErrorKind::Group(error) => code_of_group(error),
+        ErrorKind::PeerFailed { .. } | ErrorKind::Excluded | ErrorKind::Revoked => errors::DEAD,
+        ErrorKind::PeerBroken { .. } | ErrorKind::BrokenBoard { .. } => errors::BROKEN,
+        ErrorKind::TimedOut(_) => errors::TIMEDOUT,
+        ErrorKind::WouldBlock => errors::WOULDBLOCK,
+        ErrorKind::Ended => errors::ENDED,
+        ErrorKind::NoSuchRank { .. } | ErrorKind::RankTwice { .. } => errors::VALUE,
+        ErrorKind::Truncated { .. }
+        | ErrorKind::WrongType { .. }
+        | ErrorKind::LengthMismatch { .. }
+        | ErrorKind::WrongLength { .. }
+        | ErrorKind::Disagreement { .. }
+        | ErrorKind::WrongCount { .. } => errors::LENGTH,
+        ErrorKind::Mismatch { .. } | ErrorKind::OutOfStep => errors::MISMATCH,
+        ErrorKind::Reduction(ReductionError::Senseless { .. }) => errors::REDUCE,
+        ErrorKind::Reduction(_) => errors::LENGTH,
+        ErrorKind::NotAMember => errors::NOTMEMBER,
+        ErrorKind::NoBoard | ErrorKind::Clusters(_) => errors::ARCHITECTURE,
         _ => errors::SYSTEM,
     }
 }
@@ -175,6 +179,7 @@ fn code_of_message(error: &MessageError) -> c_int {
         MessageError::NotUtf8 => errors::NOTTEXT,
         MessageError::NotAMessage { .. } => errors::NOTMESSAGE,
         MessageError::NoMemory(_) => errors::NOMEMORY,
+        _ => errors::SYSTEM,
     }
 }
 
@@ -186,6 +191,7 @@ fn code_of_mailbox(error: &MailboxError) -> c_int {
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,
         MailboxError::TooMany => errors::NOMEMORY,
+        _ => errors::SYSTEM,
     }
 }
 
@@ -206,6 +212,7 @@ fn code_of_group(error: &GroupError) -> c_int {
         GroupError::LeftBehind { .. } => errors::LEFTBEHIND,
         GroupError::Broken { .. } => errors::BROKEN,
         GroupError::NoServer { .. } | GroupError::NoServingLauncher { .. } => errors::NOSERVER,
+        _ => errors::SYSTEM,
     }
 }
 
@@ -216,6 +223,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
             ObjectNameError::TooLong(_) => errors::NAMELONG,
             ObjectNameError::NotUtf8(_) => errors::NAMEUTF8,
             ObjectNameError::Control(_) => errors::NAMECONTROL,
+            _ => errors::SYSTEM,
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
         ObjectError::Taken { .. } => errors::TAKEN,
@@ -223,5 +231,6 @@ fn code_of_object(error: &ObjectError) -> c_int {
         ObjectError::Gone { .. } => errors::GONE,
         ObjectError::Size { bytes: 0, .. } => errors::VALUE,
         ObjectError::Size { .. } | ObjectError::NoMemory { .. } => errors::NOMEMORY,
+        _ => errors::SYSTEM,
     }
 }

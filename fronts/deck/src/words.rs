@@ -1,8 +1,8 @@
 //! What errors of the Rust API say in the vocabulary of `deck.h`: most say the same, some name what to call.
 
-use landeck::arithmetic::{Element, Operation, ReductionError};
-use landeck::memory::GateError;
-use landeck::{Error, GroupError, MailboxError, MessageError, ObjectError, SemaphoreError};
+use landeck::unstable::arithmetic::{Element, Operation, ReductionError};
+use landeck::unstable::memory::GateError;
+use landeck::{ErrorKind, GroupError, MailboxError, MessageError, ObjectError, SemaphoreError};
 
 /// The types of `enum deck_type` that are numbers: what messages call them, and what elements they are.
 const TYPES: [(&str, &str, Element); 10] = [
@@ -32,68 +32,72 @@ pub(crate) const OPERATIONS: [(&str, Operation); 10] = [
     ("DECK_BIT_XOR", Operation::BitXor),
 ];
 
-/// The text of an error.
-pub(crate) fn of(error: &Error) -> String {
+/// The text of an error. The front says itself which call of which process it was.
+pub(crate) fn of(error: &ErrorKind) -> String {
     let text = error.to_string();
     match error {
-        Error::Message(MessageError::OtherType { packed, asked }) => {
+        ErrorKind::Message(MessageError::OtherType { packed, asked }) => {
             let (packed, asked) = (constant(packed), constant(asked));
             MessageError::OtherType { packed, asked }.to_string()
         }
-        Error::Message(MessageError::BeyondEnd { kind, asked, left }) => {
+        ErrorKind::Message(MessageError::BeyondEnd { kind, asked, left }) => {
             MessageError::BeyondEnd { kind: constant(kind), asked: *asked, left: *left }.to_string()
         }
-        Error::Reduction(ReductionError::Senseless { operation, element }) => {
+        ErrorKind::Reduction(ReductionError::Senseless { operation, element }) => {
             senseless(*operation, *element)
         }
-        Error::Message(MessageError::UnevenParts { .. }) => {
+        ErrorKind::Message(MessageError::UnevenParts { .. }) => {
             instead(&text, "cut them with deck_msg_part")
         }
-        Error::Message(MessageError::NotOneKind) => instead(
+        ErrorKind::Message(MessageError::NotOneKind) => instead(
             &text,
             "pack values of one type, or use deck_collective_gather_any or deck_collective_allgather_any",
         ),
-        Error::Mailbox(MailboxError::NoProgressThread) => {
+        ErrorKind::Mailbox(MailboxError::NoProgressThread) => {
             instead(&text, "start with deck_init_flags and DECK_PROGRESS to be told of messages")
         }
-        Error::Mailbox(MailboxError::TooMany) => {
+        ErrorKind::Mailbox(MailboxError::TooMany) => {
             instead(&text, "destroy some with deck_mbox_destroy")
         }
-        Error::Mailbox(MailboxError::AnotherJob) => instead(&text, "post to mailboxes of this job"),
-        Error::Semaphore(SemaphoreError::OwnerDied { .. }) => {
+        ErrorKind::Mailbox(MailboxError::AnotherJob) => {
+            instead(&text, "post to mailboxes of this job")
+        }
+        ErrorKind::Semaphore(SemaphoreError::OwnerDied { .. }) => {
             instead(&text, "put right what it left half done, and call deck_sem_recover")
         }
-        Error::Object(ObjectError::Taken { .. }) => {
+        ErrorKind::Object(ObjectError::Taken { .. }) => {
             instead(&text, "fetch that one, or choose another name")
         }
-        Error::Group(GroupError::Full { .. }) => format!(
+        ErrorKind::Group(GroupError::Full { .. }) => format!(
             "{}. Retrieve there, make the group with more room, or have members put out that do not \
              retrieve (when_full = DECK_EVICT in deck_group_options_t)",
             text.rsplit_once(". Retrieve").map_or(&*text, |(what, _)| what),
         ),
-        Error::Group(GroupError::TooLong { .. }) => {
+        ErrorKind::Group(GroupError::TooLong { .. }) => {
             instead(&text, "make it with more (bytes in deck_group_options_t), or send parts")
         }
-        Error::Group(GroupError::TwiceInProcess { .. }) => instead(
+        ErrorKind::Group(GroupError::TwiceInProcess { .. }) => instead(
             &text,
             "collective operations have one member of each process; use deck_group_sync and \
              deck_group_bcast, or leave with one of them",
         ),
-        Error::ProgressThread(_) => instead(&text, "allow more threads, or start with deck_init"),
-        Error::Thread(GateError::Reentered) => {
+        ErrorKind::ProgressThread(_) => {
+            instead(&text, "allow more threads, or start with deck_init")
+        }
+        ErrorKind::Thread(GateError::Reentered) => {
             "a call was made from inside another call of DECK: return from that first".to_owned()
         }
         // In these are no words of the program.
-        Error::Revoked
-        | Error::Mismatch { .. }
-        | Error::NoSuchRank { .. }
-        | Error::WrongCount { .. }
-        | Error::PeerHeapFull { .. }
-        | Error::Spoiled { .. }
-        | Error::NoBoard
-        | Error::NotAMember
-        | Error::TooManyGroups
-        | Error::Excluded => text.replace("world", "group"),
+        ErrorKind::Revoked
+        | ErrorKind::Mismatch { .. }
+        | ErrorKind::NoSuchRank { .. }
+        | ErrorKind::WrongCount { .. }
+        | ErrorKind::PeerHeapFull { .. }
+        | ErrorKind::Spoiled { .. }
+        | ErrorKind::NoBoard
+        | ErrorKind::NotAMember
+        | ErrorKind::TooManyGroups
+        | ErrorKind::Excluded => text.replace("world", "group"),
         _ => text,
     }
 }
@@ -127,7 +131,7 @@ fn instead(text: &str, what_now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::host::objects::ObjectKind;
+    use landeck::unstable::host::objects::ObjectKind;
 
     #[test]
     fn types_and_operations_have_the_names_of_deck() {
@@ -144,7 +148,7 @@ mod tests {
         );
         let senseless =
             ReductionError::Senseless { operation: Operation::BitOr, element: Element::F32 };
-        let text = of(&Error::Reduction(senseless));
+        let text = of(&ErrorKind::Reduction(senseless));
         assert!(text.starts_with("DECK_BIT_OR means nothing for values of DECK_FLOAT"), "{text}");
     }
 
@@ -163,7 +167,7 @@ mod tests {
     fn what_now_is_said_in_words_of_deck() {
         let group = || "a: b. Retrieve there".to_owned();
         let kind = ObjectKind::Semaphore;
-        let said: [(Error, &str); 14] = [
+        let said: [(ErrorKind, &str); 14] = [
             (
                 MessageError::UnevenParts { values: 5, parts: 2 }.into(),
                 "5 values cannot be divided into 2 equal parts: cut them with deck_msg_part",
@@ -186,10 +190,10 @@ mod tests {
                 "which has room for 8: make it with more (bytes in deck_group_options_t), or send parts",
             ),
             (GroupError::TwiceInProcess { group: group() }.into(), "use deck_group_sync and"),
-            (Error::ProgressThread(std::io::ErrorKind::Other.into()), "start with deck_init"),
+            (ErrorKind::ProgressThread(std::io::ErrorKind::Other.into()), "start with deck_init"),
             (GateError::Reentered.into(), "another call of DECK"),
-            (Error::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this group of 2"),
-            (Error::Revoked, "the group was revoked"),
+            (ErrorKind::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this group of 2"),
+            (ErrorKind::Revoked, "the group was revoked"),
         ];
         for (error, words) in said {
             let text = of(&error);

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use landeck::raw::Memory;
-use landeck::world::{From, Tagged};
+use landeck::world::{Source, TagFilter};
 use landeck::{Any, Tag};
 use landeck_c_boundary::{pointer, string};
 
@@ -162,7 +162,7 @@ pub(crate) fn destination(value: c_int, size: u32) -> Result<Option<usize>, Mist
 
 /// Where a message may come from; none for MPI_PROC_NULL.
 #[inline]
-pub(crate) fn source(value: c_int, size: u32) -> Result<Option<From>, Mistake> {
+pub(crate) fn source(value: c_int, size: u32) -> Result<Option<Source>, Mistake> {
     match value {
         PROC_NULL => Ok(None),
         ANY_SOURCE => Ok(Some(Any.into())),
@@ -178,7 +178,7 @@ pub(crate) fn tag(value: c_int) -> Result<Tag, Mistake> {
 
 /// The tag of a message to receive.
 #[inline]
-pub(crate) fn wanted_tag(value: c_int) -> Result<Tagged, Mistake> {
+pub(crate) fn wanted_tag(value: c_int) -> Result<TagFilter, Mistake> {
     if value == ANY_TAG {
         return Ok(Any.into());
     }

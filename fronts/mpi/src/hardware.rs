@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use landeck::host::cpu_set::CpuSet;
-use landeck::host::topology::{Level, Topology};
+use landeck::unstable::host::cpu_set::CpuSet;
+use landeck::unstable::host::topology::{Level, Topology};
 
 /// What the standard's "hardware resource types" are here, in the form that it recommends.
 const KINDS: [(&str, Level); 4] = [

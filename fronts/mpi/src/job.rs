@@ -10,9 +10,10 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-use landeck::memory::GateError;
-use landeck::memory::fork;
-use landeck::memory::remark::{CallName, name_calls};
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::GateError;
+use landeck::unstable::memory::fork;
+use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::{Loan, Options, Peer, ThreadMode, WayBack, World, raw};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
@@ -293,7 +294,7 @@ pub(crate) fn lend_memory(bytes: usize) -> Result<Option<Loan<u8>>, Mistake> {
     match job.loan(bytes) {
         Ok(loan) => Ok(Some(loan)),
         // The room there is lies in pieces.
-        Err(landeck::Error::Heap(_)) => Ok(None),
+        Err(landeck::Error { kind: landeck::ErrorKind::Heap(_), .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -6,9 +6,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use landeck::arithmetic::ReductionError;
 use landeck::layout::LayoutError;
-use landeck::memory::{GateError, NoMemory};
+use landeck::unstable::arithmetic::ReductionError;
+use landeck::unstable::memory::{GateError, NoMemory};
 use landeck_c_boundary::{NoRoom, PointerError, StringError};
 
 use crate::abi::{
@@ -166,47 +166,49 @@ impl From<ReductionError> for Mistake {
 impl From<landeck::Error> for Mistake {
     #[cold]
     fn from(error: landeck::Error) -> Self {
-        use landeck::Error;
-        let class = match &error {
-            Error::PeerFailed { .. } | Error::Ended => ERR_PROC_ABORTED,
-            Error::Truncated { .. } | Error::LengthMismatch { .. } => ERR_TRUNCATE,
-            Error::RequestGone => ERR_REQUEST,
-            Error::NoSuchRank { .. } => ERR_RANK,
-            Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory(_) => ERR_NO_MEM,
-            Error::Reduction(_) => ERR_OP,
+        use landeck::ErrorKind;
+        let class = match &error.kind {
+            ErrorKind::PeerFailed { .. } | ErrorKind::Ended => ERR_PROC_ABORTED,
+            ErrorKind::Truncated { .. } | ErrorKind::LengthMismatch { .. } => ERR_TRUNCATE,
+            ErrorKind::RequestGone => ERR_REQUEST,
+            ErrorKind::NoSuchRank { .. } => ERR_RANK,
+            ErrorKind::Heap(_) | ErrorKind::PeerHeapFull { .. } | ErrorKind::NoMemory(_) => {
+                ERR_NO_MEM
+            }
+            ErrorKind::Reduction(_) => ERR_OP,
             _ => ERR_OTHER,
         };
-        Self::new(class, in_words_of_mpi(&error))
+        Self::new(class, in_words_of_mpi(&error.kind))
     }
 }
 
-/// What an error of the Rust API says in the vocabulary of MPI.
-fn in_words_of_mpi(error: &landeck::Error) -> String {
-    use landeck::Error;
+/// What an error of the Rust API says in the vocabulary of MPI. The front says itself which call of whom it was.
+fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
+    use landeck::ErrorKind;
     let text = error.to_string();
     match error {
-        Error::Thread(GateError::WrongThread) => {
+        ErrorKind::Thread(GateError::WrongThread) => {
             "this thread did not call MPI_Init, and the program asked for calls of one thread; call \
              MPI_Init_thread with MPI_THREAD_MULTIPLE"
                 .to_owned()
         }
-        Error::Thread(GateError::Reentered) => {
+        ErrorKind::Thread(GateError::Reentered) => {
             "this call was made from inside another call of MPI; return from that first".to_owned()
         }
         // In these are no words of the program.
-        Error::Revoked
-        | Error::NoSuchRank { .. }
-        | Error::Mismatch { .. }
-        | Error::WrongCount { .. }
-        | Error::PeerHeapFull { .. }
-        | Error::Spoiled { .. }
-        | Error::NoBoard
-        | Error::NotAMember
-        | Error::TooManyGroups
-        | Error::RankTwice { .. }
-        | Error::Clusters(_)
-        | Error::Excluded
-        | Error::OutOfStep => text.replace("world", "communicator"),
+        ErrorKind::Revoked
+        | ErrorKind::NoSuchRank { .. }
+        | ErrorKind::Mismatch { .. }
+        | ErrorKind::WrongCount { .. }
+        | ErrorKind::PeerHeapFull { .. }
+        | ErrorKind::Spoiled { .. }
+        | ErrorKind::NoBoard
+        | ErrorKind::NotAMember
+        | ErrorKind::TooManyGroups
+        | ErrorKind::RankTwice { .. }
+        | ErrorKind::Clusters(_)
+        | ErrorKind::Excluded
+        | ErrorKind::OutOfStep => text.replace("world", "communicator"),
         _ => text,
     }
 }
@@ -214,18 +216,18 @@ fn in_words_of_mpi(error: &landeck::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::Error;
+    use landeck::{Error, ErrorKind};
 
     #[test]
     fn errors_are_told_in_words_of_mpi() {
-        let said: [(Error, &str); 4] = [
+        let said: [(ErrorKind, &str); 4] = [
             (GateError::WrongThread.into(), "call MPI_Init_thread with MPI_THREAD_MULTIPLE"),
             (GateError::Reentered.into(), "from inside another call of MPI"),
-            (Error::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this communicator of 2"),
-            (Error::Revoked, "the communicator was revoked by one of its members"),
+            (ErrorKind::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this communicator of 2"),
+            (ErrorKind::Revoked, "the communicator was revoked by one of its members"),
         ];
         for (error, words) in said {
-            let text = Mistake::from(error).text().to_owned();
+            let text = Mistake::from(Error::from(error)).text().to_owned();
             assert!(text.contains(words), "{text}");
             assert!(!text.contains('`') && !text.contains("::"), "{text}");
         }

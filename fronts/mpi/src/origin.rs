@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use landeck::memory::fork;
+use landeck::unstable::memory::fork;
 use landeck_c_boundary::guarded;
 
 use crate::abi::{COMM_SELF, ERR_INTERN, ErrorFunction, Handle};

@@ -102,7 +102,7 @@ struct RunOptions {
 }
 
 fn main() -> ExitCode {
-    landeck::host::start_signals::take_over();
+    landeck::unstable::host::start_signals::take_over();
     let arguments = CommandLine::parse();
     let mut places = Places::of_this_build();
     places.other.clone_from(&arguments.run.against);

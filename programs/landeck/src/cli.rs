@@ -17,17 +17,17 @@ use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use landeck::collectives::{Nearness, Overrides};
-use landeck::host::budget::PROCESSES_MAX;
-use landeck::host::environment::Export;
-use landeck::host::guardian::OnFailure;
-use landeck::host::input::InputTo;
-use landeck::host::launch::{Explain, Explanation, Launch, Program, ServeGroups};
-use landeck::host::observe;
-use landeck::host::output::Tag;
-use landeck::host::placement::{BindTo, MapBy};
-use landeck::memory::JobName;
 use landeck::seeing::Report;
+use landeck::unstable::collectives::{Nearness, Overrides};
+use landeck::unstable::host::budget::PROCESSES_MAX;
+use landeck::unstable::host::environment::Export;
+use landeck::unstable::host::guardian::OnFailure;
+use landeck::unstable::host::input::InputTo;
+use landeck::unstable::host::launch::{Explain, Explanation, Launch, Program, ServeGroups};
+use landeck::unstable::host::observe;
+use landeck::unstable::host::output::Tag;
+use landeck::unstable::host::placement::{BindTo, MapBy};
+use landeck::unstable::memory::JobName;
 use landeck::{Job, Options};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -637,7 +637,7 @@ fn nearness() -> impl TypedValueParser<Value = Nearness> {
 }
 
 fn overrides(text: &str) -> Result<Overrides, String> {
-    text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
+    text.parse().map_err(|error: landeck::unstable::collectives::OverridesError| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The clusters that processes have when they are started on this machine: where `landeck run`
 //! would place them, and which caches it would bind them to.
 
-use landeck::collectives::{Group, GroupError, Nearness, Place};
-use landeck::host::placement::{BindTo, MapBy, PlacementError};
-use landeck::host::plan::{caches_of, placement_here};
+use landeck::unstable::collectives::{Group, GroupError, Nearness, Place};
+use landeck::unstable::host::placement::{BindTo, MapBy, PlacementError};
+use landeck::unstable::host::plan::{caches_of, placement_here};
 
 /// Why there are none.
 #[derive(Debug, thiserror::Error)]

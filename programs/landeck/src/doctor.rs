@@ -1,8 +1,8 @@
 //! `landeck doctor`: what this host offers and lacks.
 
 use clap::Args;
-use landeck::host::examination::{Finding, Health, examine};
-use landeck::host::say::{SayError, say};
+use landeck::unstable::host::examination::{Finding, Health, examine};
+use landeck::unstable::host::say::{SayError, say};
 use serde_json::json;
 use std::process::ExitCode;
 

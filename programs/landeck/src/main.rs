@@ -17,11 +17,11 @@ mod wishes;
 
 use clap::error::ErrorKind;
 use cli::{Command, Usage};
-use landeck::collectives::Settings;
-use landeck::host::launch::{LAUNCHER_FAILED, Launch};
-use landeck::host::say::{complain, heard, say};
-use landeck::host::start_signals;
 use landeck::tuning;
+use landeck::unstable::collectives::Settings;
+use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::unstable::host::say::{complain, heard, say};
+use landeck::unstable::host::start_signals;
 use mpiexec::Asked;
 use std::error::Error;
 use std::ffi::OsString;

@@ -5,12 +5,12 @@ use crate::clusters::{self, ClustersError};
 use crate::values::whole;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use landeck::collectives::preset::NAMES;
-use landeck::collectives::{
+use landeck::unstable::collectives::preset::NAMES;
+use landeck::unstable::collectives::{
     Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
-use landeck::host::placement::{BindTo, MapBy};
-use landeck::host::say::{self, SayError};
+use landeck::unstable::host::placement::{BindTo, MapBy};
+use landeck::unstable::host::say::{self, SayError};
 use std::io;
 use std::path::{Path, PathBuf};
 

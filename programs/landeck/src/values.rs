@@ -1,6 +1,6 @@
 //! Values on the command line, read so that a wrong one is told what is wanted.
 
-use landeck::host::report::thousands;
+use landeck::unstable::host::report::thousands;
 use std::time::Duration;
 
 /// Reads a whole number from `least` to `most`.

@@ -1,6 +1,6 @@
 //! What a user asks of collective operations.
 
-use landeck::collectives::{Nearness, Overrides};
+use landeck::unstable::collectives::{Nearness, Overrides};
 
 /// What is asked of collective operations; none where the environment is to say.
 #[derive(Debug, Default)]

@@ -14,8 +14,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::tcp::{Tcp, Token};
-use landeck::{Any, Error, Job, Peer, Sum, Tag, World};
+use landeck::unstable::JobInternals;
+use landeck::unstable::tcp::{Tcp, Token};
+use landeck::{Any, Error, ErrorKind, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 
 /// No run may take longer.
@@ -168,7 +169,7 @@ fn be_left(job: &Job) {
     let pair = job.world_of(PAIR_CONTEXT, &[Peer(0), far]).unwrap();
     let (mut large, mut never) = (vec![0u32; LARGE_VALUES], [0u32]);
     let has_left = |lost: Error, in_pair: bool| {
-        let Error::PeerFailed { rank, how, .. } = lost else { panic!("{lost}") };
+        let ErrorKind::PeerFailed { rank, how, .. } = lost.kind else { panic!("{lost}") };
         assert_eq!((rank, &how[..]), (Some(if in_pair { 1 } else { FAR }), "has left the job"));
     };
     let told = world.scope(|scope| {
@@ -260,12 +261,12 @@ fn receive_from_anybody(job: &Job, world: &World) {
 fn lose_the_far_one(job: &Job, world: &World) {
     world.send(&[0u64], FAR, NEVER).unwrap();
     let lost = world.receive::<u64>(Any, ANYBODY).unwrap_err();
-    let Error::PeerFailed { rank: Some(FAR), how, .. } = lost else { panic!("{lost}") };
+    let ErrorKind::PeerFailed { rank: Some(FAR), how, .. } = lost.kind else { panic!("{lost}") };
     assert_eq!(how, "cannot be reached any more", "it has not left");
     let lost = world.receive::<u64>(FAR, PING).unwrap_err();
-    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    assert!(matches!(lost.kind, ErrorKind::PeerFailed { rank: Some(FAR), .. }), "{lost}");
     let lost = world.send(&[1u64], FAR, PING).unwrap_err();
-    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    assert!(matches!(lost.kind, ErrorKind::PeerFailed { rank: Some(FAR), .. }), "{lost}");
     job.acknowledge_failures().unwrap();
     world.send(&[1u64], NEIGHBOUR, GO_ON).unwrap();
     let (value, status) = world.receive::<u64>(Any, ANYBODY).unwrap();

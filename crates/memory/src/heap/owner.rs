@@ -99,6 +99,7 @@ pub struct HeapFull {
 
 /// Why a block cannot be lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LendError {
     /// More than [`READERS_MAX`].
     #[error(

@@ -72,9 +72,9 @@ impl Member {
     /// fail; after the next call they go on without it.
     ///
     /// # Errors
-    /// [`crate::Error::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],
+    /// [`crate::ErrorKind::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],
     /// [`GroupError::TwiceInProcess`], [`GroupError::LeftBehind`], [`GroupError::GroupDestroyed`],
-    /// [`GroupError::Destroying`], [`crate::Error::TooManyGroups`], [`crate::Error::Ended`], [`crate::Error::Thread`].
+    /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn advance(&mut self) -> Result<bool> {
         let (live, seat) = (self.group().live.clone(), self.seat());
         live.wait_started(None)?;

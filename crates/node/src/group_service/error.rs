@@ -4,6 +4,7 @@ use landeck_groups::service::MEMBERS_MAX;
 
 /// Why a group does not do what was asked. It is as it was before, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GroupError {
     /// There never were as many members as it takes.
     #[error(

@@ -337,7 +337,7 @@ impl Subscription {
     /// Leaves: what is in the mailbox is kept here, nothing more comes. False when it was no member.
     ///
     /// # Errors
-    /// [`super::GroupError::Broken`], [`crate::Error::Thread`].
+    /// [`super::GroupError::Broken`], [`crate::ErrorKind::Thread`].
     pub(crate) fn leave(&self) -> Result<bool> {
         let mut place = self.place()?;
         if place.is_over {

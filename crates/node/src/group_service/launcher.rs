@@ -13,11 +13,12 @@ use landeck_wire::Slot;
 use super::GroupError;
 use super::options::{GroupOptions, ServedBy};
 use crate::collective::WaitError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::shared::Kernel;
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.
@@ -34,9 +35,9 @@ impl Job {
     /// a job can.
     ///
     /// # Errors
-    /// [`Error::Object`]: another process does it already, the agent does not answer; [`Error::Thread`].
+    /// [`ErrorKind::Object`]: another process does it already, the agent does not answer; [`ErrorKind::Thread`].
     pub fn serve_groups(&self) -> Result<()> {
-        let mut inbox = self.mailbox()?;
+        let mut inbox = self.create_mailbox()?;
         inbox.register(DESK)?;
         let segment = self.segment();
         // Whoever was faster than this waits for it.
@@ -44,8 +45,8 @@ impl Job {
         loop {
             let name = match inbox.retrieve() {
                 Ok(mut message) => message.unpack_text(),
-                Err(Error::Ended) => return Ok(()),
-                Err(Error::PeerFailed { .. }) => continue,
+                Err(Error { kind: ErrorKind::Ended, .. }) => return Ok(()),
+                Err(Error { kind: ErrorKind::PeerFailed { .. }, .. }) => continue,
                 Err(error) => return Err(error),
             };
             if let Ok(name) = name {
@@ -84,7 +85,7 @@ impl Job {
             }
             Err(error) => return Err(self.shared.error(error, None, |_| None)),
         }
-        Ok(Some(ServingLauncher(self.find_mailbox(DESK)?)))
+        Ok(Some(ServingLauncher(self.open_mailbox(DESK)?)))
     }
 }
 

@@ -15,7 +15,7 @@ use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::coming::Everybody;
 use super::{GroupError, GroupOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::message::SharedValues;
 use crate::shared::Shared;
 use crate::shared_segment::Use;
@@ -379,7 +379,7 @@ impl Live {
             Ok(mirror.state.has_started().then_some(()))
         });
         match waited {
-            Err(Error::TimedOut(_)) => Err(self.minimum_not_reached()?),
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Err(self.minimum_not_reached()?),
             other => other,
         }
     }

@@ -12,7 +12,7 @@ use super::inbox::Subscription;
 use super::live::Live;
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
 use crate::world::deadline_ns;
@@ -41,7 +41,7 @@ impl Group {
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
     /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`crate::MailboxError::NoDescriptor`] for a
-    /// mailbox that has one, [`Error::Thread`].
+    /// mailbox that has one, [`ErrorKind::Thread`].
     pub fn join(&self, mailbox: &mut Mailbox) -> Result<Member> {
         let address = mailbox.address();
         let live = &self.live;
@@ -154,8 +154,8 @@ impl Member {
     ///
     /// # Errors
     /// [`GroupError::MemberDied`] (all others have come), [`GroupError::NoMember`],
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
     pub fn sync(&mut self) -> Result<()> {
         self.sync_until(None)
     }
@@ -164,7 +164,7 @@ impl Member {
     /// server did not begin with it in that time, [`Member::has_come`] says that it has not.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`GroupError::MinimumNotReached`], and as [`Member::sync`].
+    /// [`ErrorKind::TimedOut`], [`GroupError::MinimumNotReached`], and as [`Member::sync`].
     pub fn sync_within(&mut self, time: Duration) -> Result<()> {
         self.sync_until(Some(time))
     }
@@ -180,7 +180,9 @@ impl Member {
         let coming = match self.round.take() {
             Some(coming) => coming,
             None => match self.come(deadline) {
-                Err(Error::TimedOut(_)) => return Err(Error::TimedOut(time.unwrap_or_default())),
+                Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
+                    return Err(ErrorKind::TimedOut(time.unwrap_or_default()).into());
+                }
                 coming => coming?,
             },
         };
@@ -195,9 +197,9 @@ impl Member {
             (_, Coming::Come(come)) => live.gather(seat, come, deadline),
         };
         let died = match died {
-            Err(Error::TimedOut(_)) => {
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
                 self.round = Some(coming);
-                return Err(Error::TimedOut(time.unwrap_or_default()));
+                return Err(ErrorKind::TimedOut(time.unwrap_or_default()).into());
             }
             other => other,
         };
@@ -234,7 +236,7 @@ impl Member {
     /// last member ends the group, unless that is persistent.
     ///
     /// # Errors
-    /// [`GroupError::NoMember`] when it is none any more, [`GroupError::Broken`], [`Error::Thread`].
+    /// [`GroupError::NoMember`] when it is none any more, [`GroupError::Broken`], [`ErrorKind::Thread`].
     pub fn leave(self) -> Result<()> {
         match self.subscription.leave_politely()? {
             true => Ok(()),

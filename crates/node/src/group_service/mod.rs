@@ -13,7 +13,7 @@
 //!     job.world().barrier()?;
 //!     job.open_group("weather")?
 //! };
-//! let mut inbox = job.mailbox()?;
+//! let mut inbox = job.create_mailbox()?;
 //! let mut member = group.join(&mut inbox)?;
 //! if rank == 0 {
 //!     member.broadcast(Message::new().pack(&[20.5f64, 21.0]))?; // waits until all have joined
@@ -71,12 +71,13 @@ use landeck_memory::SharedArea;
 use landeck_memory::group_log::GroupLog;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
 use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
+use crate::unstable::JobInternals;
 use crate::world::deadline_ns;
 
 pub(crate) use asking::bytes_of;
@@ -125,53 +126,57 @@ impl Job {
     /// Makes a group under a name. Who makes it is no member of it.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
+    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
     /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
-        let name = ObjectName::new(name).map_err(ObjectError::from)?;
-        let launcher = self.serving_launcher(&name, options)?;
-        let options = options
-            .made_by(self.shared.slot, launcher.as_ref().map(launcher::ServingLauncher::place));
-        let shape = options.check()?;
-        let (process, words) = (self.process(), options.to_words());
-        let bytes = shape.memory_bytes(self.segment().plan().slots());
-        for _ in 0..ATTEMPTS {
-            match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
-                Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
-                made => {
-                    let group = Group::of(&self.shared, process, &name, made?)?;
-                    launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
-                    return Ok(group);
+        self.shared.call("create_group", || {
+            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let launcher = self.serving_launcher(&name, options)?;
+            let options = options
+                .made_by(self.shared.slot, launcher.as_ref().map(launcher::ServingLauncher::place));
+            let shape = options.check()?;
+            let (process, words) = (self.process(), options.to_words());
+            let bytes = shape.memory_bytes(self.segment().plan().slots());
+            for _ in 0..ATTEMPTS {
+                match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
+                    Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
+                    made => {
+                        let group = Group::of(&self.shared, process, &name, made?)?;
+                        launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
+                        return Ok(group);
+                    }
                 }
             }
-        }
-        let name = name.as_str().to_owned();
-        Err(ObjectError::Taken { kind: ObjectKind::Group, name, pid: 0 }.into())
+            let name = name.as_str().to_owned();
+            Err(ObjectError::Taken { kind: ObjectKind::Group, name, pid: 0 }.into())
+        })
     }
 
     /// Opens the group under a name.
     ///
     /// # Errors
-    /// [`Error::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
+    /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
     /// [`GroupError::GroupDestroyed`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
-        let name = ObjectName::new(name).map_err(ObjectError::from)?;
-        let process = self.process();
-        let opened = objects::open(process, ObjectKind::Group, &name)?;
-        let group = Group::of(&self.shared, process, &name, opened)?;
-        match group.phase()? {
-            Phase::Ended => {
-                group.live.retire();
-                Err(GroupError::GroupDestroyed { group: group.name().to_owned() }.into())
+        self.shared.call("open_group", || {
+            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let process = self.process();
+            let opened = objects::open(process, ObjectKind::Group, &name)?;
+            let group = Group::of(&self.shared, process, &name, opened)?;
+            match group.phase()? {
+                Phase::Ended => {
+                    group.live.retire();
+                    Err(GroupError::GroupDestroyed { group: group.name().to_owned() }.into())
+                }
+                _ => Ok(group),
             }
-            _ => Ok(group),
-        }
+        })
     }
 
     /// The names of the groups of this job on this host, in the order in which they were made.
     ///
     /// # Errors
-    /// [`Error::Object`]: the agent does not answer.
+    /// [`ErrorKind::Object`]: the agent does not answer.
     pub fn group_names(&self) -> Result<Vec<String>> {
         let (mut names, mut last) = (Vec::new(), 0);
         while let Some((object, name)) = objects::next_group(self.process(), last)? {
@@ -186,8 +191,10 @@ impl Job {
     fn is_over(&self, name: &ObjectName) -> Result<bool> {
         match self.open_group(name.as_str()) {
             Ok(_) => Ok(false),
-            Err(Error::Object(ObjectError::Unknown { .. })) => Ok(true),
-            Err(Error::Group(GroupError::GroupDestroyed { .. })) => Ok(true),
+            Err(Error { kind: ErrorKind::Object(ObjectError::Unknown { .. }), .. }) => Ok(true),
+            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => {
+                Ok(true)
+            }
             Err(error) => Err(error),
         }
     }
@@ -249,7 +256,7 @@ impl Group {
     /// Who is in it now.
     ///
     /// # Errors
-    /// [`GroupError::Broken`], [`Error::Thread`].
+    /// [`GroupError::Broken`], [`ErrorKind::Thread`].
     pub fn view(&self) -> Result<GroupView> {
         self.live.with(|mirror| Ok(self.view_of(mirror)))
     }
@@ -257,8 +264,8 @@ impl Group {
     /// Waits until the view has another number than this, for a while.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
     pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
         let next = self.live.wait(deadline_ns(Some(time)), nobody, |mirror| {
             if mirror.state.view() != number {
@@ -267,7 +274,9 @@ impl Group {
             self.live.check_goes_on(&mirror.state).map(|()| None)
         });
         match next {
-            Err(Error::TimedOut(_)) => Err(Error::TimedOut(time)),
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
+                Err(ErrorKind::TimedOut(time).into())
+            }
             other => other,
         }
     }
@@ -275,7 +284,7 @@ impl Group {
     /// How many broadcasts were accepted so far.
     ///
     /// # Errors
-    /// [`GroupError::Broken`], [`Error::Thread`].
+    /// [`GroupError::Broken`], [`ErrorKind::Thread`].
     pub fn broadcasts(&self) -> Result<u64> {
         self.live.with(|mirror| Ok(mirror.state.broadcasts()))
     }
@@ -299,8 +308,8 @@ impl Group {
     /// Waits until there were as many members once as it takes.
     ///
     /// # Errors
-    /// [`GroupError::GroupDestroyed`], [`GroupError::Destroying`], [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`GroupError::GroupDestroyed`], [`GroupError::Destroying`], [`ErrorKind::Ended`],
+    /// [`ErrorKind::Thread`].
     pub fn wait_started(&self) -> Result<()> {
         self.live.wait_started(None)
     }
@@ -318,7 +327,7 @@ impl Group {
     ///
     /// # Errors
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`],
-    /// [`GroupError::Full`] where the group was made to say so, [`Error::Ended`], [`Error::Thread`].
+    /// [`GroupError::Full`] where the group was made to say so, [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn broadcast(&self, message: &Message) -> Result<()> {
         self.send(message, Sender::Stranger, Manner::Patient)
     }
@@ -326,7 +335,7 @@ impl Group {
     /// The same, for a while; then nothing was sent.
     ///
     /// # Errors
-    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`Error::TimedOut`] where the group has a
+    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`ErrorKind::TimedOut`] where the group has a
     /// server that did not do it in time; and as [`Group::broadcast`].
     pub fn broadcast_within(&self, message: &Message, time: Duration) -> Result<()> {
         self.send(message, Sender::Stranger, Manner::within(time))
@@ -335,7 +344,7 @@ impl Group {
     /// The same if that is possible without waiting: a server is given a second to answer.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] where it did not, and as [`Group::broadcast_within`].
+    /// [`ErrorKind::WouldBlock`] where it did not, and as [`Group::broadcast_within`].
     pub fn try_broadcast(&self, message: &Message) -> Result<()> {
         self.send(message, Sender::Stranger, Manner::AtOnce)
     }
@@ -344,7 +353,7 @@ impl Group {
     /// once. Without a server that is so as soon as it is accepted.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`Error::Ended`], [`Error::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn wait_delivered(&self) -> Result<()> {
         self.delivered_until(None)
     }
@@ -352,7 +361,7 @@ impl Group {
     /// The same, for a while.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`Group::wait_delivered`].
+    /// [`ErrorKind::TimedOut`], and as [`Group::wait_delivered`].
     pub fn wait_delivered_within(&self, time: Duration) -> Result<()> {
         self.delivered_until(Some(time))
     }
@@ -375,7 +384,9 @@ impl Group {
             live.check_goes_on(&mirror.state).map(|()| None)
         });
         match delivered {
-            Err(Error::TimedOut(_)) => Err(Error::TimedOut(time.unwrap_or_default())),
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
+                Err(ErrorKind::TimedOut(time.unwrap_or_default()).into())
+            }
             other => other,
         }
     }
@@ -391,7 +402,7 @@ impl Group {
     /// # Errors
     /// [`GroupError::DestroyedWithLoss`] when they wait for a mailbox of this process, whose only thread
     /// does not retrieve while it is here: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`] when somebody else does or did,
-    /// [`Error::Ended`], [`Error::Thread`].
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn destroy(&self) -> Result<()> {
         self.destroy_until(None)
     }
@@ -417,7 +428,7 @@ impl Group {
         };
         let ended = match has_drained {
             Ok(true) => Ok(()),
-            Ok(false) | Err(Error::TimedOut(_)) => self.end_with_loss(),
+            Ok(false) | Err(Error { kind: ErrorKind::TimedOut(_), .. }) => self.end_with_loss(),
             Err(error) => Err(error),
         };
         live.retire();
@@ -436,10 +447,12 @@ impl Group {
             }
             Ok(_) => {
                 let why = live.with(|mirror| live.check_open(&mirror.state)).err();
-                Err(why.unwrap_or(Error::WouldBlock))
+                Err(why.unwrap_or(ErrorKind::WouldBlock.into()))
             }
             // The server did not in time: it is done without.
-            Err(Error::TimedOut(_)) => self.begin_to_destroy().map(|()| Ok(false)),
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
+                self.begin_to_destroy().map(|()| Ok(false))
+            }
             Err(error) => Err(error),
         }
     }

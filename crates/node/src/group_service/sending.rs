@@ -10,7 +10,7 @@ use landeck_memory::system::now_ns;
 use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
 use super::{GroupError, WhenFull};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::message::Message;
 use crate::world::deadline_ns;
 
@@ -57,8 +57,8 @@ impl Manner {
     /// What a call says whose time is over.
     fn too_late(self) -> Error {
         match self {
-            Self::Until { time, .. } => Error::TimedOut(time),
-            Self::Patient | Self::AtOnce => Error::WouldBlock,
+            Self::Until { time, .. } => ErrorKind::TimedOut(time).into(),
+            Self::Patient | Self::AtOnce => ErrorKind::WouldBlock.into(),
         }
     }
 }
@@ -183,7 +183,7 @@ impl Live {
         match is_sent {
             Ok(true) => Ok(Sent::Accepted),
             Ok(false) => Ok(Sent::NoRoom),
-            Err(Error::TimedOut(_)) => Err(manner.too_late()),
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Err(manner.too_late()),
             Err(error) => Err(error),
         }
     }
@@ -230,7 +230,7 @@ impl Live {
             _ => Err(self
                 .with(|mirror| self.check_goes_on(&mirror.state))
                 .err()
-                .unwrap_or(Error::WouldBlock)),
+                .unwrap_or(ErrorKind::WouldBlock.into())),
         }
     }
 
@@ -306,7 +306,7 @@ impl Live {
         let appended = self.append_with(mirror, entry, Some(&claim), |mirror| {
             is_full = !self.has_room(mirror);
             match is_full {
-                true => Err(Error::WouldBlock),
+                true => Err(ErrorKind::WouldBlock.into()),
                 false => self.may_send_now(mirror, sender, ticket),
             }
         });
@@ -318,7 +318,9 @@ impl Live {
                 Self::note_own(mirror, number);
                 Ok(None)
             }
-            Ok(_) => Err(self.check_goes_on(&mirror.state).err().unwrap_or(Error::WouldBlock)),
+            Ok(_) => {
+                Err(self.check_goes_on(&mirror.state).err().unwrap_or(ErrorKind::WouldBlock.into()))
+            }
         }
     }
 
@@ -368,7 +370,9 @@ impl Live {
                     drop(claim);
                     let deadline_ns = manner.deadline_ns();
                     match self.send_by_server(desk, tag, bytes, sender, Some(ticket), deadline_ns) {
-                        Err(Error::TimedOut(_)) => return Err(manner.too_late()),
+                        Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
+                            return Err(manner.too_late());
+                        }
                         is_sent => is_sent?,
                     }
                 }
@@ -404,8 +408,10 @@ impl Live {
                 Ok(claim)
             });
             match waited {
-                Err(Error::TimedOut(_)) if evicts => self.evict_slowest()?,
-                Err(Error::TimedOut(_)) => return Err(self.full()?),
+                Err(Error { kind: ErrorKind::TimedOut(_), .. }) if evicts => {
+                    self.evict_slowest()?;
+                }
+                Err(Error { kind: ErrorKind::TimedOut(_), .. }) => return Err(self.full()?),
                 other => return other,
             }
         }

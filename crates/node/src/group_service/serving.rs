@@ -23,9 +23,10 @@ use landeck_wire::HostId;
 use super::Group;
 use super::asking::{ASK, Answer, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
 use crate::collective::OperationId;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::job::{Job, Options};
 use crate::shared::{Kernel, Shared};
+use crate::unstable::JobInternals;
 
 /// The tag of a message that says: take the broadcast with this number from the group.
 pub(crate) const FORWARDED: u32 = 1 << 17;
@@ -222,7 +223,7 @@ impl Office {
                 let _ = job.leave();
             }
             Err(error) => {
-                let _ = self.failure.set(error.to_string());
+                let _ = self.failure.set(error.kind.to_string());
                 self.tell_client();
             }
         }
@@ -274,7 +275,7 @@ impl<'a> Server<'a> {
         let orders = std::mem::take(&mut *lock(&self.office.orders));
         for order in orders {
             if let Err(error) = self.sit_down(&order) {
-                lock(&self.office.failures).push((order.number, error.to_string()));
+                lock(&self.office.failures).push((order.number, error.kind.to_string()));
             }
             self.office.tell_client();
         }
@@ -570,7 +571,7 @@ impl Served {
                     }
                     _ => false,
                 };
-                if is_early { Err(Error::WouldBlock) } else { Ok(()) }
+                if is_early { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match appended {
                 Err(_) if is_early => {
@@ -630,7 +631,7 @@ impl Served {
             let mut is_full = false;
             let appended = live.append_with(mirror, entry, Some(claim), |mirror| {
                 is_full = !live.has_room_for_others(mirror);
-                if is_full { Err(Error::WouldBlock) } else { Ok(()) }
+                if is_full { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match appended {
                 Ok((_, Outcome::Broadcast(message))) => {

@@ -233,7 +233,7 @@ pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
 /// A call to be made with [`start_prepared`]. It begins nothing.
 ///
 /// # Errors
-/// [`crate::Error::OutsideBuffer`] for layouts that are too large to be anywhere.
+/// [`crate::ErrorKind::OutsideBuffer`] for layouts that are too large to be anywhere.
 ///
 /// # Safety
 /// As [`call()`], for each time from [`start_prepared`] until that operation is over.

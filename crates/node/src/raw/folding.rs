@@ -18,7 +18,7 @@ use landeck_memory::{NoMemory, room};
 
 use super::Memory;
 use super::collective::{Asked, Data, call};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 
 /// Who gets what.
@@ -87,7 +87,7 @@ impl Collected {
     /// only counted: [`Collected::missing`] says so.
     ///
     /// # Errors
-    /// [`Error::OutsideBuffer`] for layouts that are too large to be anywhere.
+    /// [`ErrorKind::OutsideBuffer`] for layouts that are too large to be anywhere.
     pub fn new(layout: &Layout, length: u64, members: u32, combined: u32) -> Result<Self> {
         let span = layout.span(length.saturating_mul(u64::from(members))).map_err(too_large)?;
         let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
@@ -127,7 +127,7 @@ impl Collected {
     /// Puts the value of a member where it belongs.
     ///
     /// # Errors
-    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for items that are too large to be anywhere.
+    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for items that are too large to be anywhere.
     ///
     /// # Safety
     /// The items are readable.
@@ -158,7 +158,7 @@ impl Collected {
     /// Combines all values by an operator. Their items are packed elements.
     ///
     /// # Errors
-    /// [`Error::Reduction`] when items are no whole elements.
+    /// [`ErrorKind::Reduction`] when items are no whole elements.
     pub fn combine(&mut self, operator: &Operator) -> Result<()> {
         let mut scratch = Scratch::new();
         let bytes = self.layout.packed_bytes(self.length).map_err(too_large)? as usize;
@@ -172,7 +172,7 @@ impl Collected {
     /// Puts the one value, from an item on, where it goes: as many packed bytes as the result has.
     ///
     /// # Errors
-    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for results that are too large to be anywhere.
+    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for results that are too large to be anywhere.
     ///
     /// # Safety
     /// The result is writable, and nobody else uses it.
@@ -330,15 +330,18 @@ impl Share {
 
 /// Whether a member had no memory, and the world goes on.
 fn is_about_memory(error: &Error) -> bool {
-    matches!(error, Error::NoMemory(_) | Error::Heap(_) | Error::PeerHeapFull { .. })
+    matches!(
+        error.kind,
+        ErrorKind::NoMemory(_) | ErrorKind::Heap(_) | ErrorKind::PeerHeapFull { .. }
+    )
 }
 
 fn too_large(_: LayoutError) -> Error {
-    Error::OutsideBuffer { buffer_bytes: usize::MAX }
+    ErrorKind::OutsideBuffer { buffer_bytes: usize::MAX }.into()
 }
 
 fn outside(_: Failure) -> Error {
-    Error::OutsideBuffer { buffer_bytes: usize::MAX }
+    ErrorKind::OutsideBuffer { buffer_bytes: usize::MAX }.into()
 }
 
 /// Which values combine, for so many members: those of two runs of ranks, each named by its last

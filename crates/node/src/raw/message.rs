@@ -12,7 +12,7 @@ use super::{Memory, Operation, going, operation, started_receive, started_send};
 use crate::collective::WaitError;
 use crate::error::Result;
 use crate::shared::Kernel;
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// When a send is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,7 +197,7 @@ fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<O
 ///
 /// # Errors
 /// As [`World::receive_layout`]. A message that was too long, of which
-/// [`crate::Error::Truncated`] tells, is received all the same.
+/// [`crate::ErrorKind::Truncated`] tells, is received all the same.
 ///
 /// # Safety
 /// The items are writable during the call, and nobody else uses them.
@@ -205,8 +205,8 @@ fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<O
 pub unsafe fn receive(
     world: &World,
     memory: &Memory<'_>,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<Status> {
     // SAFETY: the items are this call's alone, at whose end the request is over, says the caller.
     match unsafe { memory.one_piece() } {
@@ -224,8 +224,8 @@ pub unsafe fn receive(
 unsafe fn receive_parts(
     world: &World,
     memory: &Memory<'_>,
-    from: From,
-    tag: Tagged,
+    from: Source,
+    tag: TagFilter,
 ) -> Result<Status> {
     // SAFETY: the items are this call's alone, at whose end the request is over, says the caller.
     let area = unsafe { area(world, memory) }?;
@@ -243,8 +243,8 @@ unsafe fn receive_parts(
 pub unsafe fn start_receive(
     world: &World,
     memory: &Memory<'_>,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<Operation> {
     // SAFETY: the items are this operation's alone until it is over, says the caller.
     let area = unsafe { area(world, memory) }?;
@@ -257,8 +257,8 @@ pub unsafe fn start_receive(
 /// As [`World::try_probe`].
 pub fn try_hold(
     world: &World,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<Option<(Held, Status)>> {
     let wanted = world.wanted(from.into(), tag.into())?;
     let found = world.try_find(wanted, |kernel| kernel.hold(wanted))?;
@@ -271,8 +271,8 @@ pub fn try_hold(
 /// As [`World::probe`].
 pub fn hold(
     world: &World,
-    from: impl Into<From>,
-    tag: impl Into<Tagged>,
+    from: impl Into<Source>,
+    tag: impl Into<TagFilter>,
 ) -> Result<(Held, Status)> {
     let wanted = world.wanted(from.into(), tag.into())?;
     let (id, status) = world.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
@@ -282,7 +282,7 @@ pub fn hold(
 /// Receives a message that was taken out.
 ///
 /// # Errors
-/// As [`receive`], and [`crate::Error::RequestGone`] when it was received before.
+/// As [`receive`], and [`crate::ErrorKind::RequestGone`] when it was received before.
 ///
 /// # Safety
 /// As [`receive`].

@@ -35,7 +35,7 @@ impl<'a> Endings<'a> {
     /// Begins the visit.
     ///
     /// # Errors
-    /// [`crate::Error::Thread`].
+    /// [`crate::ErrorKind::Thread`].
     #[inline]
     pub fn of(world: &'a World) -> Result<Self> {
         let kernel = &world.shared.kernel;
@@ -81,7 +81,7 @@ pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
 /// It is still to be completed with [`wait`] or [`test()`].
 ///
 /// # Errors
-/// [`crate::Error::Ended`], [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
 pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Option<usize>> {
     if operations.iter().all(Option::is_none) {
         return Ok(None);
@@ -113,7 +113,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
 /// completed.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn find_over(world: &World, operations: &[Option<Operation>]) -> Result<Option<usize>> {
     let mut kernel = look(world)?;
     let mut all = operations.iter();
@@ -124,7 +124,7 @@ pub fn find_over(world: &World, operations: &[Option<Operation>]) -> Result<Opti
 /// still to be completed, afterwards.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn each_over(
     world: &World,
     operations: &[Option<Operation>],
@@ -142,7 +142,7 @@ pub fn each_over(
 /// Makes progress, and says whether all of the operations are over. They are still to be completed.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool> {
     let mut kernel = look(world)?;
     Ok(operations.iter().flatten().all(|&operation| is_over(&mut kernel, operation)))
@@ -153,7 +153,7 @@ pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool>
 /// progress; [`Status::is_cancelled`] says whether it was cancelled. Collective operations go on.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn cancel(world: &World, operation: Operation) -> Result<()> {
     if let Operation::Pending(id) = operation {
         world.shared.kernel.enter()?.cancel(id);
@@ -165,7 +165,7 @@ pub fn cancel(world: &World, operation: Operation) -> Result<()> {
 /// will hear of it. What was sent is sent before this process has left the job.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn release(world: &World, operation: Operation) -> Result<()> {
     if let Operation::Pending(id) = operation {
         world.shared.kernel.enter()?.release(id);

@@ -9,7 +9,7 @@ use crate::world::World;
 /// any other; what its status says is nothing.
 ///
 /// # Errors
-/// [`crate::Error::Thread`].
+/// [`crate::ErrorKind::Thread`].
 pub fn start(world: &World) -> Result<Operation> {
     let id = world.shared.kernel.enter()?.signals.begin();
     Ok(Operation::Pending(OperationId::Signal(id)))
@@ -18,13 +18,13 @@ pub fn start(world: &World) -> Result<Operation> {
 /// Ends the operation, and wakes whoever waits for it.
 ///
 /// # Errors
-/// [`crate::Error::Thread`], [`crate::Error::RequestGone`] when it is no such operation, or no more.
+/// [`crate::ErrorKind::Thread`], [`crate::ErrorKind::RequestGone`] when it is no such operation, or no more.
 pub fn end(world: &World, operation: Operation) -> Result<()> {
     let Operation::Pending(OperationId::Signal(id)) = operation else {
-        return Err(crate::Error::RequestGone);
+        return Err(crate::ErrorKind::RequestGone.into());
     };
     match world.shared.end_signal(id)? {
         true => Ok(()),
-        false => Err(crate::Error::RequestGone),
+        false => Err(crate::ErrorKind::RequestGone.into()),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use landeck::host::observe;
+//! use landeck::unstable::host::observe;
 //! use landeck::seeing::{Picture, Report};
 //! for host in observe::jobs() {
 //!     let job = observe::observe(host)?;

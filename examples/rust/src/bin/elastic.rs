@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Maximum, Member, Message, Sum,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Maximum, Member, Message, Sum,
 };
 use landeck_examples::program::{self, Problem, say};
 
@@ -55,14 +55,14 @@ fn main() -> ExitCode {
 fn elastic(job: &Job, options: &Options) -> Result<(), Problem> {
     let below = options.below;
     let group = group(job)?;
-    let mut inbox = job.mailbox()?;
+    let mut inbox = job.create_mailbox()?;
     let (mut count, mut visits) = (Count::default(), 0);
     loop {
         match visit(job, &group, &mut inbox, &mut count, below) {
             Ok(Pause::Home) => visits += 1,
             Ok(Pause::Finished) => break,
             // The others have finished meanwhile, and the last of them has left.
-            Err(Error::Group(GroupError::GroupDestroyed { .. })) => break,
+            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => break,
             Err(error) => return Err(error.into()),
         }
     }

@@ -12,7 +12,7 @@ use landeck::{Job, Maximum, Message, Sum};
 fn main() -> landeck::Result<()> {
     let job = Job::join()?;
     let world = job.world();
-    let mut inbox = job.mailbox()?;
+    let mut inbox = job.create_mailbox()?;
     world.barrier()?; // from here on the group is there
     let mut member = job.open_group("mixed")?.join(&mut inbox)?;
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use landeck::collectives::{Architecture, Drawing, Group, Operation, Task, Tree, Way};
+use landeck::architecture::{Architecture, Drawing, Group, Operation, Task, Tree, Way};
 use landeck::{Job, Sum, World};
 use landeck_examples::program::{self, Problem, say};
 

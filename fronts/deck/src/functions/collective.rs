@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use landeck::collectives::Preset;
+use landeck::unstable::collectives::Preset;
 use landeck::{Message, MessageWorld};
 use landeck_c_boundary::string;
 

@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::io::Write;
 
 use landeck::Progress;
-use landeck::memory::fork;
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::fork;
 use landeck_c_boundary::{pointer, string};
 
 use crate::arguments::TEXT_BYTES_MAX;

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
+use landeck::unstable::JobInternals;
 use landeck::{GroupOptions, MessageWorld, ServedBy, WhenFull, raw};
 use landeck_c_boundary::pointer;
 

@@ -18,11 +18,11 @@ pub(crate) unsafe fn create(mb: *mut Handle, name_of_it: *const c_char) -> Resul
     let name = unsafe { name_or_none("name", name_of_it) }?;
     MAILBOXES.make_room()?;
     let (mailbox, outbox) = job::with(|job| {
-        let mut mailbox = job.mailbox()?;
+        let mut mailbox = job.create_mailbox()?;
         if let Some(name) = name {
             mailbox.register(name)?;
         }
-        let outbox = job.open_mailbox(mailbox.address())?;
+        let outbox = job.open_mailbox_by_address(mailbox.address())?;
         Ok((mailbox, outbox))
     })?;
     let handle = Mailbox::of_this_thread(mailbox, outbox);
@@ -34,7 +34,7 @@ pub(crate) unsafe fn fetch(mb: *mut Handle, name_of_it: *const c_char) -> Result
     pointer::check("mb", mb, 1)?;
     // SAFETY: the program gave a name.
     let name = unsafe { name("name", name_of_it) }?;
-    let outbox = job::with(|job| Ok(job.find_mailbox(name)?))?;
+    let outbox = job::with(|job| Ok(job.open_mailbox(name)?))?;
     // SAFETY: the program gave the place of an object.
     unsafe { MAILBOXES.keep("mb", mb, Mailbox::of_others(outbox)) }
 }

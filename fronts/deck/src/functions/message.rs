@@ -143,7 +143,7 @@ pub(crate) unsafe fn unpack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), 
     pointer::check("mb", mb, 1)?;
     job::check()?;
     let address = message.unpack_mailbox()?;
-    let outbox = job::with(|job| Ok(job.open_mailbox(address)?))?;
+    let outbox = job::with(|job| Ok(job.open_mailbox_by_address(address)?))?;
     // SAFETY: the program gave the place of an object.
     unsafe { MAILBOXES.keep("mb", mb, Mailbox::of_others(outbox)) }
 }

@@ -18,7 +18,7 @@ pub(crate) unsafe fn create(
     pointer::check("g", g, 1)?;
     // SAFETY: the program gave a name.
     let name = unsafe { name("name", name_of_it) }?;
-    let made = job::with(|job| Ok(job.make_segment(name, bytes as u64)?))?;
+    let made = job::with(|job| Ok(job.create_segment(name, bytes as u64)?))?;
     // SAFETY: the program gave the place of an object.
     unsafe { SEGMENTS.keep("g", g, made) }
 }

@@ -19,7 +19,7 @@ pub(crate) unsafe fn create(
     // SAFETY: the program gave a name.
     let name = unsafe { name("name", name_of_it) }?;
     let units = count("units", units)?;
-    let made = job::with(|job| Ok(job.make_semaphore(name, units as u32)?))?;
+    let made = job::with(|job| Ok(job.create_semaphore(name, units as u32)?))?;
     // SAFETY: the program gave the place of an object.
     unsafe { SEMAPHORES.keep("s", s, made) }
 }

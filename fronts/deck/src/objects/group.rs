@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use landeck::collectives::Preset;
-use landeck::memory::gate::{Entry, Gate};
 use landeck::raw::group::{Seat, seat};
+use landeck::unstable::collectives::Preset;
+use landeck::unstable::memory::gate::{Entry, Gate};
 use landeck::{Member, MessageWorld, ThreadMode};
 
 use crate::errors;

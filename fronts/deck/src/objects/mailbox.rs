@@ -3,7 +3,7 @@
 use std::cell::{RefCell, UnsafeCell};
 
 use landeck::Outbox;
-use landeck::memory::fork;
+use landeck::unstable::memory::fork;
 
 use super::MAILBOXES;
 use crate::errors;

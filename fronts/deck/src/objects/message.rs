@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use landeck::memory::gate::{Entry, Favour, Gate};
+use landeck::unstable::memory::gate::{Entry, Favour, Gate};
 use landeck_c_boundary::{Table, pointer};
 
 use crate::errors;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landeck::memory::processors;
 use landeck::thread::THREAD_NAME_BYTES_MAX;
+use landeck::unstable::memory::processors;
 use landeck_c_boundary::{HandleError, Table};
 
 use crate::errors;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use landeck::memory::fork;
+use landeck::unstable::memory::fork;
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
@@ -176,7 +176,7 @@ pub(crate) unsafe fn free_mem(base: *mut c_void) -> Result<(), Mistake> {
 
 /// Seconds since some moment in the past, of the clock that all processes of a host share.
 pub(crate) fn wtime() -> f64 {
-    landeck::memory::system::now_ns() as f64 * 1e-9
+    landeck::unstable::memory::system::now_ns() as f64 * 1e-9
 }
 
 /// Seconds between two values of the clock.

@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use landeck::arithmetic::Reduction;
 use landeck::layout::{Kind, Layout};
 use landeck::raw::folding::Collected;
+use landeck::unstable::arithmetic::Reduction;
 use landeck_c_boundary::pointer;
 
 use crate::abi::{Callback, ERR_ARG, ERR_BUFFER, Handle, OP_NULL, function};

@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use landeck::layout::ConversionError;
-use landeck::memory::room;
 use landeck::raw::Moves;
+use landeck::unstable::memory::room;
 use landeck_c_boundary::{pointer, string};
 
 use crate::abi::{

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use landeck::raw::message::{self, Mode};
 use landeck::raw::{self, Memory};
-use landeck::world::{From, Tagged};
+use landeck::world::{Source, TagFilter};
 use landeck::{Tag, World};
 use landeck_c_boundary::pointer;
 
@@ -38,9 +38,9 @@ pub(crate) struct Outgoing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) items: Items,
-    pub(crate) tag: Tagged,
+    pub(crate) tag: TagFilter,
     /// None for MPI_PROC_NULL.
-    pub(crate) from: Option<From>,
+    pub(crate) from: Option<Source>,
 }
 
 impl Outgoing {

@@ -232,7 +232,9 @@ impl Messages {
         while let Some(message) = self.list.get(index) {
             match raw::test(&message.world, message.operation) {
                 Ok(None) => index += 1,
-                Err(error @ landeck::Error::Thread(_)) => return Err(error.into()),
+                Err(error @ landeck::Error { kind: landeck::ErrorKind::Thread(_), .. }) => {
+                    return Err(error.into());
+                }
                 Ok(Some(_)) | Err(_) => drop(self.list.remove(index)),
             }
         }
@@ -301,7 +303,7 @@ unsafe fn send_at_once(
     };
     match world.try_send(data, to, tag) {
         Ok(()) => Ok(true),
-        Err(landeck::Error::WouldBlock) => Ok(false),
+        Err(landeck::Error { kind: landeck::ErrorKind::WouldBlock, .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

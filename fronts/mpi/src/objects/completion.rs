@@ -67,8 +67,8 @@ impl End {
 /// known of others.
 #[cold]
 pub(crate) fn status_of_error(error: &landeck::Error) -> Status {
-    match error {
-        landeck::Error::Truncated { rank: Some(rank), tag, buffer_bytes, .. } => {
+    match &error.kind {
+        landeck::ErrorKind::Truncated { rank: Some(rank), tag, buffer_bytes, .. } => {
             Status::of_message(*rank as i32, tag.0 as i32, *buffer_bytes, false)
         }
         _ => Status::empty(),

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use landeck::arithmetic::Element;
 use landeck::layout::Layout;
+use landeck::unstable::arithmetic::Element;
 
 use crate::abi::{COMBINER_NAMED, Handle};
 

@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use landeck::arithmetic::Element;
 use landeck::layout::Layout;
 use landeck::raw::Moves;
+use landeck::unstable::arithmetic::Element;
 use landeck_c_boundary::{Lingering, Table};
 
 use crate::abi::{DATATYPES, ERR_TYPE, Handle};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use landeck::host::say::quoted;
+use landeck::unstable::host::say::quoted;
 use landeck_c_boundary::{HandleError, Table};
 
 use crate::abi::{ERR_OTHER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, ErrorFunction, Handle};

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use landeck::arithmetic::{Operation as Arithmetic, Operator, Reduction};
+use landeck::unstable::arithmetic::{Operation as Arithmetic, Operator, Reduction};
 use landeck_c_boundary::Table;
 
 use crate::abi::{self, ERR_OP, Handle, UserFunction, UserFunctionLarge};

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use landeck::arithmetic::{Element, Place, Value};
 use landeck::layout::{Family, Kind, Layout, Member};
+use landeck::unstable::arithmetic::{Element, Place, Value};
 
 use crate::abi::{self, Handle};
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use landeck::collectives::Operation;
+use landeck::unstable::collectives::Operation;
 
 use crate::candidate::{Candidate, Places};
 use crate::disturbance::{self, DISTURBED_SHARE, Usage};

@@ -89,10 +89,10 @@ impl Turns {
     fn new(bench: &Bench, form: Form, bytes: usize) -> Result<Self> {
         let (own, size) = (bench.world.rank(), bench.world.size());
         let length = (size * size * stride(bytes)) as u64;
-        let made = if own == 0 { Some(bench.job.shared_segment(length)?) } else { None };
+        let made = if own == 0 { Some(bench.job.create_unnamed_segment(length)?) } else { None };
         let mut number = [made.as_ref().map_or(0, SharedSegment::number)];
         bench.world.broadcast(&mut number, 0)?;
-        let shared = made.map_or_else(|| bench.job.open_segment_number(number[0]), Ok)?;
+        let shared = made.map_or_else(|| bench.job.open_segment_by_number(number[0]), Ok)?;
         let memory = || Memory::new(1, bytes * size, bench.settings.offset);
         let (outgoing, incoming) = (memory(), memory());
         Ok(Self { form, bytes, own, size, shared, outgoing, incoming })

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Result, World};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -4,7 +4,7 @@
 //! return. A barrier of the usual way stands before each, and is not in it. A way is written as a
 //! preset and the number of groups, `daisy@5`; `landeck` is whatever the table says.
 
-use landeck::collectives::{Group, Operation, Preset};
+use landeck::unstable::collectives::{Group, Operation, Preset};
 use landeck::{Maximum, World};
 
 use crate::collective::{fill, holds, now_s};

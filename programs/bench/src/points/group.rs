@@ -47,7 +47,7 @@ pub(crate) fn served(bench: &Bench) -> GroupOptions {
 pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     let group = group(bench, options.minimum(world.size() as u32))?;
-    let mut inbox = bench.job.mailbox()?;
+    let mut inbox = bench.job.create_mailbox()?;
     let mut member = group.join(&mut inbox)?;
     world.barrier()?;
     let mut times = Vec::with_capacity(ROUNDS);
@@ -72,7 +72,7 @@ pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Resul
 pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     let group = group(bench, options.minimum(world.size() as u32))?;
-    let mut inbox = bench.job.mailbox()?;
+    let mut inbox = bench.job.create_mailbox()?;
     let member = group.join(&mut inbox)?;
     let mut part = Part { member, inbox, data: vec![0; settings.largest()] };
     for &bytes in &settings.bytes {
@@ -140,7 +140,7 @@ fn message_of(bytes: &[u8]) -> Message {
 pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     let group = group(bench, GroupOptions::default().persistent(true))?;
-    let mut inbox = bench.job.mailbox()?;
+    let mut inbox = bench.job.create_mailbox()?;
     let batches = Batches {
         world,
         settings,
@@ -193,7 +193,7 @@ pub(crate) fn join_beside(
 
 /// Joins and leaves until there are more broadcasts than `before`.
 fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Result<f64, Trouble> {
-    let mut inbox = bench.job.mailbox()?;
+    let mut inbox = bench.job.create_mailbox()?;
     let mut times: Vec<Duration> = Vec::new();
     while group.broadcasts()? == before {
         let start = Instant::now();

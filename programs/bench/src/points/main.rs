@@ -49,7 +49,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use landeck::memory::processors;
+use landeck::unstable::memory::processors;
 use landeck::{GroupOptions, Job, Options, Progress};
 
 use crate::collective::Operation;

@@ -172,7 +172,7 @@ fn take_posted(
         let mut free = slots.chunks_exact_mut(1).enumerate();
         let mut post = |tag: usize| match free.next() {
             Some((slot, into)) => Ok((slot, form.post(scope, into, Tag(tag as u32))?)),
-            None => Err(landeck::Error::WouldBlock),
+            None => Err(landeck::ErrorKind::WouldBlock.into()),
         };
         let mut receives =
             (0..pending).map(|tag| post(tag).map(Some)).collect::<Result<Vec<_>>>()?;

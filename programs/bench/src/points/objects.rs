@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::memory::Tally;
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
@@ -15,10 +16,10 @@ use crate::{Bench, Trouble};
 pub(crate) fn mailbox(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let rank = bench.world.rank();
-    let mut inbox = bench.job.mailbox()?;
+    let mut inbox = bench.job.create_mailbox()?;
     inbox.register(format!("points {rank}"))?;
     bench.world.barrier()?;
-    let outbox = bench.job.find_mailbox(format!("points {}", rank ^ 1))?;
+    let outbox = bench.job.open_mailbox(format!("points {}", rank ^ 1))?;
     matched(bench)?;
     batches(bench, "values").run(|iterations| {
         to_and_fro(
@@ -58,7 +59,7 @@ fn packed(bench: &Bench, inbox: &mut Mailbox, outbox: &Outbox) -> Result<()> {
 pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let (world, rank) = (&bench.world, bench.world.rank());
-    let mut own = bench.job.register(4096)?;
+    let mut own = bench.job.create_region(4096)?;
     world.send(&own.address().to_words(), rank ^ 1, tags::DATA)?;
     let words = world.receive(rank ^ 1, tags::DATA)?.0;
     let other = bench.job.open_region(RegionAddress::from_words(words))?;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::JobInternals;
 use landeck::{Job, Options};
 
 use crate::settings::Settings;

@@ -2,9 +2,9 @@
 
 use super::SeeingError;
 use clap::{Args, Subcommand};
-use landeck::host::observe;
-use landeck::host::say::say;
-use landeck::{Error, Group, GroupError, GroupMember, GroupView, Job, Options};
+use landeck::unstable::host::observe;
+use landeck::unstable::host::say::say;
+use landeck::{Error, ErrorKind, Group, GroupError, GroupMember, GroupView, Job, Options};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -78,7 +78,10 @@ fn list(job: &Job) -> Result<(), SeeingError> {
         match job.open_group(&name) {
             Ok(group) => tell(&headline(&group)?)?,
             // It has ended since.
-            Err(Error::Object(_) | Error::Group(GroupError::GroupDestroyed { .. })) => {}
+            Err(Error {
+                kind: ErrorKind::Object(_) | ErrorKind::Group(GroupError::GroupDestroyed { .. }),
+                ..
+            }) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -117,8 +120,11 @@ fn watch(group: &Group) -> Result<(), SeeingError> {
                 tell(&changes(&view, &next))?;
                 view = next;
             }
-            Err(Error::TimedOut(_)) => {}
-            Err(Error::Group(GroupError::GroupDestroyed { .. }) | Error::Ended) => {
+            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {}
+            Err(Error {
+                kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }) | ErrorKind::Ended,
+                ..
+            }) => {
                 return tell(&format!("{} is no more\n", group.name()));
             }
             Err(error) => return Err(error.into()),

@@ -6,11 +6,11 @@ pub(crate) mod rates;
 pub(crate) mod top;
 pub(crate) mod why;
 
-use landeck::host::observe::{FindError, ObservedJob};
-use landeck::host::report::duration;
-use landeck::host::say::SayError;
-use landeck::memory::system::now_ns;
 use landeck::seeing::Picture;
+use landeck::unstable::host::observe::{FindError, ObservedJob};
+use landeck::unstable::host::report::duration;
+use landeck::unstable::host::say::SayError;
+use landeck::unstable::memory::system::now_ns;
 use std::time::Duration;
 
 /// Between the two pictures of a report: time for somebody to move who was about to.
@@ -21,7 +21,7 @@ const BETWEEN: Duration = Duration::from_millis(10);
 pub(crate) enum SeeingError {
     #[error(transparent)]
     Find(#[from] FindError),
-    #[error(transparent)]
+    #[error("{}", .0.kind)]
     Job(#[from] landeck::Error),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),

@@ -2,13 +2,13 @@
 
 use super::{SeeingError, age};
 use clap::Args;
-use landeck::host::observe::{self, ObservedJob};
-use landeck::host::report::duration;
-use landeck::host::say::say;
-use landeck::memory::system::now_ns;
-use landeck::memory::{JobState, SlotState};
 use landeck::seeing::Picture;
 use landeck::seeing::picture::{Doing, Member};
+use landeck::unstable::host::observe::{self, ObservedJob};
+use landeck::unstable::host::report::duration;
+use landeck::unstable::host::say::say;
+use landeck::unstable::memory::system::now_ns;
+use landeck::unstable::memory::{JobState, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
 

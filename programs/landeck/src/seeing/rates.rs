@@ -1,8 +1,8 @@
 //! What the processes of a job do per second, from two pictures. Pure.
 
-use landeck::memory::{Counters, SlotState, WaitRecord};
 use landeck::seeing::Picture;
 use landeck::seeing::picture::{Doing, Member};
+use landeck::unstable::memory::{Counters, SlotState, WaitRecord};
 
 /// What one process did between two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,10 +77,10 @@ fn given(counters: Counters) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::host::process_figures::{Activity, ProcessFigures};
-    use landeck::memory::observed::SelfPortrait;
-    use landeck::memory::{JobState, Operation, SlotRecord};
     use landeck::seeing::Names;
+    use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
+    use landeck::unstable::memory::observed::SelfPortrait;
+    use landeck::unstable::memory::{JobState, Operation, SlotRecord};
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: WaitRecord) -> Picture {

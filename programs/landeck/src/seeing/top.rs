@@ -3,13 +3,13 @@
 use super::rates::{Row, rows};
 use super::{SeeingError, age, pause};
 use clap::Args;
-use landeck::host::observe::{self, ObservedJob};
-use landeck::host::report::decimal_size;
-use landeck::host::say::say;
-use landeck::memory::{Operation, SlotState};
 use landeck::seeing::picture::Doing;
 use landeck::seeing::report::Report;
 use landeck::seeing::{Names, Picture, report};
+use landeck::unstable::host::observe::{self, ObservedJob};
+use landeck::unstable::host::report::decimal_size;
+use landeck::unstable::host::say::say;
+use landeck::unstable::memory::{Operation, SlotState};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Alignment, Constraint, Layout};

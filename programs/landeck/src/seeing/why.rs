@@ -2,10 +2,10 @@
 
 use super::{SeeingError, age, two_pictures};
 use clap::Args;
-use landeck::host::say::say;
-use landeck::host::{observe, stacks};
-use landeck::memory::SlotState;
 use landeck::seeing::{Picture, Report};
+use landeck::unstable::host::say::say;
+use landeck::unstable::host::{observe, stacks};
+use landeck::unstable::memory::SlotState;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

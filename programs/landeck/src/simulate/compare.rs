@@ -333,7 +333,7 @@ fn moved_text(moved_ps: u64, has_any: bool) -> String {
 mod tests {
     use super::*;
     use crate::tune::Share;
-    use landeck::collectives::{Details, Figures};
+    use landeck::unstable::collectives::{Details, Figures};
 
     fn study(along: Along, places: Vec<u64>) -> Study {
         let series = ["flat", "board"].map(|name| Series::new(name.parse().unwrap(), None));

@@ -1,8 +1,8 @@
 //! The same on this host, measured: two programs of ours that `landeck run` starts.
 
 use clap::Args;
-use landeck::collectives::{Group, Operation, Preset};
-use landeck::host::say::say;
+use landeck::unstable::collectives::{Group, Operation, Preset};
+use landeck::unstable::host::say::say;
 use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;

@@ -21,11 +21,11 @@ use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use compare::{LAUNCHES, Passes, line_ps_now};
-use landeck::collectives::preset::NAMES;
-use landeck::collectives::{Details, Figures, Operation, Preset, Task};
-use landeck::host::file::{self, read_within};
-use landeck::host::say::{self, SayError, complain};
 use landeck::tuning::{self, TuningError};
+use landeck::unstable::collectives::preset::NAMES;
+use landeck::unstable::collectives::{Details, Figures, Operation, Preset, Task};
+use landeck::unstable::host::file::{self, read_within};
+use landeck::unstable::host::say::{self, SayError, complain};
 use landeck_simulator::platform::library;
 use landeck_simulator::{
     Calls, Death, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,

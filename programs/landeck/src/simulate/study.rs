@@ -1,7 +1,7 @@
 //! A study: the same operation simulated by several architectures, along the sizes of the data or
 //! the number of processes.
 
-use landeck::collectives::{Group, Preset, Task};
+use landeck::unstable::collectives::{Group, Preset, Task};
 use landeck_simulator::{
     Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
 };

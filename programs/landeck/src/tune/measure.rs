@@ -8,11 +8,13 @@ use super::instruments::{clock_ps, median, of_page, page_room};
 use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
-use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::details::{CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES};
-use landeck::collectives::{BoardStyle, Way};
-use landeck::host::say::say;
-use landeck::memory::Bytes;
+use landeck::unstable::collectives::architecture::{Butterfly, Flat};
+use landeck::unstable::collectives::details::{
+    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES,
+};
+use landeck::unstable::collectives::{BoardStyle, Way};
+use landeck::unstable::host::say::say;
+use landeck::unstable::memory::Bytes;
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -20,12 +20,14 @@ pub(crate) use share::Share;
 use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::details::{CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
-use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
-use landeck::host::placement::MapBy;
-use landeck::host::say::{SayError, complain, say};
-use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
+use landeck::unstable::collectives::details::{
+    CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES,
+};
+use landeck::unstable::collectives::{Details, Facts, Figures, OverridesError, Table};
+use landeck::unstable::host::placement::MapBy;
+use landeck::unstable::host::say::{SayError, complain, say};
+use landeck::unstable::memory::SegmentPlan;
 use measure::Subject;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
@@ -109,7 +111,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
         (None, _) => "The usual figures; `landeck tune` measures those of this host:\n".to_owned(),
     };
     text += &figures_text(&settings.figures);
-    let processors = landeck::memory::processors::usable();
+    let processors = landeck::unstable::memory::processors::usable();
     let processes = processes.unwrap_or(processors);
     text += &format!(
         "\n{processes} processes on {processors} processors; sizes of what each member has for another \
@@ -260,7 +262,7 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
 
 /// Of what [`parts_of`] takes apart it has the whole.
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
-    let processors = u64::from(landeck::memory::processors::usable());
+    let processors = u64::from(landeck::unstable::memory::processors::usable());
     let figures = Figures { processors, ..Figures::default() };
     let mut found = Found { figures, details: Details::of(&figures), share: Share::WHOLE };
     for (name, part) in PARTS {
@@ -566,7 +568,7 @@ mod tests {
         let (processes, processors, board_bytes) = (4, 2, u64::MAX);
         let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
         let text = Table::new(facts).to_string();
-        for operation in landeck::collectives::Operation::ALL {
+        for operation in landeck::unstable::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");
         }
     }

@@ -4,9 +4,9 @@
 //! Each is the least of some batches: whatever disturbs makes it longer. The loops here poll
 //! without a pause, because that is what they measure.
 
-use landeck::arithmetic::{Element, Operation, Reduction};
-use landeck::collectives::details::ROTATION_BYTES;
-use landeck::memory::Bytes;
+use landeck::unstable::arithmetic::{Element, Operation, Reduction};
+use landeck::unstable::collectives::details::ROTATION_BYTES;
+use landeck::unstable::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,7 +24,7 @@ fn a_join_counts_from_an_operation_that_nobody_has_begun() {
         let world = job.world();
         let rank = world.rank();
         let group = group(job, "elastic", GroupOptions::default().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if rank == 1 {
             // After rank 0, so that numbers and ranks are the same.
             world.receive::<u8>(0, Tag(1)).unwrap();

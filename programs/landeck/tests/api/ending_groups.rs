@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use landeck::unstable::JobInternals;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag, ThreadMode,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag,
+    ThreadMode,
 };
 
 use crate::support::named_groups::{all, group, next, value};
@@ -22,7 +24,8 @@ fn come_and_go(group: &Group, inbox: &mut landeck::Mailbox) {
         match group.join(inbox) {
             // Who was a member when the group ended is none any more.
             Ok(member) => match member.leave() {
-                Ok(()) | Err(Error::Group(GroupError::NoMember { .. })) => {}
+                Ok(()) | Err(Error { kind: ErrorKind::Group(GroupError::NoMember { .. }), .. }) => {
+                }
                 Err(error) => break error,
             },
             Err(error) => break error,
@@ -30,7 +33,7 @@ fn come_and_go(group: &Group, inbox: &mut landeck::Mailbox) {
     };
     let is_end = |error: &Error| {
         use GroupError::{Destroying, GroupDestroyed};
-        matches!(error, Error::Group(Destroying { .. } | GroupDestroyed { .. }))
+        matches!(error.kind, ErrorKind::Group(Destroying { .. } | GroupDestroyed { .. }))
     };
     assert!(is_end(&told), "{told}");
     for refused in [
@@ -54,7 +57,7 @@ fn destruction_is_told_to_who_is_joining() {
             ("by a server", GroupOptions::default().served_by(ServedBy::Creator)),
         ] {
             let old = group(job, name, how.persistent(true));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             if world.rank() == 0 {
                 let mut view = old.view().unwrap();
                 while view.number < CHANGES {
@@ -72,9 +75,9 @@ fn destruction_is_told_to_who_is_joining() {
                 member.broadcast(&value(7)).unwrap();
             }
             assert_eq!(next(&mut inbox), 7);
-            let refused = old.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err();
+            let refused = old.join(&mut job.create_mailbox().unwrap()).map(drop).unwrap_err();
             assert!(
-                matches!(refused, Error::Group(GroupError::GroupDestroyed { .. })),
+                matches!(refused.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
                 "{refused}"
             );
             member.sync().unwrap();
@@ -109,21 +112,24 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
                 // As long as the group is not being destroyed, this finds no room.
                 let first = loop {
                     match member.try_broadcast(&value(9)).unwrap_err() {
-                        Error::Group(GroupError::Full { .. }) => std::thread::sleep(MOMENT),
+                        Error { kind: ErrorKind::Group(GroupError::Full { .. }), .. } => {
+                            std::thread::sleep(MOMENT);
+                        }
                         error => break error,
                     }
                 };
                 let group = member.group().clone();
                 for refused in [
                     first,
-                    group.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err(),
+                    group.join(&mut job.create_mailbox().unwrap()).map(drop).unwrap_err(),
                     group.broadcast(&value(9)).unwrap_err(),
                     member.broadcast_within(&value(9), LONG).unwrap_err(),
                     member.sync().unwrap_err(),
                     member.advance().map(drop).unwrap_err(),
                     group.destroy().unwrap_err(),
                 ] {
-                    let is_told = matches!(refused, Error::Group(GroupError::Destroying { .. }));
+                    let is_told =
+                        matches!(refused.kind, ErrorKind::Group(GroupError::Destroying { .. }));
                     assert!(is_told, "{refused}");
                 }
                 assert_eq!(next(&mut inbox), 1);
@@ -132,7 +138,7 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
         assert_eq!(next(&mut inbox), 2, "what had waited was accepted");
         world.barrier().unwrap();
         let gone = member.broadcast(&value(9)).unwrap_err();
-        assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        assert!(matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })), "{gone}");
     });
 }
 
@@ -166,7 +172,10 @@ fn destroyed_by_who_does_not_retrieve(job: &Job, options: GroupOptions, last: us
             wait_until_held(job, 0);
             match member.group().destroy() {
                 Ok(()) => assert!(fits),
-                Err(Error::Group(GroupError::DestroyedWithLoss { members, .. })) => {
+                Err(Error {
+                    kind: ErrorKind::Group(GroupError::DestroyedWithLoss { members, .. }),
+                    ..
+                }) => {
                     assert!(!fits && members.contains(&member.id()), "{members:?}");
                 }
                 Err(error) => panic!("{error}"),
@@ -194,7 +203,7 @@ fn destroying_beside_a_mailbox_of_ones_own_loses_what_has_no_room_and_nothing_el
 
 /// Waits until a process waits in a group.
 fn wait_until_held(job: &Job, slot: u32) {
-    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+    while job.segment().wait_record(slot).operation != landeck::unstable::memory::Operation::Group {
         std::thread::sleep(MOMENT);
     }
 }
@@ -205,7 +214,7 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
     in_enduring_job(2, name, 137, |job| {
         let world = job.world();
         let names = ["known to others", "known to nobody else"];
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 1 {
             let _members = names.map(|name| {
                 let group = job.create_group(name, GroupOptions::default()).unwrap();
@@ -223,7 +232,9 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
             let new = loop {
                 match job.create_group(name, GroupOptions::default()) {
                     Ok(group) => break group,
-                    Err(Error::Object(ObjectError::Taken { .. })) => std::thread::sleep(MOMENT),
+                    Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+                        std::thread::sleep(MOMENT);
+                    }
                     Err(error) => panic!("{error}"),
                 }
             };
@@ -234,7 +245,7 @@ fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
             member.leave().unwrap();
         }
         let dead = old.broadcast(&value(1)).unwrap_err();
-        assert!(matches!(dead, Error::Group(GroupError::GroupDestroyed { .. })), "{dead}");
+        assert!(matches!(dead.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })), "{dead}");
         println!("survivor done");
         job.leave().unwrap();
     });

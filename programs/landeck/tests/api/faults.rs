@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::{Any, Error, Job, Tag};
+use landeck::unstable::JobInternals;
+use landeck::{Any, Error, ErrorKind, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,12 +29,19 @@ fn calls_that_need_the_dead_say_who_died_and_others_go_on() {
         let began = Instant::now();
         let error = world.receive::<u8>(2, Tag(2)).unwrap_err();
         assert!(began.elapsed() < NOTICED_WITHIN);
-        let Error::PeerFailed { rank, how, .. } = &error else { panic!("{error}") };
+        let ErrorKind::PeerFailed { rank, how, .. } = &error.kind else { panic!("{error}") };
         assert_eq!((*rank, how.as_str()), (Some(2), "was killed by signal 9"));
-        assert!(matches!(world.send(&[1u8], 2, Tag(3)), Err(Error::PeerFailed { .. })));
+        let words = format!("rank {}: receive: rank 2 (pid ", world.rank());
+        assert!(format!("{error:?}").starts_with(&words), "{error}");
+        assert!(matches!(
+            world.send(&[1u8], 2, Tag(3)),
+            Err(Error { kind: ErrorKind::PeerFailed { .. }, .. })
+        ));
+        let error = world.barrier().unwrap_err();
+        assert_eq!((error.call, error.rank), (Some("barrier"), Some(world.rank())), "{error}");
         // A receive from anybody is told once; after that the others go on.
         let told = world.receive::<u8>(Any, Tag(4)).unwrap_err();
-        assert!(matches!(told, Error::PeerFailed { rank: Some(2), .. }), "{told}");
+        assert!(matches!(told.kind, ErrorKind::PeerFailed { rank: Some(2), .. }), "{told}");
         assert_eq!(job.acknowledge_failures().unwrap(), [2]);
         let others: Vec<usize> =
             [0, 1, 3].into_iter().filter(|&rank| rank != world.rank()).collect();
@@ -64,7 +72,7 @@ fn a_sender_that_dies_in_the_middle_is_named() {
         }
         let mut into = vec![0u8; 64 << 20];
         let error = world.receive_into(&mut into, 1, Tag(1)).unwrap_err();
-        assert!(matches!(error, Error::PeerFailed { rank: Some(1), .. }), "{error}");
+        assert!(matches!(error.kind, ErrorKind::PeerFailed { rank: Some(1), .. }), "{error}");
         println!("survivor done");
         job.leave().unwrap();
     });
@@ -94,7 +102,10 @@ fn a_stopped_process_fails_nobody() {
             kill_process(pid, Signal::STOP).unwrap();
             let stopped =
                 world.receive_into_within(&mut [0u8], 1, Tag(2), Duration::from_millis(300));
-            assert!(matches!(stopped, Err(Error::TimedOut(_))), "{stopped:?}");
+            assert!(
+                matches!(stopped, Err(Error { kind: ErrorKind::TimedOut(_), .. })),
+                "{stopped:?}"
+            );
             // It is shown, before long.
             while !job.segment().slot_record(1).stopped {
                 std::thread::sleep(Duration::from_millis(1));
@@ -123,7 +134,7 @@ fn one_who_left_well_is_told_from_one_who_died() {
             return job.leave().unwrap();
         }
         let error = world.receive::<u8>(1, Tag(1)).unwrap_err();
-        let Error::PeerFailed { how, .. } = &error else { panic!("{error}") };
+        let ErrorKind::PeerFailed { how, .. } = &error.kind else { panic!("{error}") };
         assert_eq!(how, "has left the job");
         println!("survivor done");
         job.leave().unwrap();

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError, Options,
-    Progress, Tag, ThreadMode,
+    Error, ErrorKind, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError,
+    Options, Progress, Tag, ThreadMode,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -16,7 +16,7 @@ use crate::support::{Count, NOTICED_WITHIN, in_enduring_job, in_job, in_job_with
 const MOMENT: Duration = Duration::from_millis(30);
 
 fn is_gone(error: &Error) -> bool {
-    matches!(error, Error::Mailbox(MailboxError::Gone { .. }))
+    matches!(error.kind, ErrorKind::Mailbox(MailboxError::Gone { .. }))
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
         let world = job.world();
         if world.rank() != 0 {
             world.barrier().unwrap();
-            let inbox = job.find_mailbox("inbox").unwrap();
+            let inbox = job.open_mailbox("inbox").unwrap();
             let mut message = Message::new();
             for number in 0..EACH {
                 message.clear();
@@ -36,7 +36,7 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
             }
             return;
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         assert!(inbox.try_retrieve().unwrap().is_none());
         inbox.register("inbox").unwrap();
         world.barrier().unwrap();
@@ -49,7 +49,9 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
             assert_eq!(number, next[rank as usize]);
             next[rank as usize] += 1;
         }
-        assert!(inbox.retrieve_within(MOMENT).is_err_and(|e| matches!(e, Error::TimedOut(_))));
+        assert!(
+            inbox.retrieve_within(MOMENT).is_err_and(|e| matches!(e.kind, ErrorKind::TimedOut(_)))
+        );
     });
 }
 
@@ -58,13 +60,13 @@ fn an_address_travels_in_a_message_and_is_answered() {
     let name = "mailboxes::an_address_travels_in_a_message_and_is_answered";
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
-        let mut own = job.mailbox().unwrap();
+        let mut own = job.create_mailbox().unwrap();
         if world.rank() == 0 {
             own.register("squares").unwrap();
             world.barrier().unwrap();
             for _ in 1..world.size() {
                 let mut asked = own.retrieve().unwrap();
-                let answers = job.open_mailbox(asked.unpack_mailbox().unwrap()).unwrap();
+                let answers = job.open_mailbox_by_address(asked.unpack_mailbox().unwrap()).unwrap();
                 let number: u64 = asked.unpack_value().unwrap();
                 answers.post_values(&[number * number]).unwrap();
             }
@@ -72,7 +74,7 @@ fn an_address_travels_in_a_message_and_is_answered() {
             world.barrier().unwrap();
             let mut question = Message::new();
             question.pack_mailbox(own.address()).pack(&[world.rank() as u64]);
-            job.find_mailbox("squares").unwrap().post(&question).unwrap();
+            job.open_mailbox("squares").unwrap().post(&question).unwrap();
             let mut answer = [0u64; 4];
             assert_eq!(own.retrieve_values(&mut answer).unwrap(), 1);
             assert_eq!(answer[0], (world.rank() * world.rank()) as u64);
@@ -88,13 +90,13 @@ fn messages_of_any_length_and_from_oneself_arrive_whole() {
     let name = "mailboxes::messages_of_any_length_and_from_oneself_arrive_whole";
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
-        let mut own = job.mailbox().unwrap();
+        let mut own = job.create_mailbox().unwrap();
         let address: [u64; 4] = own.address().to_words();
         let mut other = [0u64; 4];
         let to = 1 - world.rank();
         world.send_receive(&address, (to, Tag(1)), &mut other, (to, Tag(1))).unwrap();
         for address in [other, address] {
-            let outbox = job.open_mailbox(MailboxAddress::from_words(address)).unwrap();
+            let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(address)).unwrap();
             for length in [0usize, 1, 5, 31, 32, 33, 2_000, 3_000, 30_000] {
                 let values: Vec<u64> = (0..length as u64).collect();
                 let mut message = Message::new();
@@ -109,7 +111,7 @@ fn messages_of_any_length_and_from_oneself_arrive_whole() {
         assert!(own.try_retrieve().unwrap().is_none());
         // A longer one is read as it is written.
         if world.rank() == 0 {
-            let outbox = job.open_mailbox(MailboxAddress::from_words(other)).unwrap();
+            let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(other)).unwrap();
             outbox.post_values(&vec![7u64; 1_000_000]).unwrap();
         } else {
             assert_eq!(own.retrieve().unwrap().unpack_all::<u64>(), vec![7; 1_000_000]);
@@ -121,15 +123,18 @@ fn messages_of_any_length_and_from_oneself_arrive_whole() {
 fn bad_retrieves_name_their_fault_and_lose_nothing() {
     let name = "mailboxes::bad_retrieves_name_their_fault_and_lose_nothing";
     in_job(1, name, ThreadMode::Single, |job| {
-        let mut own = job.mailbox().unwrap();
-        let outbox = job.open_mailbox(own.address()).unwrap();
+        let mut own = job.create_mailbox().unwrap();
+        let outbox = job.open_mailbox_by_address(own.address()).unwrap();
         outbox.post_values(&[1.5f64, 2.5]).unwrap();
         let other = own.retrieve_values(&mut [0u64; 2]).unwrap_err();
-        assert!(matches!(other, Error::Mailbox(MailboxError::OtherType { .. })), "{other}");
+        assert!(
+            matches!(other.kind, ErrorKind::Mailbox(MailboxError::OtherType { .. })),
+            "{other}"
+        );
         let long = own.retrieve_values(&mut [0f64]).unwrap_err();
         let told = matches!(
-            long,
-            Error::Mailbox(MailboxError::TooLong { message_bytes: 16, buffer_bytes: 8 })
+            long.kind,
+            ErrorKind::Mailbox(MailboxError::TooLong { message_bytes: 16, buffer_bytes: 8 })
         );
         assert!(told, "{long}");
         let mut values = [0f64; 3];
@@ -137,7 +142,7 @@ fn bad_retrieves_name_their_fault_and_lose_nothing() {
         assert_eq!(values, [1.5, 2.5, 0.0]);
         assert_eq!(own.try_retrieve_values(&mut values).unwrap(), None);
         let late = own.retrieve_values_within(&mut values, MOMENT).unwrap_err();
-        assert!(matches!(late, Error::TimedOut(_)), "{late}");
+        assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
     });
 }
 
@@ -146,27 +151,30 @@ fn bad_names_and_addresses_are_told_apart() {
     let name = "mailboxes::bad_names_and_addresses_are_told_apart";
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
-        let mut own = job.mailbox().unwrap();
-        let named = |error: Error| match error {
-            Error::Object(ObjectError::Name(error)) => error,
+        let mut own = job.create_mailbox().unwrap();
+        let named = |error: Error| match error.kind {
+            ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
         assert_eq!(named(own.register("").unwrap_err()), ObjectNameError::Empty);
         let long = named(own.register("n".repeat(65)).unwrap_err());
         assert!(matches!(long, ObjectNameError::TooLong(_)), "{long}");
-        let bytes = named(job.find_mailbox([0xc3, 0x28]).unwrap_err());
+        let bytes = named(job.open_mailbox([0xc3, 0x28]).unwrap_err());
         assert!(matches!(bytes, ObjectNameError::NotUtf8(_)), "{bytes}");
-        let unknown = job.find_mailbox("nobody's").unwrap_err();
-        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        let unknown = job.open_mailbox("nobody's").unwrap_err();
+        assert!(
+            matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+            "{unknown}"
+        );
         let never = own.unregister("nobody's").unwrap_err();
-        assert!(matches!(never, Error::Object(ObjectError::Unknown { .. })), "{never}");
+        assert!(matches!(never.kind, ErrorKind::Object(ObjectError::Unknown { .. })), "{never}");
         if world.rank() == 0 {
             own.register("one").unwrap();
         }
         world.barrier().unwrap();
         if world.rank() == 1 {
             let taken = own.register("one").unwrap_err();
-            assert!(matches!(taken, Error::Object(ObjectError::Taken { .. })), "{taken}");
+            assert!(matches!(taken.kind, ErrorKind::Object(ObjectError::Taken { .. })), "{taken}");
         }
         world.barrier().unwrap();
         if world.rank() == 0 {
@@ -178,16 +186,17 @@ fn bad_names_and_addresses_are_told_apart() {
         }
         world.barrier().unwrap();
         let [host, process, context, place] = own.address().to_words();
-        let open = |words| job.open_mailbox(MailboxAddress::from_words(words)).unwrap_err();
+        let open =
+            |words| job.open_mailbox_by_address(MailboxAddress::from_words(words)).unwrap_err();
         let another = open([host ^ 1, process, context, place]);
-        assert!(matches!(another, Error::Mailbox(MailboxError::AnotherJob)), "{another}");
+        assert!(matches!(another.kind, ErrorKind::Mailbox(MailboxError::AnotherJob)), "{another}");
         for words in [
             [host, u64::MAX, context, place],
             [host, process, context, u64::MAX],
             [host, process, context, place + 1],
         ] {
             let none = open(words);
-            assert!(matches!(none, Error::Mailbox(MailboxError::NoAddress)), "{none}");
+            assert!(matches!(none.kind, ErrorKind::Mailbox(MailboxError::NoAddress)), "{none}");
         }
         assert!(is_gone(&open([host, process, context + 1, place])));
     });
@@ -199,12 +208,12 @@ fn a_destroyed_mailbox_is_gone_and_never_anothers() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         if world.rank() == 0 {
-            let mut first = job.mailbox().unwrap();
+            let mut first = job.create_mailbox().unwrap();
             first.register("first").unwrap();
             world.barrier().unwrap();
             world.barrier().unwrap();
             drop(first);
-            let mut second = job.mailbox().unwrap();
+            let mut second = job.create_mailbox().unwrap();
             second.register("second").unwrap();
             world.barrier().unwrap();
             world.barrier().unwrap();
@@ -214,7 +223,7 @@ fn a_destroyed_mailbox_is_gone_and_never_anothers() {
             return;
         }
         world.barrier().unwrap();
-        let first = job.find_mailbox("first").unwrap();
+        let first = job.open_mailbox("first").unwrap();
         first.post(Message::new().pack_text("never retrieved")).unwrap();
         world.barrier().unwrap();
         world.barrier().unwrap();
@@ -226,9 +235,9 @@ fn a_destroyed_mailbox_is_gone_and_never_anothers() {
         assert!(is_gone(&first.post(&text("too late")).unwrap_err()));
         assert!(is_gone(&first.try_post(&text("too late")).unwrap_err()));
         assert!(is_gone(&first.post_and_wait(&text("too late")).unwrap_err()));
-        assert!(is_gone(&job.open_mailbox(first.address()).unwrap_err()));
-        assert!(job.find_mailbox("first").is_err());
-        job.find_mailbox("second").unwrap().post(&text("for the second")).unwrap();
+        assert!(is_gone(&job.open_mailbox_by_address(first.address()).unwrap_err()));
+        assert!(job.open_mailbox("first").is_err());
+        job.open_mailbox("second").unwrap().post(&text("for the second")).unwrap();
         world.barrier().unwrap();
     });
 }
@@ -239,7 +248,7 @@ fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
     in_job(3, name, ThreadMode::Single, |job| {
         let (world, about_to_wait) = (job.world(), Count::new(job, "about to wait"));
         if world.rank() == 0 {
-            let mut full = job.mailbox().unwrap();
+            let mut full = job.create_mailbox().unwrap();
             full.register("full").unwrap();
             world.barrier().unwrap();
             about_to_wait.wait_for(2);
@@ -250,7 +259,7 @@ fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
             return;
         }
         world.barrier().unwrap();
-        let full = job.find_mailbox("full").unwrap();
+        let full = job.open_mailbox("full").unwrap();
         let mut message = Message::new();
         message.pack(&vec![7u8; 4_000]);
         if world.rank() == 1 {
@@ -259,7 +268,7 @@ fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
         } else {
             while full.try_post(&message).is_ok() {}
             let late = full.post_within(&message, MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(_)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
             message.clear();
             message.pack(&vec![7u8; 20 << 20]);
             about_to_wait.add_one();
@@ -278,7 +287,7 @@ fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
         let world = job.world();
         if world.rank() == 0 {
             world.barrier().unwrap();
-            let inbox = job.find_mailbox("long").unwrap();
+            let inbox = job.open_mailbox("long").unwrap();
             for number in 0..9 {
                 let values: Vec<u64> = (0..LENGTH).map(|at| at ^ number).collect();
                 inbox.post_values(&values).unwrap();
@@ -286,7 +295,7 @@ fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
             }
             return world.barrier().unwrap();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         inbox.register("long").unwrap();
         world.barrier().unwrap();
         for number in 0..9 {
@@ -294,13 +303,15 @@ fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
             let mut retrieve = || match number % 3 {
                 0 => inbox.try_retrieve().unwrap().map(|mut message| message.unpack_all()),
                 1 => match inbox.retrieve_within(limit) {
-                    Err(Error::TimedOut(given)) if given == limit => None,
+                    Err(Error { kind: ErrorKind::TimedOut(given), .. }) if given == limit => None,
                     message => Some(message.unwrap().unpack_all()),
                 },
                 _ => {
                     let mut values = vec![0u64; LENGTH as usize];
                     match inbox.retrieve_values_within(&mut values, limit) {
-                        Err(Error::TimedOut(given)) if given == limit => None,
+                        Err(Error { kind: ErrorKind::TimedOut(given), .. }) if given == limit => {
+                            None
+                        }
                         count => Some(values[..count.unwrap()].to_vec()),
                     }
                 }
@@ -323,7 +334,7 @@ fn a_post_with_a_limit_ends_though_nobody_retrieves() {
         let (world, posted, has_ended) =
             (job.world(), Count::new(job, "posted"), Count::new(job, "has ended"));
         if world.rank() == 0 {
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             inbox.register("slow").unwrap();
             world.barrier().unwrap();
             has_ended.wait_for(1);
@@ -337,7 +348,7 @@ fn a_post_with_a_limit_ends_though_nobody_retrieves() {
             return;
         }
         world.barrier().unwrap();
-        let slow = job.find_mailbox("slow").unwrap();
+        let slow = job.open_mailbox("slow").unwrap();
         for bytes in [30 << 20, 4 << 20, 300 << 10, 1 << 10] {
             let late = loop {
                 let (number, mut message) = (posted.get(), Message::new());
@@ -347,7 +358,7 @@ fn a_post_with_a_limit_ends_though_nobody_retrieves() {
                     Err(error) => break error,
                 }
             };
-            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(MOMENT)), "{late}");
         }
         has_ended.add_one();
         world.barrier().unwrap();
@@ -360,7 +371,7 @@ fn the_death_of_an_owner_is_told_and_frees_its_name() {
     in_enduring_job(3, name, 137, |job| {
         let world = job.world();
         if world.rank() == 2 {
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             inbox.register("mortal").unwrap();
             world.send(&[1u8], 0, Tag(1)).unwrap();
             world.send(&[1u8], 1, Tag(1)).unwrap();
@@ -371,7 +382,7 @@ fn the_death_of_an_owner_is_told_and_frees_its_name() {
             kill_myself();
         }
         world.receive::<u8>(2, Tag(1)).unwrap();
-        let mortal = job.find_mailbox("mortal").unwrap();
+        let mortal = job.open_mailbox("mortal").unwrap();
         world.send(&[1u8], 2, Tag(2)).unwrap();
         let mut message = Message::new();
         message.pack(&vec![1u8; 10_000]);
@@ -382,11 +393,11 @@ fn the_death_of_an_owner_is_told_and_frees_its_name() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(told, Error::PeerFailed { .. }), "{told}");
-        let opened = job.open_mailbox(mortal.address());
+        assert!(matches!(told.kind, ErrorKind::PeerFailed { .. }), "{told}");
+        let opened = job.open_mailbox_by_address(mortal.address());
         assert!(opened.is_err() || opened.unwrap().post(&message).is_err());
         // One of the others takes the name, once.
-        let mut own = job.mailbox().unwrap();
+        let mut own = job.create_mailbox().unwrap();
         let registered = own.register("mortal").is_ok();
         let (count, _) = exchange(&job, u64::from(registered));
         assert_eq!(count, 1);
@@ -410,7 +421,7 @@ fn the_death_of_a_poster_leaves_what_it_posted_and_the_others() {
     in_enduring_job(3, name, 137, |job| {
         let world = job.world();
         if world.rank() == 0 {
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             inbox.register("inbox").unwrap();
             for rank in [1, 2] {
                 world.send(&[1u8], rank, Tag(1)).unwrap();
@@ -424,11 +435,14 @@ fn the_death_of_a_poster_leaves_what_it_posted_and_the_others() {
                 seen[rank as usize] += 1;
             }
             let late = inbox.retrieve_within(MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(_)), "a death is not its business: {late}");
+            assert!(
+                matches!(late.kind, ErrorKind::TimedOut(_)),
+                "a death is not its business: {late}"
+            );
             world.send(&[1u8], 1, Tag(2)).unwrap();
         } else {
             world.receive::<u8>(0, Tag(1)).unwrap();
-            let inbox = job.find_mailbox("inbox").unwrap();
+            let inbox = job.open_mailbox("inbox").unwrap();
             for number in 0..20u32 {
                 inbox.post_values(&[world.rank() as u32, number]).unwrap();
             }
@@ -451,12 +465,14 @@ fn threads_have_mailboxes_of_their_own() {
         std::thread::scope(|threads| {
             for thread in 0..3 {
                 threads.spawn(move || {
-                    let mut own = job.mailbox().unwrap();
+                    let mut own = job.create_mailbox().unwrap();
                     own.register(format!("{rank}.{thread}")).unwrap();
                     let other = loop {
-                        match job.find_mailbox(format!("{}.{thread}", 1 - rank)) {
+                        match job.open_mailbox(format!("{}.{thread}", 1 - rank)) {
                             Ok(found) => break found,
-                            Err(Error::Object(_)) => std::thread::sleep(MOMENT / 10),
+                            Err(Error { kind: ErrorKind::Object(_), .. }) => {
+                                std::thread::sleep(MOMENT / 10);
+                            }
                             Err(error) => panic!("{error}"),
                         }
                     };
@@ -484,7 +500,7 @@ fn a_descriptor_and_a_function_tell_of_messages() {
         let world = job.world();
         if world.rank() == 1 {
             world.barrier().unwrap();
-            let inbox = job.find_mailbox("watched").unwrap();
+            let inbox = job.open_mailbox("watched").unwrap();
             for number in 0..3u32 {
                 std::thread::sleep(MOMENT);
                 inbox.post_values(&[number]).unwrap();
@@ -492,7 +508,7 @@ fn a_descriptor_and_a_function_tell_of_messages() {
             }
             return world.barrier().unwrap();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         inbox.register("watched").unwrap();
         let calls = Arc::new(AtomicU32::new(0));
         let (called, (tell, told)) = (calls.clone(), mpsc::channel());
@@ -529,9 +545,9 @@ fn is_readable(inbox: &mut landeck::Mailbox, time: Duration) -> bool {
 fn nobody_is_told_where_nobody_receives() {
     let name = "mailboxes::nobody_is_told_where_nobody_receives";
     in_job(1, name, ThreadMode::Single, |job| {
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let refused = inbox.descriptor().unwrap_err();
-        let told = matches!(refused, Error::Mailbox(MailboxError::NoProgressThread));
+        let told = matches!(refused.kind, ErrorKind::Mailbox(MailboxError::NoProgressThread));
         assert!(told, "{refused}");
     });
 }

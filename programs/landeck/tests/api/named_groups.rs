@@ -3,9 +3,11 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use landeck::ErrorKind::{Object, TimedOut};
+use landeck::unstable::JobInternals;
 use landeck::{
-    Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Options, Progress,
-    ServedBy, Sum, Tag, ThreadMode, WhenFull,
+    Error, ErrorKind, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError,
+    Options, Progress, ServedBy, Sum, Tag, ThreadMode, WhenFull,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -24,8 +26,8 @@ fn is_empty(inbox: &mut Mailbox) -> bool {
 }
 
 fn fault(error: Error) -> GroupError {
-    match error {
-        Error::Group(fault) => fault,
+    match error.kind {
+        ErrorKind::Group(fault) => fault,
         other => panic!("not an error of a group: {other}"),
     }
 }
@@ -47,7 +49,7 @@ fn every_member_gets_every_broadcast_once_in_one_order() {
                 while member.try_broadcast(&message).is_err() {
                     match inbox.retrieve_within(Duration::from_millis(1)) {
                         Ok(mut message) => seen.push(message.unpack_value().unwrap()),
-                        Err(error) => assert!(matches!(error, Error::TimedOut(_)), "{error}"),
+                        Err(error) => assert!(matches!(error.kind, TimedOut(_)), "{error}"),
                     }
                 }
             }
@@ -77,7 +79,7 @@ fn members_have_the_smallest_free_numbers_and_who_creates_is_none() {
     in_job(1, name, ThreadMode::Single, |job| {
         let group = job.create_group("numbers", options().persistent(true)).unwrap();
         assert!(group.view().unwrap().members.is_empty());
-        let mut boxes: Vec<Mailbox> = (0..4).map(|_| job.mailbox().unwrap()).collect();
+        let mut boxes: Vec<Mailbox> = (0..4).map(|_| job.create_mailbox().unwrap()).collect();
         let mut members: Vec<Member> =
             boxes.iter_mut().map(|inbox| group.join(inbox).unwrap()).collect();
         assert_eq!(members.iter().map(Member::id).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -100,7 +102,7 @@ fn the_minimum_holds_until_it_is_reached_once() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "minimum", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 0 {
             let mut member = group.join(&mut inbox).unwrap();
             let is_early = |error| {
@@ -137,7 +139,7 @@ fn anybody_broadcasts_and_a_member_may_leave_itself_out() {
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "anybody", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == 2 {
             group.broadcast(&value(1)).unwrap();
             world.barrier().unwrap();
@@ -154,7 +156,7 @@ fn anybody_broadcasts_and_a_member_may_leave_itself_out() {
         assert_eq!(next(&mut inbox), 10 + u64::from(other));
         assert_eq!(inbox.last_group(), Some((group.number(), Some(other))));
         // Posts and broadcasts meet in one mailbox.
-        let own = job.open_mailbox(inbox.address()).unwrap();
+        let own = job.open_mailbox_by_address(inbox.address()).unwrap();
         own.post_values(&[5u64]).unwrap();
         assert_eq!(next(&mut inbox), 5);
         assert_eq!(inbox.last_group(), None);
@@ -208,14 +210,14 @@ fn a_synchronisation_is_of_those_who_were_there_when_it_began() {
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let group = group(job, "rounds", options().minimum(2));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = (world.rank() < 2).then(|| group.join(&mut inbox).unwrap());
         world.barrier().unwrap();
         if let (0, Some(first)) = (world.rank(), &mut member) {
             first.broadcast(&value(7)).unwrap();
             assert!(!first.has_come());
             let early = first.sync_within(MOMENT).unwrap_err();
-            assert!(matches!(early, Error::TimedOut(_)), "{early}");
+            assert!(matches!(early.kind, TimedOut(_)), "{early}");
             assert!(first.has_come());
         }
         world.barrier().unwrap();
@@ -272,14 +274,15 @@ fn any_number_of_members_synchronises_also_when_some_leave_in_the_middle() {
     in_job(1, name, ThreadMode::Single, |job| {
         for count in [1, 2, 23, 24, 25, 40] {
             let group = job.create_group(format!("of {count}"), options()).unwrap();
-            let mut boxes: Vec<Mailbox> = (0..count).map(|_| job.mailbox().unwrap()).collect();
+            let mut boxes: Vec<Mailbox> =
+                (0..count).map(|_| job.create_mailbox().unwrap()).collect();
             let mut members: Vec<Member> =
                 boxes.iter_mut().map(|inbox| group.join(inbox).unwrap()).collect();
             for _ in 0..3 {
                 let (last, early) = members.split_last_mut().unwrap();
                 for member in &mut *early {
                     let waits = member.sync_within(Duration::ZERO).unwrap_err();
-                    assert!(matches!(waits, Error::TimedOut(_)), "{count}: {waits}");
+                    assert!(matches!(waits.kind, TimedOut(_)), "{count}: {waits}");
                 }
                 last.sync().unwrap();
                 early.iter_mut().for_each(|member| member.sync().unwrap());
@@ -308,14 +311,14 @@ fn the_last_leave_ends_a_group_and_the_end_of_its_creator_does_not() {
         }
         world.barrier().unwrap();
         let group = job.open_group("last").unwrap();
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         for persistent in [false, true] {
             let group = match persistent {
                 false => group.clone(),
                 true => job.create_group("last", options().persistent(true)).unwrap(),
             };
             let taken = job.create_group("last", options()).unwrap_err();
-            assert!(matches!(taken, Error::Object(ObjectError::Taken { .. })), "{taken}");
+            assert!(matches!(taken.kind, Object(ObjectError::Taken { .. })), "{taken}");
             let member = group.join(&mut inbox).unwrap();
             member.leave().unwrap();
             let joined = group.join(&mut inbox);
@@ -323,7 +326,7 @@ fn the_last_leave_ends_a_group_and_the_end_of_its_creator_does_not() {
             if let Err(error) = joined {
                 assert!(matches!(fault(error), GroupError::GroupDestroyed { .. }));
                 let gone = job.open_group("last").unwrap_err();
-                assert!(matches!(gone, Error::Object(ObjectError::Unknown { .. })), "{gone}");
+                assert!(matches!(gone.kind, Object(ObjectError::Unknown { .. })), "{gone}");
             }
         }
         // The handle to the first one stays dead, whatever has its name now.
@@ -366,7 +369,7 @@ fn destruction_ends_what_waits_and_leaves_what_was_accepted() {
             sum += message.unpack_value::<u64>().unwrap();
         }
         assert_eq!(sum, 3, "what was accepted is retrieved");
-        let mut other = job.mailbox().unwrap();
+        let mut other = job.create_mailbox().unwrap();
         assert!(is_destroyed(member.group().join(&mut other).unwrap_err()));
         world.barrier().unwrap();
     });
@@ -519,7 +522,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
 
 /// Waits until a process waits in a group.
 fn wait_until_held(job: &Job, slot: u32) {
-    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+    while job.segment().wait_record(slot).operation != landeck::unstable::memory::Operation::Group {
         std::thread::sleep(MOMENT / 10);
     }
 }
@@ -560,7 +563,9 @@ fn a_death_is_told_to_all_others_of_a_synchronisation() {
 fn check_death(member: &mut Member, dead: u32) {
     let before = Instant::now();
     match member.sync() {
-        Err(Error::Group(GroupError::MemberDied { member, .. })) => assert_eq!(member, dead),
+        Err(Error { kind: ErrorKind::Group(GroupError::MemberDied { member, .. }), .. }) => {
+            assert_eq!(member, dead);
+        }
         other => other.unwrap(),
     }
     assert!(before.elapsed() < LONG);
@@ -572,7 +577,7 @@ fn operations_go_on_with_those_who_are_there() {
     in_job(4, name, ThreadMode::Single, |job| {
         let world = job.world();
         let (rank, group) = (world.rank(), group(job, "elastic", options().minimum(2)));
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = (rank < 2).then(|| group.join(&mut inbox).unwrap());
         let mut sizes = Vec::new();
         if let Some(member) = &mut member {
@@ -622,7 +627,7 @@ fn operations_go_on_without_the_dead() {
             match member.advance().and_then(|_| member.world()?.all_reduce(1u64, Sum)) {
                 Ok(3) => break 3,
                 Ok(size) => assert_eq!(size, 4),
-                Err(Error::PeerFailed { .. }) => {}
+                Err(Error { kind: ErrorKind::PeerFailed { .. }, .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         };
@@ -641,7 +646,7 @@ fn the_log_goes_round_whoever_does_not_look() {
         let (mut member, mut inbox) = all(job, "round", options());
         if world.rank() == 0 {
             member.broadcast(&value(1)).unwrap();
-            let mut other = job.mailbox().unwrap();
+            let mut other = job.create_mailbox().unwrap();
             for _ in 0..TURNS {
                 let second = member.group().join(&mut other).unwrap();
                 assert_eq!(second.id(), 2);
@@ -665,7 +670,7 @@ fn threads_join_with_mailboxes_of_their_own() {
         std::thread::scope(|threads| {
             for _ in 0..2 {
                 threads.spawn(|| {
-                    let mut inbox = job.mailbox().unwrap();
+                    let mut inbox = job.create_mailbox().unwrap();
                     let mut member = group.join(&mut inbox).unwrap();
                     let mut got = 0;
                     for number in 0..EACH {
@@ -694,7 +699,7 @@ fn a_member_may_be_used_from_another_thread_than_its_mailbox() {
     let name = "named_groups::a_member_may_be_used_from_another_thread_than_its_mailbox";
     in_job(1, name, ThreadMode::Multiple, |job| {
         let group = job.create_group("moved", options()).unwrap();
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::scope(|threads| {
@@ -718,7 +723,7 @@ fn bad_names_and_options_are_told() {
         for name in [&b""[..], &[b'n'; 65], &[b'a', 0xff], b"a\nb"] {
             for refused in [job.create_group(name, options()), job.open_group(name)] {
                 let refused = refused.unwrap_err();
-                assert!(matches!(refused, Error::Object(ObjectError::Name(_))), "{refused}");
+                assert!(matches!(refused.kind, Object(ObjectError::Name(_))), "{refused}");
             }
         }
         for wrong in [options().minimum(1025), options().messages(0), options().bytes(u64::MAX)] {
@@ -726,7 +731,7 @@ fn bad_names_and_options_are_told() {
             assert!(matches!(wrong, GroupError::Options { .. }), "{wrong}");
         }
         let unknown = job.open_group("nobody").unwrap_err();
-        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        assert!(matches!(unknown.kind, Object(ObjectError::Unknown { .. })), "{unknown}");
     });
 }
 
@@ -748,7 +753,7 @@ fn a_descriptor_tells_of_what_comes_from_groups() {
             ("served", options().served_by(ServedBy::Creator)),
         ] {
             let group = group(job, name, how.minimum(2));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             // Before it joins, and after.
             if name != "plain" {
                 assert!(!is_readable(&mut inbox, Duration::ZERO));
@@ -856,7 +861,7 @@ fn be_in_a_thousand(job: &Job, how: GroupOptions, threads_max: usize) {
         let made = (number % 8 == world.rank()).then(|| job.create_group(&name, how).unwrap());
         world.barrier().unwrap();
         let group = made.unwrap_or_else(|| job.open_group(&name).unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         members.push((group.join(&mut inbox).unwrap(), inbox));
     }
     world.barrier().unwrap();

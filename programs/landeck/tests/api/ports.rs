@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck::{Error, Job, Tag};
+use landeck::{Error, ErrorKind, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
@@ -43,9 +43,9 @@ fn two_jobs_meet_by_name_and_exchange_messages() {
 }
 
 fn publish(job: &Job) {
-    let port = job.publish(&name()).unwrap();
-    let taken = job.publish(&name());
-    assert!(matches!(taken, Err(Error::Publish(_))), "a name stands once");
+    let port = job.create_port(&name()).unwrap();
+    let taken = job.create_port(&name());
+    assert!(matches!(taken, Err(Error { kind: ErrorKind::Publish(_), .. })), "a name stands once");
     let remote = port.accept(TIME).unwrap();
     for round in 0..500u64 {
         let mut value = [0u64];
@@ -60,7 +60,7 @@ fn publish(job: &Job) {
     // The other side leaves first: its end is told, not waited for.
     let mut nothing = [0u8];
     let gone = remote.receive_into(&mut nothing, Tag(5)).unwrap_err();
-    assert!(matches!(gone, Error::PeerFailed { .. }), "{gone}");
+    assert!(matches!(gone.kind, ErrorKind::PeerFailed { .. }), "{gone}");
 }
 
 fn connect(job: &Job) {
@@ -68,7 +68,9 @@ fn connect(job: &Job) {
         match job.connect(&name()) {
             Ok(remote) => break remote,
             // The other job may not have got that far.
-            Err(Error::Connect(_)) => std::thread::sleep(Duration::from_millis(10)),
+            Err(Error { kind: ErrorKind::Connect(_), .. }) => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             Err(error) => panic!("{error}"),
         }
     };

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Job, ObjectError, ObjectNameError, Semaphore, SemaphoreError, SharedSegment, Tag,
-    ThreadMode,
+    Error, ErrorKind, Job, ObjectError, ObjectNameError, Semaphore, SemaphoreError, SharedSegment,
+    Tag, ThreadMode,
 };
 
 use crate::support::{NOTICED_WITHIN, in_enduring_job, in_job, kill_myself};
@@ -13,21 +13,25 @@ use crate::support::{NOTICED_WITHIN, in_enduring_job, in_job, kill_myself};
 const MOMENT: Duration = Duration::from_millis(30);
 
 fn semaphore(job: &Job, name: &str, units: u32) -> Semaphore {
-    match job.make_semaphore(name, units) {
-        Err(Error::Object(ObjectError::Taken { .. })) => job.open_semaphore(name).unwrap(),
+    match job.create_semaphore(name, units) {
+        Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+            job.open_semaphore(name).unwrap()
+        }
         made => made.unwrap(),
     }
 }
 
 fn segment(job: &Job, name: &str, bytes: u64) -> SharedSegment {
-    match job.make_segment(name, bytes) {
-        Err(Error::Object(ObjectError::Taken { .. })) => job.open_segment(name).unwrap(),
+    match job.create_segment(name, bytes) {
+        Err(Error { kind: ErrorKind::Object(ObjectError::Taken { .. }), .. }) => {
+            job.open_segment(name).unwrap()
+        }
         made => made.unwrap(),
     }
 }
 
 fn is_owner_died(error: &Error, of: u32) -> bool {
-    matches!(error, Error::Semaphore(SemaphoreError::OwnerDied { slot, .. }) if *slot == of)
+    matches!(error.kind, ErrorKind::Semaphore(SemaphoreError::OwnerDied { slot, .. }) if slot == of)
 }
 
 #[test]
@@ -89,7 +93,10 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         if world.rank() == 0 {
-            let (units, memory) = (job.semaphore(3).unwrap(), job.shared_segment(100).unwrap());
+            let (units, memory) = (
+                job.create_unnamed_semaphore(3).unwrap(),
+                job.create_unnamed_segment(100).unwrap(),
+            );
             memory.write(99, &[7u8]).unwrap();
             world.send(&[units.number(), memory.number()], 1, Tag(1)).unwrap();
             world.barrier().unwrap();
@@ -99,8 +106,8 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
             return;
         }
         let numbers = world.receive::<[u64; 2]>(0, Tag(1)).unwrap().0;
-        let units = job.open_semaphore_number(numbers[0]).unwrap();
-        let memory = job.open_segment_number(numbers[1]).unwrap();
+        let units = job.open_semaphore_by_number(numbers[0]).unwrap();
+        let memory = job.open_segment_by_number(numbers[1]).unwrap();
         world.barrier().unwrap();
         world.barrier().unwrap();
         // Who made them has gone from them; they are there.
@@ -108,10 +115,10 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
         memory.read(99, &mut last).unwrap();
         assert_eq!((units.units(), last, memory.len()), (3, [7], 100));
         drop((units, memory));
-        let gone = |error: Error| matches!(error, Error::Object(ObjectError::Gone { .. }));
-        assert!(gone(job.open_semaphore_number(numbers[0]).unwrap_err()));
-        assert!(gone(job.open_segment_number(numbers[1]).unwrap_err()));
-        assert!(gone(job.open_segment_number(u64::MAX).unwrap_err()));
+        let gone = |error: Error| matches!(error.kind, ErrorKind::Object(ObjectError::Gone { .. }));
+        assert!(gone(job.open_semaphore_by_number(numbers[0]).unwrap_err()));
+        assert!(gone(job.open_segment_by_number(numbers[1]).unwrap_err()));
+        assert!(gone(job.open_segment_by_number(u64::MAX).unwrap_err()));
         world.barrier().unwrap();
     });
 }
@@ -120,33 +127,38 @@ fn a_number_that_travels_opens_the_same_and_never_another() {
 fn bad_input_of_semaphores_and_segments_is_told() {
     let name = "semaphores::bad_input_of_semaphores_and_segments_is_told";
     in_job(1, name, ThreadMode::Single, |job| {
-        let named = |error: Error| match error {
-            Error::Object(ObjectError::Name(error)) => error,
+        let named = |error: Error| match error.kind {
+            ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
-        assert_eq!(named(job.make_semaphore("", 1).unwrap_err()), ObjectNameError::Empty);
-        let bytes = named(job.make_segment([0xff], 8).unwrap_err());
+        assert_eq!(named(job.create_semaphore("", 1).unwrap_err()), ObjectNameError::Empty);
+        let bytes = named(job.create_segment([0xff], 8).unwrap_err());
         assert!(matches!(bytes, ObjectNameError::NotUtf8(_)));
         let unknown = job.open_semaphore("none").unwrap_err();
-        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        assert!(
+            matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+            "{unknown}"
+        );
         for units in [1 << 16, u32::MAX] {
-            let many = job.semaphore(units).unwrap_err();
-            let told = matches!(many, Error::Semaphore(SemaphoreError::TooManyUnits { .. }));
+            let many = job.create_unnamed_semaphore(units).unwrap_err();
+            let told =
+                matches!(many.kind, ErrorKind::Semaphore(SemaphoreError::TooManyUnits { .. }));
             assert!(told, "{many}");
         }
         for bytes in [0, u64::MAX, (1 << 40) + 1] {
-            let none = job.shared_segment(bytes).unwrap_err();
-            assert!(matches!(none, Error::Object(ObjectError::Size { .. })), "{none}");
+            let none = job.create_unnamed_segment(bytes).unwrap_err();
+            assert!(matches!(none.kind, ErrorKind::Object(ObjectError::Size { .. })), "{none}");
             assert!(none.to_string().ends_with("give it 1 to 1,099,511,627,776"), "{none}");
         }
         // A name stands for one kind of object at a time.
-        let both = (job.make_semaphore("both", 0).unwrap(), job.make_segment("both", 8).unwrap());
+        let both =
+            (job.create_semaphore("both", 0).unwrap(), job.create_segment("both", 8).unwrap());
         assert!(both.0.try_take().unwrap().is_none());
         let late = both.0.take_within(MOMENT).map(drop).unwrap_err();
-        assert!(matches!(late, Error::TimedOut(_)), "{late}");
+        assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
         assert!(both.0.give(1 << 16).is_err());
         let outside = both.1.write(7, &[1u16]).unwrap_err();
-        assert!(matches!(outside, Error::OutsideSegment(_)), "{outside}");
+        assert!(matches!(outside.kind, ErrorKind::OutsideSegment(_)), "{outside}");
     });
 }
 
@@ -199,10 +211,10 @@ fn memory_outlives_its_maker_and_goes_with_its_last_user() {
     in_enduring_job(3, name, 137, |job| {
         let world = job.world();
         if world.rank() == 2 {
-            let made = job.make_segment("heirloom", 1 << 20).unwrap();
+            let made = job.create_segment("heirloom", 1 << 20).unwrap();
             made.write(1 << 19, &[4711u32]).unwrap();
             // Nobody else uses this one: it goes with its maker.
-            let alone = job.make_segment("alone", 8).unwrap();
+            let alone = job.create_segment("alone", 8).unwrap();
             world.send(&[1u8], 0, Tag(1)).unwrap();
             world.receive::<u8>(0, Tag(2)).unwrap();
             let _both = (made, alone);
@@ -214,7 +226,10 @@ fn memory_outlives_its_maker_and_goes_with_its_last_user() {
             world.send(&[1u8], 2, Tag(2)).unwrap();
             assert!(world.receive::<u8>(2, Tag(3)).is_err(), "it is dead");
             let unknown = job.open_segment("alone").unwrap_err();
-            assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+            assert!(
+                matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+                "{unknown}"
+            );
             let again = job.open_segment("heirloom").unwrap();
             assert_eq!(again.number(), opened.number());
             drop(opened);
@@ -223,7 +238,7 @@ fn memory_outlives_its_maker_and_goes_with_its_last_user() {
             assert_eq!(value, [4711]);
             drop(again);
             assert!(job.open_segment("heirloom").is_err());
-            let next = job.make_segment("heirloom", 8).unwrap();
+            let next = job.create_segment("heirloom", 8).unwrap();
             assert_eq!(next.words()[0].load(Ordering::Relaxed), 0, "another memory");
         }
         println!("survivor done");

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use landeck::unstable::JobInternals;
 use landeck::{
-    Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag, ThreadMode,
+    Error, ErrorKind, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    ThreadMode,
 };
 
 use crate::support::named_groups::{all, group, next, value};
@@ -59,7 +61,7 @@ fn calls_cost_as_many_messages_as_in_the_paper() {
         });
         assert_eq!(made, 0, "create");
         let group = first.unwrap_or_else(|| job.open_group("paper").unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = None;
         for joining in 0..n as usize {
             let (joined, ()) = cost(job, || {
@@ -110,7 +112,10 @@ fn calls_cost_as_many_messages_as_in_the_paper() {
         assert_eq!(destroyed, 2, "destroy");
         if let Some(member) = member {
             let gone = member.broadcast(&value(1)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
     });
 }
@@ -121,7 +126,7 @@ fn without_a_server_calls_cost_no_messages() {
     in_job(3, name, ThreadMode::Single, |job| {
         let (sent, ()) = cost(job, || {
             let group = group(job, "plain", GroupOptions::default().minimum(3));
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             let mut member = group.join(&mut inbox).unwrap();
             if job.world().rank() == 0 {
                 member.broadcast(&value(4)).unwrap();
@@ -149,7 +154,7 @@ fn a_served_group_keeps_what_groups_promise() {
             while member.try_broadcast(&message).is_err() {
                 match inbox.retrieve_within(Duration::from_millis(1)) {
                     Ok(mut message) => seen.push(message.unpack_value().unwrap()),
-                    Err(error) => assert!(matches!(error, Error::TimedOut(_)), "{error}"),
+                    Err(error) => assert!(matches!(error.kind, ErrorKind::TimedOut(_)), "{error}"),
                 }
             }
         }
@@ -164,7 +169,10 @@ fn a_served_group_keeps_what_groups_promise() {
             assert!(own.copied().eq(sender * EACH..(sender + 1) * EACH), "all of {sender}");
         }
         let again = member.group().join(&mut inbox).unwrap_err();
-        assert!(matches!(again, Error::Group(GroupError::AlreadyMember { .. })), "{again}");
+        assert!(
+            matches!(again.kind, ErrorKind::Group(GroupError::AlreadyMember { .. })),
+            "{again}"
+        );
         // What was sent before the leave is retrieved after it; what comes later is not.
         let id = member.id();
         member.broadcast(&value(id.into())).unwrap();
@@ -184,7 +192,7 @@ fn a_served_group_keeps_what_groups_promise() {
         (0..more).for_each(|_| assert_eq!(next(&mut inbox), 9));
         assert!(inbox.try_retrieve().unwrap().is_none());
         // Posted messages come beside.
-        job.open_mailbox(inbox.address()).unwrap().post_values(&[5u64]).unwrap();
+        job.open_mailbox_by_address(inbox.address()).unwrap().post_values(&[5u64]).unwrap();
         assert_eq!(next(&mut inbox), 5);
         assert_eq!(inbox.last_group(), None);
         world.barrier().unwrap();
@@ -218,7 +226,10 @@ fn what_was_waited_for_is_in_all_mailboxes() {
             }
             world.barrier().unwrap();
             let gone = group.wait_delivered_within(Duration::from_secs(100)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
     });
 }
@@ -283,7 +294,7 @@ fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
             std::thread::sleep(MOMENT);
             kill_myself();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         match world.rank() {
@@ -327,8 +338,13 @@ fn destruction_ends_the_wait_for_delivery() {
                 world.send(&[0u8], 0, Tag(1)).unwrap();
                 match member.group().wait_delivered_within(LONG) {
                     Ok(()) => {}
-                    Err(Error::Group(GroupError::GroupDestroyed { .. })) => {}
-                    Err(Error::Group(GroupError::Destroying { .. })) => {}
+                    Err(Error {
+                        kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }),
+                        ..
+                    }) => {}
+                    Err(Error {
+                        kind: ErrorKind::Group(GroupError::Destroying { .. }), ..
+                    }) => {}
                     Err(other) => panic!("{other}"),
                 }
                 world.receive::<u8>(0, Tag(2)).unwrap();
@@ -361,7 +377,7 @@ fn a_named_process_serves_and_who_leaves_is_followed_by_another() {
         let made = (world.rank() == 0).then(|| job.create_group("named", named).unwrap());
         world.barrier().unwrap();
         let group = made.unwrap_or_else(|| job.open_group("named").unwrap());
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         world.barrier().unwrap();
@@ -391,7 +407,7 @@ fn when_the_server_is_killed_what_was_accepted_counts_once() {
             std::thread::sleep(MOMENT / 10);
             kill_myself();
         }
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         if rank == 1 {
@@ -424,7 +440,7 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let (mut member, mut inbox) = all(job, "limits", served().minimum(2));
         if world.rank() == 0 {
             let early = member.sync_within(MOMENT).unwrap_err();
-            assert!(matches!(early, Error::TimedOut(MOMENT)), "{early}");
+            assert!(matches!(early.kind, ErrorKind::TimedOut(MOMENT)), "{early}");
             world.barrier().unwrap();
             member.sync().unwrap();
         } else {
@@ -439,12 +455,15 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let made = (world.rank() == 0).then(|| job.create_group("unserved", named).unwrap());
         if let Some(group) = made {
             let late = group.broadcast_within(&value(1), MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+            assert!(matches!(late.kind, ErrorKind::TimedOut(MOMENT)), "{late}");
             assert!(late.to_string().contains("30ms"), "{late}");
             // Whoever has a limit for that ends the group without the server.
             group.destroy_within(MOMENT).unwrap();
             let gone = group.broadcast(&value(1)).unwrap_err();
-            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+            assert!(
+                matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })),
+                "{gone}"
+            );
         }
         world.barrier().unwrap();
     });
@@ -485,7 +504,10 @@ fn a_launcher_that_serves_no_groups_is_named() {
     in_job(1, name, ThreadMode::Single, |job| {
         let options = GroupOptions::default().served_by(ServedBy::Launcher);
         let none = job.create_group("nobody's", options).unwrap_err();
-        assert!(matches!(none, Error::Group(GroupError::NoServingLauncher { .. })), "{none}");
+        assert!(
+            matches!(none.kind, ErrorKind::Group(GroupError::NoServingLauncher { .. })),
+            "{none}"
+        );
         assert!(none.to_string().contains("--serve-groups"), "{none}");
         // The name is free.
         job.create_group("nobody's", GroupOptions::default()).unwrap();
@@ -504,7 +526,7 @@ fn a_long_broadcast_does_not_hold_up_the_server() {
         let world = job.world();
         let group = group(job, "long", served().bytes(2 * BYTES as u64).persistent(true));
         let words = match world.rank() {
-            0 => job.make_segment("turns", 4096).unwrap(),
+            0 => job.create_segment("turns", 4096).unwrap(),
             _ => {
                 world.barrier().unwrap();
                 job.open_segment("turns").unwrap()
@@ -515,7 +537,7 @@ fn a_long_broadcast_does_not_hold_up_the_server() {
         }
         // Odd while a broadcast goes on; far above when all are over. And how many joins were answered in one.
         let (turn, meanwhile) = (&words.words()[0], &words.words()[1]);
-        let mut inbox = job.mailbox().unwrap();
+        let mut inbox = job.create_mailbox().unwrap();
         match world.rank() {
             0 => {
                 let member = group.join(&mut inbox).unwrap();

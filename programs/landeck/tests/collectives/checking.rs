@@ -1,9 +1,9 @@
 //! Checking mode: whatever must agree and does not is named at every member, nobody hangs, and the
 //! world goes on.
 
-use landeck::collectives::architecture::{Butterfly, Flat, Ring};
-use landeck::collectives::{BoardStyle, Way};
-use landeck::{Error, Job, Maximum, Result, Sum, ThreadMode, User, World};
+use landeck::unstable::collectives::architecture::{Butterfly, Flat, Ring};
+use landeck::unstable::collectives::{BoardStyle, Way};
+use landeck::{Error, ErrorKind, Job, Maximum, Result, Sum, ThreadMode, User, World};
 
 use crate::support::{in_job, is_member, job_of, run_well};
 
@@ -64,7 +64,7 @@ fn all_are_named(job: &Job, world: &World) {
             let odd = round % world.size();
             let ended = call(&world, world.rank() == odd);
             let error = ended.unwrap_err();
-            let Error::Disagreement { rank, what, .. } = &error else { panic!("{error}") };
+            let ErrorKind::Disagreement { rank, what, .. } = &error.kind else { panic!("{error}") };
             assert!(what.contains(difference), "{difference}: {error}");
             assert!(*rank != world.rank(), "{error}");
             assert!(*rank == odd || world.rank() == odd, "{error}");
@@ -85,7 +85,7 @@ fn while_others_go_on(world: &World) {
         scope.all_reduce_in_place(&mut largest, Maximum)?.wait()?;
         sum?.wait()
     });
-    assert!(matches!(ended, Err(Error::Disagreement { .. })), "{ended:?}");
+    assert!(matches!(ended, Err(Error { kind: ErrorKind::Disagreement { .. }, .. })), "{ended:?}");
     assert_eq!(largest, [world.size() - 1]);
 }
 
@@ -107,7 +107,7 @@ fn who_does_not_compare_is_out_of_step() {
         let meeting = job.world().duplicate().unwrap();
         let world = job.world().checking(job.world().rank() != 1);
         let error = (0..2).find_map(|_| world.all_reduce(1u64, Sum).err()).unwrap();
-        let Error::Mismatch { rank, other, .. } = error else { panic!("{error}") };
+        let ErrorKind::Mismatch { rank, other, .. } = error.kind else { panic!("{error}") };
         assert!(rank == 1 || other == 1, "{error}");
         assert!(error.to_string().contains("allreduce in checking mode"), "{error}");
         // Who leaves is out of reach of those that have not found out yet.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use landeck::collectives::{Group, Operation, Preset};
+use landeck::unstable::collectives::{Group, Operation, Preset};
 use landeck::{Job, Sum, World};
 use landeck_testing::Trail;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

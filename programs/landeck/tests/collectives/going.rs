@@ -1,8 +1,9 @@
 //! Operations that go on: several at once, in any order of completion, in several worlds, from
 //! threads.
 
-use landeck::collectives::architecture::{Flat, Knomial};
-use landeck::collectives::{Operation, Preset};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::architecture::{Flat, Knomial};
+use landeck::unstable::collectives::{Operation, Preset};
 use landeck::{Job, Maximum, Options, Peer, Persistent, Progress, Sum, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 

@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::collectives::Way;
-use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
-use landeck::{Any, Error, Job, Sum, User, World};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::Way;
+use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::{Any, Error, ErrorKind, Job, Sum, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -77,7 +78,7 @@ fn broadcast_to_the_dead() {
             break error;
         }
     };
-    assert!(matches!(error, Error::PeerFailed { rank: Some(2), .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::PeerFailed { rank: Some(2), .. }), "{error}");
     stay_until_told(2);
     println!("SURVIVED");
 }
@@ -104,16 +105,20 @@ fn take_part() {
             break error;
         }
     };
-    assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::PeerFailed { .. }), "{error}");
     stay_until_told(world.size() - 1);
     stay_untouched(&world, &mut buffers);
     // The next ones fail at once, and blame the dead.
-    while job.segment().slot_record(victim as u32).state != landeck::memory::SlotState::Dead {
+    while job.segment().slot_record(victim as u32).state
+        != landeck::unstable::memory::SlotState::Dead
+    {
         assert!(began.elapsed() < TOLD_WITHIN, "the death was not noticed");
         let _ = world.try_probe(Any, Any);
     }
     match world.barrier() {
-        Err(Error::PeerFailed { rank, .. }) => assert_eq!(rank, Some(victim)),
+        Err(Error { kind: ErrorKind::PeerFailed { rank, .. }, .. }) => {
+            assert_eq!(rank, Some(victim));
+        }
         other => panic!("{other:?}"),
     }
     println!("SURVIVED");

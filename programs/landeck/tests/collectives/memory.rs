@@ -1,9 +1,9 @@
 //! Members that get no memory are told so, as are those that need them; nobody hangs, and the world goes
 //! on.
 
-use landeck::collectives::Way;
-use landeck::collectives::architecture::{Flat, Ring};
-use landeck::{Error, Job, Sum, Tag, ThreadMode, World};
+use landeck::unstable::collectives::Way;
+use landeck::unstable::collectives::architecture::{Flat, Ring};
+use landeck::{Error, ErrorKind, Job, Sum, Tag, ThreadMode, World};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::{in_job, is_member, job_of, run_well};
@@ -81,7 +81,10 @@ fn fail_and_go_on(world: &World, call: Call, is_short: bool) -> bool {
             assert!(is_right);
             false
         }
-        Err(Error::NoMemory(_) | Error::PeerHeapFull { .. } | Error::Heap(_)) => true,
+        Err(Error {
+            kind: ErrorKind::NoMemory(_) | ErrorKind::PeerHeapFull { .. } | ErrorKind::Heap(_),
+            ..
+        }) => true,
         Err(error) => panic!("{error}"),
     };
     world.barrier().unwrap();
@@ -122,7 +125,7 @@ fn a_message_that_there_is_no_memory_for_is_an_error() {
                 let received = world.receive_vec::<u64>(0, tag);
                 drop(narrow);
                 match (tag, received) {
-                    (Tag(1), Err(Error::NoMemory(_))) => {}
+                    (Tag(1), Err(Error { kind: ErrorKind::NoMemory(_), .. })) => {}
                     (_, received) => assert_eq!(received.unwrap().0, values),
                 }
             }

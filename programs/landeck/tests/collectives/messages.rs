@@ -1,9 +1,11 @@
 //! Collective operations on messages: those of one kind meet the operations on memory, all others
 //! arrive as what was packed.
 
-use landeck::arithmetic::Operation;
-use landeck::collectives::Preset;
-use landeck::{Error, Job, Message, MessageError, MessageWorld, Options, Sum, ThreadMode};
+use landeck::unstable::arithmetic::Operation;
+use landeck::unstable::collectives::Preset;
+use landeck::{
+    Error, ErrorKind, Job, Message, MessageError, MessageWorld, Options, Sum, ThreadMode,
+};
 
 use crate::support::{is_member, job_of, run_well};
 
@@ -52,7 +54,7 @@ fn messages_go_to_everybody_and_come_from_everybody() {
         }
         own.pack_text("mixed");
         let refused = members.all_reduce(&own, &mut sum, Operation::Sum).unwrap_err();
-        assert!(matches!(refused, Error::Message(MessageError::NotOneKind)), "{refused}");
+        assert!(matches!(refused.kind, ErrorKind::Message(MessageError::NotOneKind)), "{refused}");
         let everybodys = members.all_gather_any(&own).unwrap();
         assert_eq!(everybodys.len(), size);
         assert!(everybodys.iter().all(|message| message.len() == 2));
@@ -170,7 +172,10 @@ fn lengths_that_differ_are_told() {
     own.pack(&vec![0u8; 10 + 10 * rank]);
     let told = members.gather(&own, &mut Message::new(), 0);
     match rank {
-        0 => assert!(matches!(told, Err(Error::LengthMismatch { .. })), "{told:?}"),
+        0 => assert!(
+            matches!(told, Err(Error { kind: ErrorKind::LengthMismatch { .. }, .. })),
+            "{told:?}"
+        ),
         _ => told.unwrap(),
     }
     members.barrier().unwrap();

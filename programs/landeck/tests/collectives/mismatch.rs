@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use landeck::collectives::architecture::Flat;
-use landeck::collectives::{BoardStyle, Operation, Preset, Way};
-use landeck::{Error, Job, Peer, Result, Sum, ThreadMode, World};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::architecture::Flat;
+use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
+use landeck::{Error, ErrorKind, Job, Peer, Result, Sum, ThreadMode, World};
 
 use crate::support::{in_job, is_member, is_soak, job_of, run_well};
 
@@ -71,7 +72,10 @@ fn one_is_out_of_step(world: &World, way: &str, form: Form, first: Called, secon
         done = done.and_then(|()| barrier.barrier());
     }
     let what = format!("{way}, {form:?}, {odd} calls {second:?}, the others {first:?}: {done:?}");
-    let Err(Error::Mismatch { rank, theirs, other, ours, number }) = done else { panic!("{what}") };
+    let Err(Error { kind: ErrorKind::Mismatch { rank, theirs, other, ours, number }, .. }) = done
+    else {
+        panic!("{what}")
+    };
     assert_eq!(number as usize, before, "{what}");
     let (usual, odd_one) = if rank == odd { (ours, theirs) } else { (theirs, ours) };
     assert!((rank == odd) != (other == odd), "{what}");
@@ -234,6 +238,6 @@ fn world_of_all(job: &Job, index: u32) -> World {
 }
 
 fn assert_named(error: &Error, odd: usize, which: u32) {
-    let Error::Mismatch { rank, other, number, .. } = error else { panic!("{error}") };
-    assert!((*rank == odd) != (*other == odd) && *number == which, "{error}");
+    let ErrorKind::Mismatch { rank, other, number, .. } = error.kind else { panic!("{error}") };
+    assert!((rank == odd) != (other == odd) && number == which, "{error}");
 }

@@ -4,9 +4,9 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use landeck::collectives::{Group, Operation, Preset};
 use landeck::layout::{Kind, Layout};
-use landeck::memory::Plain;
+use landeck::unstable::collectives::{Group, Operation, Preset};
+use landeck::unstable::memory::Plain;
 use landeck::{Combine, Element, Maximum, Part, Sum, ThreadMode, User, World};
 use landeck_testing::{Random, seed};
 
@@ -439,7 +439,7 @@ fn packed<T: Plain>(lists: &[Vec<T>]) -> (Vec<T>, Vec<Range<usize>>) {
 }
 
 fn zeroes<T: Plain>(count: usize) -> Vec<T> {
-    vec![landeck::memory::plain::zero(); count]
+    vec![landeck::unstable::memory::plain::zero(); count]
 }
 
 /// First one, then the other: associative, and not commutative.

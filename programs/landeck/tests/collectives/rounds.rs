@@ -1,7 +1,7 @@
 //! Much data of more members than processors: operations that go over the board in rounds, or past
 //! the caches. Where there are processors for all they go at once, and all of this holds as well.
 
-use landeck::{Error, Sum, ThreadMode, World};
+use landeck::{ErrorKind, Sum, ThreadMode, World};
 
 use crate::support::in_job;
 
@@ -169,7 +169,7 @@ fn other_lengths_of_blocks_are_told_to_all_and_the_group_goes_on() {
             let length = if world.rank() == odd { 5_000 } else { 8_192 };
             let blocks = vec![1u64; length * MANY];
             let error = world.all_to_all(&blocks, &mut blocks.clone()).unwrap_err();
-            let Error::LengthMismatch { rank, .. } = error else { panic!("{error}") };
+            let ErrorKind::LengthMismatch { rank, .. } = error.kind else { panic!("{error}") };
             assert!(rank == odd || world.rank() == odd, "{error}");
             assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MANY as u64);
             exchange_of(&world, turn, 8_192);
@@ -186,7 +186,7 @@ fn other_lengths_are_told_and_never_taken_for_other_rounds() {
         let world = job.world().duplicate().unwrap();
         let factor = if world.rank() == 3 { 2 } else { 1 };
         let error = world.all_reduce_in_place(&mut vec![1u64; factor * TERMS], Sum).unwrap_err();
-        assert!(!matches!(error, Error::PeerFailed { .. }), "{error}");
+        assert!(!matches!(error.kind, ErrorKind::PeerFailed { .. }), "{error}");
         // Where the group goes on, so do its numbers.
         if world.barrier().is_ok() {
             assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MEMBERS as u64);

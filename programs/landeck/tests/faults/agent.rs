@@ -4,9 +4,9 @@ use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::host::objects::{self, ObjectKind, ObjectName};
-use landeck::host::socket::{self, AGENT_TIME, ExchangeError};
-use landeck::{Error, Job, ObjectError};
+use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::host::socket::{self, AGENT_TIME, ExchangeError};
+use landeck::{ErrorKind, Job, ObjectError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{RUN_MAX, is_member, is_soak, job_of, run_well, skipped};
@@ -36,9 +36,11 @@ fn refusals(job: &Job) -> Vec<(Duration, String)> {
             }),
         ];
         let mine = timed(&|| {
-            let error = job.find_mailbox("of nobody").map(drop).unwrap_err();
-            let is_silent =
-                matches!(error, Error::Object(ObjectError::Exchange(ExchangeError::Silent { .. })));
+            let error = job.open_mailbox("of nobody").map(drop).unwrap_err();
+            let is_silent = matches!(
+                error.kind,
+                ErrorKind::Object(ObjectError::Exchange(ExchangeError::Silent { .. }))
+            );
             assert!(is_silent, "{error}");
             error.to_string()
         });
@@ -77,6 +79,6 @@ fn who_needs_a_stopped_agent_has_an_error_after_ten_seconds() {
     }
     world.barrier().unwrap();
     let name = format!("of {}", world.rank());
-    job.mailbox().unwrap().register(name).unwrap();
+    job.create_mailbox().unwrap().register(name).unwrap();
     job.leave().unwrap();
 }

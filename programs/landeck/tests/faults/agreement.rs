@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::{Agreement, Any, Error, Job, Tag, World};
+use landeck::{Agreement, Any, Error, ErrorKind, Job, Tag, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 
 use crate::support::{
@@ -115,7 +115,7 @@ pub(crate) fn next_world(job: &Job, world: World, round: u64, belief: &mut Belie
         _ => compare(&world, belief).map(|()| None),
     };
     if let Err(error) = &done {
-        let is_expected = matches!(error, Error::PeerFailed { .. } | Error::Revoked);
+        let is_expected = matches!(error.kind, ErrorKind::PeerFailed { .. } | ErrorKind::Revoked);
         assert!(is_expected, "{error}");
         world.revoke().unwrap();
     }
@@ -170,9 +170,12 @@ fn a_revoker_that_dies_at_once_has_revoked() {
         2 => group.receive::<u8>(1, Tag(1)).unwrap_err(),
         _ => group.receive_vec::<u8>(1, Any).unwrap_err(),
     };
-    assert!(matches!(error, Error::Revoked), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Revoked), "{error}");
     assert!(began.elapsed() < NOTICED_WITHIN);
-    while !matches!(first.send(&[0u8], 0, Tag(2)), Err(Error::PeerFailed { .. })) {
+    while !matches!(
+        first.send(&[0u8], 0, Tag(2)),
+        Err(Error { kind: ErrorKind::PeerFailed { .. }, .. })
+    ) {
         thread::sleep(Duration::from_millis(1));
     }
     let smaller = group.shrink().unwrap();

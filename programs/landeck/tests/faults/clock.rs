@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use landeck::{Error, Job, Message, Sum, Tag, ThreadMode};
+use landeck::{ErrorKind, Job, Message, Sum, Tag, ThreadMode};
 use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,
@@ -92,13 +92,13 @@ fn take_part(job: &Job) {
     let jump = looks[0].duration_since(looks[1]).unwrap_or_else(|error| error.duration());
     assert!(jump > Duration::from_secs(3_600), "the clock does not jump: {jump:?}");
     let world = job.world();
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     inbox.register(["one", "two"][world.rank()]).unwrap();
     world.barrier().unwrap();
     let limited = |wait: &mut dyn FnMut() -> landeck::Result<()>| {
         let began = Instant::now();
         let error = wait().unwrap_err();
-        assert!(matches!(error, Error::TimedOut(_)), "{error}");
+        assert!(matches!(error.kind, ErrorKind::TimedOut(_)), "{error}");
         assert!((TIME..LATE).contains(&began.elapsed()), "after {:?}", began.elapsed());
     };
     let mut value = [0u64];
@@ -107,7 +107,7 @@ fn take_part(job: &Job) {
     });
     limited(&mut || inbox.retrieve_within(TIME).map(drop));
     let semaphore = match world.rank() {
-        0 => job.make_semaphore("none", 0).unwrap(),
+        0 => job.create_semaphore("none", 0).unwrap(),
         _ => {
             world.receive::<u64>(0, Tag(2)).unwrap();
             job.open_semaphore("none").unwrap()
@@ -120,7 +120,7 @@ fn take_part(job: &Job) {
     // Rank 1 sleeps until it is woken.
     if world.rank() == 0 {
         std::thread::sleep(TIME);
-        job.find_mailbox("two").unwrap().post(Message::new().pack(&[7u64])).unwrap();
+        job.open_mailbox("two").unwrap().post(Message::new().pack(&[7u64])).unwrap();
     } else {
         assert_eq!(inbox.retrieve().unwrap().bytes(), 8);
     }

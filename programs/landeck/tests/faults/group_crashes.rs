@@ -6,9 +6,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use landeck::memory::crash_point;
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::crash_point;
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
 };
 use landeck_testing::{Trail, Watchdog};
 
@@ -169,7 +170,7 @@ fn next(inbox: &mut Mailbox) -> Vec<u64> {
 fn until_in_time(mut call: impl FnMut(Duration) -> landeck::Result<()>) {
     let mut limit = MOMENT;
     while let Err(error) = call(limit) {
-        assert!(matches!(error, Error::TimedOut(time) if time == limit), "{error}");
+        assert!(matches!(error.kind, ErrorKind::TimedOut(time) if time == limit), "{error}");
         limit *= 2;
     }
 }
@@ -207,7 +208,7 @@ impl Part {
     /// All of the job as members.
     fn all(&self, options: GroupOptions) -> (Group, Mailbox, Member) {
         let group = self.group(options, 0);
-        let mut inbox = self.job.mailbox().unwrap();
+        let mut inbox = self.job.create_mailbox().unwrap();
         let member = group.join(&mut inbox).unwrap();
         self.job.world().barrier().unwrap();
         (group, inbox, member)
@@ -236,7 +237,7 @@ impl Part {
         let world = self.job.world().among(&[0, 1], Tag(8)).unwrap();
         if options.served_by_whom() != ServedBy::Nobody && world.rank() == 0 {
             // The thread that serves this group serves the other one, and does one thing after the other.
-            let mut other = self.job.mailbox().unwrap();
+            let mut other = self.job.create_mailbox().unwrap();
             let group = self.job.create_group("beside", served()).unwrap();
             group.join(&mut other).unwrap().leave().unwrap();
         }
@@ -263,7 +264,7 @@ impl Part {
         // Who joins has the smallest number that is free.
         if self.job.world().rank() == 0 {
             let ids: Vec<u32> = view.members.iter().map(|member| member.id).collect();
-            let mut other = self.job.mailbox().unwrap();
+            let mut other = self.job.create_mailbox().unwrap();
             let joined = group.join(&mut other).unwrap();
             let free = (0..).find(|id| !ids.contains(id)).unwrap();
             assert_eq!(joined.id(), free);
@@ -283,7 +284,7 @@ impl Part {
 
     fn join(&self, options: GroupOptions) {
         let group = self.group(options.minimum(3), 0);
-        let mut inbox = self.job.mailbox().unwrap();
+        let mut inbox = self.job.create_mailbox().unwrap();
         if self.is_victim() {
             self.job.world().barrier().unwrap();
             self.die_in(|| group.join(&mut inbox).unwrap());
@@ -338,7 +339,9 @@ impl Part {
         }
         self.wait_until_all_is_done(options);
         match member.sync() {
-            Err(Error::Group(GroupError::MemberDied { member, .. })) => assert_eq!(member, dead),
+            Err(Error {
+                kind: ErrorKind::Group(GroupError::MemberDied { member, .. }), ..
+            }) => assert_eq!(member, dead),
             other => panic!("it took part, and died: {other:?}"),
         }
         self.go_on(&group, &mut inbox, &mut member);
@@ -376,7 +379,7 @@ impl Part {
         let (group, mut inbox, mut member) = self.all(options());
         let world = self.job.world();
         if self.is_victim() {
-            let mut other = self.job.mailbox().unwrap();
+            let mut other = self.job.create_mailbox().unwrap();
             for _ in 0..TURNS_TO_SNAPSHOT {
                 group.join(&mut other).unwrap().leave().unwrap();
             }
@@ -388,7 +391,7 @@ impl Part {
         self.go_on(&group, &mut inbox, &mut member);
         // The log goes round all the same, for who looks at it and for who does not.
         if world.rank() == 0 {
-            let mut other = self.job.mailbox().unwrap();
+            let mut other = self.job.create_mailbox().unwrap();
             for _ in 0..5 * TURNS_TO_SNAPSHOT {
                 group.join(&mut other).unwrap().leave().unwrap();
             }
@@ -406,7 +409,7 @@ impl Part {
         self.wait_until_all_is_done(options);
         let destroyed = match member.broadcast(&value(1)) {
             Ok(()) => false,
-            Err(Error::Group(GroupError::GroupDestroyed { .. })) => true,
+            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => true,
             Err(error) => panic!("{error}"),
         };
         self.agree(u64::from(destroyed));
@@ -449,7 +452,7 @@ impl Part {
             return world.barrier().unwrap();
         }
         world.receive::<u8>(VICTIM, Tag(1)).unwrap();
-        let mut inbox = self.job.mailbox().unwrap();
+        let mut inbox = self.job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         let all = Self::insist(&mut member, has_limits);
@@ -512,7 +515,7 @@ impl Part {
         }
         // A victim that dies at once says nothing.
         let _ = world.receive::<u8>(VICTIM, Tag(1));
-        let mut inbox = self.job.mailbox().unwrap();
+        let mut inbox = self.job.create_mailbox().unwrap();
         let mut member = group.join(&mut inbox).unwrap();
         member.sync().unwrap();
         for number in 0..EACH {

@@ -6,9 +6,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use landeck::memory::heap::{Block, Heap};
-use landeck::memory::{Presence, SlotRecord};
-use landeck::{Error, Job, Remote, Sum, Tag, World};
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::heap::{Block, Heap};
+use landeck::unstable::memory::{Presence, SlotRecord};
+use landeck::{Error, ErrorKind, Job, Remote, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, run_well, text};
@@ -44,7 +45,7 @@ fn everything_works_as_in_any_other_job() {
     let parts = world.split(Some(rank as u32 % 2), 0).unwrap().unwrap();
     parts.barrier().unwrap();
     share_loans(&job, &world);
-    let region = job.register(64).unwrap();
+    let region = job.create_region(64).unwrap();
     let mut words = [[0; landeck::RegionAddress::WORDS]; 3];
     words[rank] = region.address().to_words();
     (0..size).for_each(|root| world.broadcast(&mut words[root], root).unwrap());
@@ -60,10 +61,10 @@ fn everything_works_as_in_any_other_job() {
     assert_eq!(put, [8]);
     world.barrier().unwrap();
     drop(twice);
-    let mut mailbox = job.mailbox().unwrap();
+    let mut mailbox = job.create_mailbox().unwrap();
     mailbox.register(format!("of {rank}")).unwrap();
     world.barrier().unwrap();
-    job.find_mailbox(format!("of {next}")).unwrap().post_values(&[rank as u32]).unwrap();
+    job.open_mailbox(format!("of {next}")).unwrap().post_values(&[rank as u32]).unwrap();
     let mut came = [0u32];
     mailbox.retrieve_values(&mut came).unwrap();
     assert_eq!(came, [last as u32]);
@@ -110,7 +111,9 @@ fn connected(job: &Job, name: &str) -> Remote {
     loop {
         match job.connect(name) {
             Ok(remote) => return remote,
-            Err(Error::Connect(_)) => thread::sleep(Duration::from_millis(10)),
+            Err(Error { kind: ErrorKind::Connect(_), .. }) => {
+                thread::sleep(Duration::from_millis(10));
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -135,7 +138,7 @@ fn echo(remote: &Remote) {
     remote.receive_into(&mut values, Tag(1)).unwrap();
     remote.send(&values, Tag(2)).unwrap();
     let gone = remote.receive_into(&mut values, Tag(3)).unwrap_err();
-    assert!(matches!(gone, Error::PeerFailed { .. }), "the other leaves first: {gone}");
+    assert!(matches!(gone.kind, ErrorKind::PeerFailed { .. }), "the other leaves first: {gone}");
 }
 
 #[test]
@@ -146,7 +149,7 @@ fn what_two_jobs_map_of_each_other_is_hardened_too() {
         let job = Job::join().unwrap();
         let name = std::env::var(NAME).unwrap();
         match std::env::var(SIDE).unwrap().as_str() {
-            "publish" => echo(&job.publish(&name).unwrap().accept(RUN_MAX).unwrap()),
+            "publish" => echo(&job.create_port(&name).unwrap().accept(RUN_MAX).unwrap()),
             _ => hear_echo(&connected(&job, &name)),
         }
         return job.leave().unwrap();
@@ -188,7 +191,7 @@ fn take_part(write: impl FnOnce(&Job)) {
         std::process::exit(3);
     }
     let lost = world.receive::<u8>(1, Tag(1)).unwrap_err();
-    assert!(matches!(lost, Error::PeerFailed { .. }), "{lost}");
+    assert!(matches!(lost.kind, ErrorKind::PeerFailed { .. }), "{lost}");
     assert_eq!(job.segment().presence(0), Presence::Attached, "nothing was changed");
     println!("rank {} goes on", world.rank());
     std::process::exit(0);
@@ -285,7 +288,7 @@ fn write_into_an_object() {
         std::process::exit(3);
     }
     let lost = world.receive::<u8>(1, Tag(1)).unwrap_err();
-    assert!(matches!(lost, Error::PeerFailed { .. }), "{lost}");
+    assert!(matches!(lost.kind, ErrorKind::PeerFailed { .. }), "{lost}");
     if world.rank() == 0 && word_at(place) != before {
         println!("it was changed");
     }
@@ -306,12 +309,12 @@ fn hold_object(job: &Job, world: &World, held: &mut Vec<Box<dyn std::any::Any>>)
             world.send_loan(loan, 2, Tag(7)).unwrap();
         }
         "region" => {
-            let region = job.register(8_000).unwrap();
+            let region = job.create_region(8_000).unwrap();
             region.write(0, &[WORD; 1_000]).unwrap();
             held.push(Box::new(region));
         }
         _ => {
-            let mailbox = job.mailbox().unwrap();
+            let mailbox = job.create_mailbox().unwrap();
             let [.., place] = mailbox.address().to_words();
             held.push(Box::new(mailbox));
             return place;

@@ -8,8 +8,9 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::tcp::{Tcp, Token};
-use landeck::{Error, Job, Peer, Sum, Tag, World};
+use landeck::unstable::JobInternals;
+use landeck::unstable::tcp::{Tcp, Token};
+use landeck::{Error, ErrorKind, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog, seed};
 
 use crate::agreement::{Belief, arm, next_world};
@@ -164,7 +165,11 @@ fn be_out_of_step() {
         for _ in 0..MEETINGS {
             done = done.and_then(|()| world.barrier());
         }
-        let Err(Error::Mismatch { rank, other, number, ref theirs, ref ours }) = done else {
+        let Err(Error {
+            kind: ErrorKind::Mismatch { rank, other, number, ref theirs, ref ours },
+            ..
+        }) = done
+        else {
             panic!("{done:?}")
         };
         assert!((rank == odd) != (other == odd) && number == before, "{done:?}");
@@ -186,8 +191,8 @@ fn agree_revoke_and_shrink() {
     // Who is near follows from the hosts, and stays in worlds of fewer.
     assert_eq!(group.clusters().unwrap().clusters(), [[0, 1, 2], [3, 4, 5]]);
     for way in ["daisy", "pipeline", "hierarchy:derived", "hypercube"] {
-        let preset: landeck::collectives::Preset = way.parse().unwrap();
-        let way = preset.way(landeck::collectives::Operation::AllReduce);
+        let preset: landeck::unstable::collectives::Preset = way.parse().unwrap();
+        let way = preset.way(landeck::unstable::collectives::Operation::AllReduce);
         assert_eq!(group.via(way).all_reduce(rank as u64, Sum).unwrap(), 15);
     }
     let smaller = revoked_by_one_who_dies(&job, &group);
@@ -214,8 +219,8 @@ fn revoked_by_one_who_dies(job: &Job, group: &World) -> World {
         4 => group.barrier().unwrap_err(),
         rank => group.receive::<u8>((rank + 2) % BOTH, Tag(1)).unwrap_err(),
     };
-    assert!(matches!(lost, Error::Revoked | Error::PeerFailed { .. }), "{lost}");
-    while !matches!(group.barrier(), Err(Error::Revoked)) {
+    assert!(matches!(lost.kind, ErrorKind::Revoked | ErrorKind::PeerFailed { .. }), "{lost}");
+    while !matches!(group.barrier(), Err(Error { kind: ErrorKind::Revoked, .. })) {
         thread::sleep(Duration::from_millis(1));
     }
     let mut smaller = group.shrink().unwrap();

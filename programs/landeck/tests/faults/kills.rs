@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::memory::system::now_ns;
+use landeck::unstable::memory::system::now_ns;
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-use landeck::{Error, Job, Tag, ThreadMode};
+use landeck::{ErrorKind, Job, Tag, ThreadMode};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -85,7 +85,7 @@ fn the_shared_heap_is_smaller_than_the_memory_group() {
                     Err(full) => break full,
                 }
             };
-            assert!(matches!(full, Error::Heap(_)), "{full}");
+            assert!(matches!(full.kind, ErrorKind::Heap(_)), "{full}");
             drop(loans);
             exchange(job, 1 << 18, 5);
         });
@@ -98,7 +98,7 @@ fn the_shared_heap_is_smaller_than_the_memory_group() {
 fn a_process_with_too_little_address_space_is_told_so() {
     let name = "limits::a_process_with_too_little_address_space_is_told_so";
     if is_member() {
-        let error = Job::join().err().expect("there is no room for the segment");
+        let error = Job::join().expect_err("there is no room for the segment");
         eprintln!("Error: {error}");
         std::process::exit(1);
     }

@@ -4,7 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::{Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
+use landeck::unstable::JobInternals;
+use landeck::{Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 
 use crate::support::{
@@ -71,7 +72,7 @@ fn take_part() {
     let made = (world.rank() == 0).then(|| job.create_group("kills", options).unwrap());
     world.barrier().unwrap();
     let group = made.unwrap_or_else(|| job.open_group("kills").unwrap());
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     let member = Some(group.join(&mut inbox).unwrap());
     world.barrier().unwrap();
     let random = Random::new(seed.wrapping_add(world.rank() as u64));
@@ -115,7 +116,7 @@ impl Part<'_> {
         let Some(member) = &self.member else { return false };
         match member.broadcast_within(&message, Duration::from_micros(200)) {
             Ok(()) => true,
-            Err(Error::Group(GroupError::Full { .. })) => false,
+            Err(Error { kind: ErrorKind::Group(GroupError::Full { .. }), .. }) => false,
             Err(error) => panic!("{error}"),
         }
     }
@@ -132,7 +133,11 @@ impl Part<'_> {
         let Some(member) = &mut self.member else { return };
         // Who waits for room here is not heard: so not for long.
         match member.sync_within(Duration::from_millis(2)) {
-            Ok(()) | Err(Error::TimedOut(_) | Error::Group(GroupError::MemberDied { .. })) => {}
+            Ok(())
+            | Err(Error {
+                kind: ErrorKind::TimedOut(_) | ErrorKind::Group(GroupError::MemberDied { .. }),
+                ..
+            }) => {}
             Err(error) => panic!("{error}"),
         }
     }

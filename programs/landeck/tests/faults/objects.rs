@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::host::objects::{self, ObjectKind, ObjectName};
-use landeck::memory::SegmentPlan;
+use landeck::unstable::JobInternals;
+use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::memory::SegmentPlan;
 use landeck::{
     Job, Mailbox, MailboxAddress, Message, Region, RegionAddress, RemoteRegion, Result, Semaphore,
     SharedSegment, World,
@@ -72,12 +73,13 @@ struct Objects {
 
 impl Objects {
     fn make(job: &Job, world: &World) -> Self {
-        let (region, mut mailbox) = (job.register(REGION_BYTES).unwrap(), job.mailbox().unwrap());
+        let (region, mut mailbox) =
+            (job.create_region(REGION_BYTES).unwrap(), job.create_mailbox().unwrap());
         mailbox.register(format!("of {}", world.rank())).unwrap();
         // They live as long as anybody uses them.
         let made = (world.rank() == 0).then(|| {
-            let semaphore = job.make_semaphore("units", UNITS).unwrap();
-            (semaphore, job.make_segment("memory", 8_192).unwrap())
+            let semaphore = job.create_semaphore("units", UNITS).unwrap();
+            (semaphore, job.create_segment("memory", 8_192).unwrap())
         });
         let mut regions = vec![[0; RegionAddress::WORDS]; PROCESSES];
         let mut mailboxes = vec![[0; MailboxAddress::WORDS]; PROCESSES];
@@ -185,9 +187,9 @@ fn call(job: &Job, objects: &mut Objects, random: &mut Random) -> Result<()> {
         7 | 8 => {
             let mut message = Message::new();
             message.pack_text("word").pack(&values);
-            job.open_mailbox(objects.mailboxes[peer])?.try_post(&message)
+            job.open_mailbox_by_address(objects.mailboxes[peer])?.try_post(&message)
         }
-        9 => job.open_mailbox(objects.mailboxes[peer])?.try_post_values(&values),
+        9 => job.open_mailbox_by_address(objects.mailboxes[peer])?.try_post_values(&values),
         10 => objects.opened[peer].swap(offset, values[0]).map(drop),
         11 => {
             let mut message = objects.mailbox.retrieve_within(moment)?;
@@ -207,7 +209,7 @@ fn call(job: &Job, objects: &mut Objects, random: &mut Random) -> Result<()> {
         _ => {
             objects.segment.write(offset % 4_096, &values[..8])?;
             objects.segment.read(offset % 4_096, &mut values[..8])?;
-            job.find_mailbox(format!("of {peer}")).map(drop)
+            job.open_mailbox(format!("of {peer}")).map(drop)
         }
     }
 }

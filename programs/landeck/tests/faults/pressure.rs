@@ -4,7 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::{Any, Error, Job, Tag, ThreadMode};
+use landeck::unstable::JobInternals;
+use landeck::{Any, Error, ErrorKind, Job, Tag, ThreadMode};
 use rustix::fs::fstat;
 
 use crate::support::{Count, in_job};
@@ -147,7 +148,7 @@ fn try_for(time: Duration, mut send: impl FnMut(u64) -> landeck::Result<()>) -> 
     while began.elapsed() < time {
         match send(sent) {
             Ok(()) => sent += 1,
-            Err(Error::WouldBlock) => thread::yield_now(),
+            Err(Error { kind: ErrorKind::WouldBlock, .. }) => thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::{Error, Job, Message, Peer, Restarted, Tag};
+use landeck::unstable::JobInternals;
+use landeck::{ErrorKind, Job, Message, Peer, Restarted, Tag};
 
 use crate::support::{self, NOTICED_WITHIN, RUN_MAX, is_member, job_of, kill_myself};
 use landeck_testing::{Trail, Watchdog};
@@ -43,10 +44,10 @@ fn the_next_process_is_found_by_name_and_the_last_one_stays_dead() {
         return serve(job);
     }
     let world = job.world();
-    let mut replies = job.mailbox().unwrap();
+    let mut replies = job.create_mailbox().unwrap();
     replies.register("boss").unwrap();
     for round in 0..3u32 {
-        let worker = until_there(|| job.find_mailbox("worker").ok());
+        let worker = until_there(|| job.open_mailbox("worker").ok());
         worker.post_values(&[round]).unwrap();
         let mut answer = [0u32; 2];
         replies.retrieve_values(&mut answer).unwrap();
@@ -56,14 +57,14 @@ fn the_next_process_is_found_by_name_and_the_last_one_stays_dead() {
         }
         let began = Instant::now();
         let lost = until_there(|| worker.post_values(&[9u32]).err());
-        assert!(matches!(lost, Error::PeerFailed { .. }), "{lost}");
+        assert!(matches!(lost.kind, ErrorKind::PeerFailed { .. }), "{lost}");
         assert!(began.elapsed() < NOTICED_WITHIN);
         let lost = world.receive::<u32>(1, Tag(1)).unwrap_err();
-        assert!(matches!(lost, Error::PeerFailed { .. }), "{lost}");
+        assert!(matches!(lost.kind, ErrorKind::PeerFailed { .. }), "{lost}");
     }
     let lost = world.send(&[1u32], 1, Tag(1)).unwrap_err();
     assert!(
-        matches!(lost, Error::PeerFailed { .. }),
+        matches!(lost.kind, ErrorKind::PeerFailed { .. }),
         "rank 1 of the first world is no more: {lost}"
     );
     job.leave().unwrap();
@@ -75,11 +76,11 @@ fn serve(job: Job) {
         assert_eq!((rank, job.world().rank()), (1, usize::MAX));
         number
     });
-    let mut orders = job.mailbox().unwrap();
+    let mut orders = job.create_mailbox().unwrap();
     orders.register("worker").unwrap();
     let mut order = [0u32];
     orders.retrieve_values(&mut order).unwrap();
-    let boss = until_there(|| job.find_mailbox("boss").ok());
+    let boss = until_there(|| job.open_mailbox("boss").ok());
     boss.post(Message::new().pack(&[number, order[0]])).unwrap_or_else(|error| panic!("{error}"));
     if number < 2 {
         job.drain().unwrap();

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::collectives::{BoardStyle, Way};
-use landeck::memory::SegmentPlan;
-use landeck::memory::board::{LINES_BYTES, SHARED_BYTES};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::{BoardStyle, Way};
+use landeck::unstable::memory::SegmentPlan;
+use landeck::unstable::memory::board::{LINES_BYTES, SHARED_BYTES};
 use landeck::{Any, Job, Options, Result, Sum, Tag, ThreadMode, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 
@@ -344,7 +345,7 @@ fn call(job: &Job, world: &World, random: &mut Random) -> Result<()> {
             receive.test()?;
             receive.cancel()?;
             receive.test()?;
-            Err(landeck::Error::WouldBlock)
+            Err(landeck::ErrorKind::WouldBlock.into())
         }),
         _ => {
             let values = vec![random.bits(); length];
@@ -356,7 +357,7 @@ fn call(job: &Job, world: &World, random: &mut Random) -> Result<()> {
                     }
                 }
                 send.cancel()?;
-                Err(landeck::Error::WouldBlock)
+                Err(landeck::ErrorKind::WouldBlock.into())
             })
         }
     }

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use landeck::memory::system::now_ns;
-use landeck::{Any, Error, Job, Options, Result, Tag, ThreadMode, World};
+use landeck::unstable::memory::system::now_ns;
+use landeck::{Any, Error, ErrorKind, Job, Options, Result, Tag, ThreadMode, World};
 use landeck_testing::Random;
 
 use crate::support::stay_until_told;
@@ -172,7 +172,7 @@ impl Walker<'_> {
                     let is_dead = self.dead.borrow().contains(&status.rank());
                     assert!(expected.remove(&status.rank()) || is_dead, "{status:?} once");
                 }
-                Err(error @ Error::PeerFailed { rank: Some(rank), .. }) => {
+                Err(error @ Error { kind: ErrorKind::PeerFailed { rank: Some(rank), .. }, .. }) => {
                     tell_loss(began_ns, &error);
                     let dead = or_end(self.job.acknowledge_failures());
                     assert!(dead.contains(&rank), "{rank} is among the dead: {dead:?}");
@@ -194,7 +194,7 @@ impl Walker<'_> {
         let began_ns = now_ns();
         match call() {
             Ok(value) => Some(value),
-            Err(error @ Error::PeerFailed { rank, .. }) => {
+            Err(error @ Error { kind: ErrorKind::PeerFailed { rank, .. }, .. }) => {
                 assert_eq!(rank, Some(peer), "{error}");
                 tell_loss(began_ns, &error);
                 None

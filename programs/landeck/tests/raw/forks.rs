@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use landeck::{
-    Error, GroupOptions, Job, Message, ObjectError, Options, Progress, Result, Tag, ThreadMode,
+    Error, ErrorKind, GroupOptions, Job, Message, ObjectError, Options, Progress, Result, Tag,
+    ThreadMode,
 };
 
 use crate::support::{is_member, job_of, run_well, text};
@@ -67,10 +68,10 @@ fn what_a_child_does_to_memory_and_units_reaches_nobody() {
     let world = job.world();
     let rank = world.rank();
     let name = |what: &str| format!("{what} {rank}");
-    let lock = job.make_semaphore(name("lock"), 1).unwrap();
+    let lock = job.create_semaphore(name("lock"), 1).unwrap();
     let permit = lock.take().unwrap();
-    let field = job.make_segment(name("field"), 64).unwrap();
-    let region = job.register(64).unwrap();
+    let field = job.create_segment(name("field"), 64).unwrap();
+    let region = job.create_region(64).unwrap();
     let remote = job.open_region(region.address()).unwrap();
     let mut loan = job.loan::<u8>(1 << 16).unwrap();
     loan[0] = 1;
@@ -84,12 +85,12 @@ fn what_a_child_does_to_memory_and_units_reaches_nobody() {
             assert_refused("give", lock.give(1));
             assert_refused("recover", lock.recover());
             assert!(!lock.put_back() && !lock.use_up());
-            assert_refused("make_semaphore", job.make_semaphore("child's", 1));
+            assert_refused("create_semaphore", job.create_semaphore("child's", 1));
             assert_refused("open_semaphore", job.open_semaphore(name("lock")));
-            assert_refused("make_segment", job.make_segment("child's", 8));
+            assert_refused("create_segment", job.create_segment("child's", 8));
             assert_refused("read", field.read(0, &mut [0u8]));
             assert_refused("write", field.write(0, &[9u8]));
-            assert_refused("register", job.register(8));
+            assert_refused("create_region", job.create_region(8));
             assert_refused("put", remote.put(0, &[9u8]));
             assert_refused("loan", job.loan::<u8>(1));
             assert_refused("start", threads.start("child's", || ()));
@@ -111,7 +112,7 @@ fn what_a_child_does_to_memory_and_units_reaches_nobody() {
     remote.put(0, &[3u8]).unwrap();
     world.barrier().unwrap();
     let unknown = job.open_semaphore("child's").unwrap_err();
-    assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+    assert!(matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })), "{unknown}");
     drop((region, loan));
     job.leave().unwrap();
 }
@@ -126,27 +127,27 @@ fn what_a_child_says_and_names_reaches_nobody() {
     let world = job.world();
     let rank = world.rank();
     let name = |what: &str| format!("{what} {rank}");
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     inbox.register(name("inbox")).unwrap();
     inbox.on_message(|| ()).unwrap();
     let group = job.create_group(name("group"), GroupOptions::default()).unwrap();
     let member = group.join(&mut inbox).unwrap();
-    let outbox = job.find_mailbox(name("inbox")).unwrap();
-    let port = job.publish(&name("port")).unwrap();
+    let outbox = job.open_mailbox(name("inbox")).unwrap();
+    let port = job.create_port(&name("port")).unwrap();
 
     let Some(child) = fork() else {
         check_child(|| {
-            assert_refused("mailbox", job.mailbox());
+            assert_refused("create_mailbox", job.create_mailbox());
             assert_refused("register", inbox.register("child's"));
             assert_refused("unregister", inbox.unregister(name("inbox")));
-            assert_refused("find_mailbox", job.find_mailbox(name("inbox")));
+            assert_refused("open_mailbox", job.open_mailbox(name("inbox")));
             assert_refused("try_retrieve", inbox.try_retrieve());
             assert_refused("post", outbox.post(&Message::new()));
             assert_refused("create_group", job.create_group("child's", GroupOptions::default()));
             assert_refused("open_group", job.open_group(name("group")));
             assert_refused("group_names", job.group_names());
             assert_refused("broadcast", member.broadcast(&Message::new()));
-            assert_refused("publish", job.publish("child's"));
+            assert_refused("create_port", job.create_port("child's"));
             assert_refused("connect", job.connect(&name("port")));
             assert_refused("send", world.send(&[1u8], rank, Tag(1)));
             assert_refused("barrier", world.barrier());
@@ -163,10 +164,13 @@ fn what_a_child_says_and_names_reaches_nobody() {
     outbox.post(&Message::new()).unwrap();
     inbox.retrieve().unwrap();
     assert_eq!(group.view().unwrap().members.len(), 1);
-    assert!(job.publish(&name("port")).is_err(), "the name is taken still");
+    assert!(job.create_port(&name("port")).is_err(), "the name is taken still");
     world.barrier().unwrap();
-    let unknown = job.find_mailbox("child's").err();
-    assert!(matches!(unknown, Some(Error::Object(ObjectError::Unknown { .. }))), "{unknown:?}");
+    let unknown = job.open_mailbox("child's").err();
+    assert!(
+        matches!(unknown, Some(Error { kind: ErrorKind::Object(ObjectError::Unknown { .. }), .. })),
+        "{unknown:?}"
+    );
     member.leave().unwrap();
     drop((inbox, outbox, port, group));
     job.leave().unwrap();

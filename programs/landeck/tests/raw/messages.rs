@@ -3,7 +3,7 @@
 use landeck::layout::{Family, Kind, Layout};
 use landeck::raw::message::{self, Mode};
 use landeck::raw::{self, Memory, Operation};
-use landeck::{Any, Error, Job, Tag, ThreadMode};
+use landeck::{Any, Error, ErrorKind, Job, Tag, ThreadMode};
 
 use crate::support::in_job;
 
@@ -109,7 +109,7 @@ fn what_is_cut_is_received_and_named() {
             let items = room(&mut values, &layout, 2);
             // SAFETY: the values are there until this returns.
             let cut = unsafe { message::receive(&world, &items, Any, Any) }.unwrap_err();
-            let Error::Truncated { rank, tag, message_bytes, buffer_bytes } = cut else {
+            let ErrorKind::Truncated { rank, tag, message_bytes, buffer_bytes } = cut.kind else {
                 panic!("{cut}");
             };
             assert_eq!((rank, tag), (Some(0), Tag(9)));
@@ -146,7 +146,7 @@ fn a_message_that_is_taken_out_is_received_once() {
                 let started = message::start_receive_held(&world, held, &items).unwrap();
                 assert_eq!(raw::wait(&world, started).unwrap().bytes(), 8 * length as u64);
                 let again = message::receive_held(&world, held, &items);
-                assert!(matches!(again, Err(Error::RequestGone)));
+                assert!(matches!(again, Err(Error { kind: ErrorKind::RequestGone, .. })));
             }
             assert!(values.iter().all(|&value| value == 1.0));
             world.send(&[0u8], 0, Tag(5)).unwrap();

@@ -2,6 +2,7 @@
 //! program: under the launcher it is a member.
 
 use super::*;
+use landeck::unstable::JobInternals;
 use landeck::{Job, Tag};
 use std::time::Instant;
 

@@ -16,7 +16,7 @@ fn take_part(job: &Job) {
     let made = (world.rank() == 0).then(|| job.create_group("chat", options).unwrap());
     world.barrier().unwrap();
     let group = made.unwrap_or_else(|| job.open_group("chat").unwrap());
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     // In the order of the ranks.
     if world.rank() == 1 {
         world.barrier().unwrap();

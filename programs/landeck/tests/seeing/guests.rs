@@ -1,6 +1,7 @@
 //! Processes that join a running job, as from another terminal, and leave it.
 
 use super::*;
+use landeck::unstable::JobInternals;
 use landeck::{Error, Options, Peer, Tag, World};
 use std::process::ExitStatus;
 
@@ -195,6 +196,9 @@ fn a_program_started_by_hand_finds_the_job_that_the_environment_names() {
     succeeded(command);
     let mut command = guest(&job, TEST, &[]);
     let said = command.env("LANDECK_JOB", "nobody is called so").output().unwrap();
-    assert!(!said.status.success() && support::text(&said).contains("Unknown"), "{said:?}");
+    assert!(
+        !said.status.success() && support::text(&said).contains("no job is called"),
+        "{said:?}"
+    );
     job.end();
 }

@@ -44,7 +44,7 @@ fn two_whose_mailboxes_are_full_of_each_others_broadcasts() {
             let (own, other) = (names[world.rank()], names[1 - world.rank()]);
             let small = landeck::GroupOptions::default().messages(2);
             let group = job.create_group(own, small).unwrap();
-            let mut inbox = job.mailbox().unwrap();
+            let mut inbox = job.create_mailbox().unwrap();
             let _member = group.join(&mut inbox).unwrap();
             world.barrier().unwrap();
             let group = job.open_group(other).unwrap();

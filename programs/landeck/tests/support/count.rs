@@ -13,7 +13,7 @@ impl Count {
     /// The count of this name; all of the job call this.
     pub(crate) fn new(job: &Job, name: &str) -> Self {
         let world = job.world();
-        let made = (world.rank() == 0).then(|| job.make_segment(name, 8).unwrap());
+        let made = (world.rank() == 0).then(|| job.create_segment(name, 8).unwrap());
         world.barrier().unwrap();
         let count = Self(made.unwrap_or_else(|| job.open_segment(name).unwrap()));
         // Memory goes with its last user.

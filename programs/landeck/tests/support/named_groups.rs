@@ -20,7 +20,7 @@ pub(crate) fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
 /// All of the job as members, whose numbers are not their ranks.
 pub(crate) fn all(job: &Job, name: &str, options: GroupOptions) -> (Member, Mailbox) {
     let group = group(job, name, options);
-    let mut inbox = job.mailbox().unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
     let member = group.join(&mut inbox).unwrap();
     job.world().barrier().unwrap();
     (member, inbox)

@@ -4,11 +4,11 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use landeck::World;
-use landeck::arithmetic::{Operator, Reduction};
-use landeck::collectives::Operation as Collective;
-use landeck::memory::NoMemory;
 use landeck::raw;
 use landeck::raw::collective::{self, Data, Prepared};
+use landeck::unstable::arithmetic::{Operator, Reduction};
+use landeck::unstable::collectives::Operation as Collective;
+use landeck::unstable::memory::NoMemory;
 
 use super::side::Side;
 use crate::abi::{Handle, PROC_NULL, ROOT};

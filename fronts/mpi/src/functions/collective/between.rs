@@ -4,9 +4,9 @@
 //! get nothing. Who is no root needs not know which process of its group is. Reductions bring the
 //! values of the other group together, and combine them where they are wanted.
 
-use landeck::collectives::Operation as Collective;
 use landeck::layout::{Kind, Layout};
 use landeck::raw::collective::Data;
+use landeck::unstable::collectives::Operation as Collective;
 
 use super::asked::{Asked, Below, Role};
 use super::fold::{self, Fold, Shared};

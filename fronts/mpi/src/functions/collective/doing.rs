@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use landeck::World;
-use landeck::memory::NoMemory;
 use landeck::raw;
 use landeck::raw::collective;
+use landeck::unstable::memory::NoMemory;
 use landeck_c_boundary::pointer;
 
 use super::asked::{Asked, Below, Combines};

@@ -4,12 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::collectives::Operation as Collective;
 use landeck::layout::{Kind, Layout};
-use landeck::memory::NoMemory;
 use landeck::raw::Memory;
 use landeck::raw::collective::Data;
 use landeck::raw::folding::{Application, Collected, Folding, Share, Values};
+use landeck::unstable::collectives::Operation as Collective;
+use landeck::unstable::memory::NoMemory;
 
 use super::asked::{Asked, Below, Combines, Role};
 use super::side::Side;

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use landeck::collectives::Operation as Collective;
+use landeck::unstable::collectives::Operation as Collective;
 
 use super::asked::{Asked, Role};
 use super::side::{Named, Side, received, sent};

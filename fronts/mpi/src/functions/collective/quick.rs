@@ -5,9 +5,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use landeck::arithmetic::Operator;
-use landeck::collectives::Operation as Collective;
 use landeck::raw::collective::{self, Pieces};
+use landeck::unstable::arithmetic::Operator;
+use landeck::unstable::collectives::Operation as Collective;
 
 use crate::abi::{Handle, IN_PLACE};
 use crate::arguments::Plain;
