@@ -72,7 +72,7 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
         path: "crates/node/src",
         about: "modules collective, combine, error, group_service, groups, job, loan, \
                 mailbox, modes, outbox, progress, raw, scope, semaphore, shared, \
-                shared_segment, thread, world import",
+                shared_segment, thread, unstable, world import",
         reason: "jobs, worlds, mailboxes and named groups know what they all share, and that knows them",
     },
     Exemption {
