@@ -1,4 +1,4 @@
-//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
+//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask count`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
 //! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
 //! `cargo xtask petsc`, `cargo xtask distribution`.
 
@@ -23,6 +23,8 @@ use clap::Parser;
 enum Command {
     /// Check the rules of the house: imports, purity, unsafe code, module heads, sizes.
     Tidy,
+    /// Count the lines of production code in each room.
+    Count,
     /// Run every test suite and sum up what passed and failed.
     Test(suites::Options),
     /// Build what is installed.
@@ -63,6 +65,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Tidy => tidy::run(root()),
+        Command::Count => tidy::count::run(root()),
         Command::Test(options) => suites::run(root(), &options),
         Command::Build(build) => install::build(root(), &build),
         Command::Install(options) => install::run(root(), &options),

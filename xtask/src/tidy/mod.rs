@@ -3,6 +3,7 @@
 //! A rule is a function from the tree to its faults; [`RULES`] is the table of all of them. What a
 //! rule must let pass stands in [`exemptions`], each with its reason.
 
+pub(crate) mod count;
 mod cycles;
 mod exemptions;
 mod heads;
