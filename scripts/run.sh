@@ -49,7 +49,8 @@ same() {
 
 say "Building and installing into $installed (cargo xtask install)"
 cargo xtask install --prefix "$installed"
-cargo build --quiet --release --package landeck-examples --bin draw_plate
+# Beside the launcher, whose libraries have the same features then, so nothing is built again.
+cargo build --quiet --release --package landeck-launcher --package landeck-examples --bin draw_plate
 mkdir -p "$results"
 
 say "Compiling examples/c/heat.c (mpicc_abi)"
