@@ -12,6 +12,7 @@ use crate::world::World;
 
 pub use landeck_arithmetic as arithmetic;
 pub use landeck_collectives as collectives;
+pub use landeck_diagnosis as diagnosis;
 pub use landeck_host as host;
 pub use landeck_memory as memory;
 pub use landeck_transports::tcp;

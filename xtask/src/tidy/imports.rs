@@ -21,6 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/load", &["wire", "layout", "arithmetic"]),
     ("crates/groups", &["wire"]),
     ("crates/host", &["wire", "memory", "groups"]),
+    ("crates/diagnosis", &["wire", "memory", "collectives", "host"]),
     (
         "crates/node",
         &[
@@ -35,6 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "load",
             "groups",
             "host",
+            "diagnosis",
         ],
     ),
     (

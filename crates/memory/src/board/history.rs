@@ -138,7 +138,7 @@ pub(super) fn signature(before: u32, call: u32) -> u32 {
 
 /// What is called by this signature.
 #[inline]
-pub fn call_of(signature: u32) -> u32 {
+pub(super) fn call_of(signature: u32) -> u32 {
     signature & CALL_MASK
 }
 

@@ -50,7 +50,7 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTE
 pub use {
     ahead::window_of,
     handle::*,
-    history::{CALL_BITS, ROOT_BITS, call_of},
+    history::{CALL_BITS, ROOT_BITS},
     neighbours::LOOKED_AT_MAX,
     outcome::{Coming, Outcome},
     place::LinesPlace,

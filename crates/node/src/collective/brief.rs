@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
+use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
 use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
 use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
@@ -16,7 +16,6 @@ use landeck_memory::{Buffer, Bytes};
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
 use super::combine::Combiner;
 use super::sight::Sight;
-use super::signature::Signature;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
 #[inline]

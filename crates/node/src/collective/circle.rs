@@ -5,8 +5,8 @@ use std::sync::Arc;
 use landeck_channel::Peer;
 use landeck_collectives::course::{Course, GroupOf};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Table, Task,
-    Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Signature,
+    Table, Task, Walk, Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -23,7 +23,6 @@ use super::groups::Holdings;
 use super::mismatch::{Mismatch, Remark};
 use super::plans::{Plans, Prepared};
 use super::running::Place;
-use super::signature::Signature;
 use super::visit::{Rounds, Visit};
 
 /// A group and its collective operations so far. All members keep it alike: they call the same

@@ -15,6 +15,7 @@
 //! about calls have room for the whole number.
 
 use landeck_channel::Peer;
+use landeck_collectives::Signature;
 use landeck_kernel::{Endpoint, Received, Wanted};
 use landeck_memory::board::{Board, Difference};
 use landeck_transports::SharedMemory;
@@ -23,7 +24,6 @@ use super::circle::Circle;
 use super::engine::Engine;
 use super::fault::Fault;
 use super::running::Place;
-use super::signature::Signature;
 
 /// Who called what, and who called what else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::course::{ROUNDS_MAX, Round, Share};
-use landeck_collectives::{Action, Cells, Course, Operation, Walk};
+use landeck_collectives::{Action, Cells, Course, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
 use landeck_memory::waiter::Neighbours;
@@ -23,7 +23,6 @@ use super::mismatch::Mismatch;
 use super::roll_call::RollCall;
 use super::running::Place;
 use super::sight::Sight;
-use super::signature::Signature;
 
 /// How far a visit got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,11 @@
 //! which all wait for the last to come end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
+use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::board::{Board, Came, Deposit, Outcome};
+use landeck_memory::board::{self, Board, Came, Deposit, Outcome};
 use landeck_memory::waiter::Neighbours;
 
 use super::check::Check;
@@ -25,6 +26,9 @@ mod take;
 
 pub(crate) use deposit::{Allocate, block_for};
 pub(crate) use error::BoardError;
+
+// A call has room in the word of a board, which looks for the root where the call has it.
+const _: () = assert!(CALL_BITS == board::CALL_BITS && ROOT_BITS == board::ROOT_BITS);
 
 /// Deposits up to this size are filled before they are announced; results up to this size are made
 /// by the last to come alone.

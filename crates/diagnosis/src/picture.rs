@@ -6,7 +6,7 @@ use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
 
-use super::names::Names;
+use crate::names::Names;
 
 /// A job at a moment.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Picture {
     }
 
     /// Looks at a job without asking the kernel about each of its processes, which takes most of the
-    /// time: enough for the first of two pictures of a [`Report`](super::Report).
+    /// time: enough for the first of two pictures of a [`Report`](crate::Report).
     pub fn glance(job: &ObservedJob) -> Self {
         let (state, records) = job.segment.membership();
         let processes = job.segment.plan().processes;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use landeck_collectives::Operation as Together;
+use landeck_collectives::{Operation as Together, Signature};
 use landeck_host::observe::ObservedJob;
 use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::board::WINDOW;
@@ -15,9 +15,8 @@ use landeck_memory::observed::{Observed, Roster, Standing};
 use landeck_memory::{Operation, SlotState, WaitRecord};
 use rustix::event::Timespec;
 
-use super::picture::{Member, Picture};
-use super::verdict::{Conduct, Mismatch, Needs};
-use crate::collective::signature::Signature;
+use crate::picture::{Member, Picture};
+use crate::verdict::{Conduct, Mismatch, Needs};
 
 /// How long a wait lasts at least that says anything: a process that somebody has just woken may
 /// have to wait for a processor.

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use landeck_collectives::Operation;
-use landeck_memory::board::{CALL_BITS, ROOT_BITS, call_of};
+use crate::operation::Operation;
 
 /// The number of an operation in its group, which operation it is, and its root (or in how many rounds
 /// it goes). Members whose calls differ in any of it never take each other's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Signature {
+pub struct Signature {
     number: u32,
     operation: u32,
     /// The root; where there is none, the rounds it is done in if these are several, or 0.
@@ -17,7 +16,10 @@ pub(crate) struct Signature {
 
 const NUMBER_BITS: u32 = 13;
 const OPERATION_BITS: u32 = 5;
-const _: () = assert!(OPERATION_BITS + ROOT_BITS == CALL_BITS);
+/// Bits of the root, or of the rounds: the lowest of a call and of a tag.
+pub const ROOT_BITS: u32 = 14;
+/// Bits of a call, as it stands on a board.
+pub const CALL_BITS: u32 = OPERATION_BITS + ROOT_BITS;
 
 /// What is added to the number of an operation in checking mode: members of whom some check are out
 /// of step.
@@ -29,30 +31,35 @@ const REMARK: u32 = ALARM - 1;
 
 impl Signature {
     /// A call. The number and the root, or the rounds, are cut to their fields.
-    pub(crate) fn new(number: u32, operation: Operation, root_or_rounds: u32) -> Self {
+    #[inline]
+    pub fn new(number: u32, operation: Operation, root_or_rounds: u32) -> Self {
         let number = number % (1 << NUMBER_BITS);
         Self { number, operation: operation as u32, root_or_rounds }.cut()
     }
 
     /// The same in checking mode.
-    pub(crate) fn checked(self) -> Self {
+    #[inline]
+    pub fn checked(self) -> Self {
         Self { operation: self.operation | CHECKED, ..self }
     }
 
+    #[inline]
     fn cut(self) -> Self {
         Self { root_or_rounds: self.root_or_rounds % (1 << ROOT_BITS), ..self }
     }
 
     /// The tag of all its messages.
-    pub(crate) fn tag(self) -> u32 {
+    #[inline]
+    pub fn tag(self) -> u32 {
         let called = self.operation << ROOT_BITS | self.root_or_rounds;
-        self.number << (OPERATION_BITS + ROOT_BITS) | called
+        self.number << CALL_BITS | called
     }
 
     /// The call of a message.
-    pub(crate) fn of_tag(tag: u32) -> Self {
+    #[inline]
+    pub fn of_tag(tag: u32) -> Self {
         Self {
-            number: tag >> (OPERATION_BITS + ROOT_BITS),
+            number: tag >> CALL_BITS,
             operation: tag >> ROOT_BITS & ((1 << OPERATION_BITS) - 1),
             root_or_rounds: tag & ((1 << ROOT_BITS) - 1),
         }
@@ -60,48 +67,56 @@ impl Signature {
 
     /// What is called, as it stands on a board.
     #[inline]
-    pub(crate) fn call(self) -> u32 {
-        call_of(self.tag())
+    pub fn call(self) -> u32 {
+        self.tag() % (1 << CALL_BITS)
     }
 
     /// What was called in the operation with this number on a board. Boards count from 1.
-    pub(crate) fn at_board(number: u32, call: u32) -> Self {
+    #[inline]
+    pub fn at_board(number: u32, call: u32) -> Self {
         let number = number.wrapping_sub(1) % (1 << NUMBER_BITS);
-        Self { number, ..Self::of_tag(call_of(call)) }
+        Self { number, ..Self::of_tag(call % (1 << CALL_BITS)) }
     }
 
     /// Which operation is called, if it is one.
-    pub(crate) fn operation(self) -> Option<Operation> {
+    #[inline]
+    pub fn operation(self) -> Option<Operation> {
         Operation::from_number((self.operation & !CHECKED) as u8)
     }
 
     /// The root of the call, where an operation with one is called.
-    pub(crate) fn root(self) -> Option<u32> {
+    #[inline]
+    pub fn root(self) -> Option<u32> {
         self.operation()?.has_root().then_some(self.root_or_rounds)
     }
 
     /// The message that tells of a mismatch at this call.
-    pub(crate) fn alarm(self) -> Self {
+    #[inline]
+    pub fn alarm(self) -> Self {
         Self { operation: ALARM, root_or_rounds: 0, ..self }
     }
 
     /// Whether it is that message.
-    pub(crate) fn is_alarm(self) -> bool {
+    #[inline]
+    pub fn is_alarm(self) -> bool {
         self.operation == ALARM
     }
 
     /// The message that says that its sender is in this call.
-    pub(crate) fn remark(self) -> Self {
+    #[inline]
+    pub fn remark(self) -> Self {
         Self { operation: REMARK, root_or_rounds: 0, ..self }
     }
 
     /// Whether it is such a message.
-    pub(crate) fn is_remark(self) -> bool {
+    #[inline]
+    pub fn is_remark(self) -> bool {
         self.operation == REMARK
     }
 
     /// The number of the operation in its group; 8,192 is 0 again.
-    pub(crate) fn number(self) -> u32 {
+    #[inline]
+    pub fn number(self) -> u32 {
         self.number
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use landeck::unstable::host::observe;
-//! use landeck::seeing::{Picture, Report};
+//! use landeck_diagnosis::{Picture, Report};
+//! use landeck_host::observe;
 //! for host in observe::jobs() {
 //!     let job = observe::observe(host)?;
 //!     let first = Picture::glance(&job);
@@ -26,6 +26,8 @@
 //! | [`conduct`] | who needs whom, by two pictures |
 //! | [`verdict`] | why it does not go on; pure |
 //! | [`report`] | the same in words |
+
+#![forbid(unsafe_code)]
 
 pub mod conduct;
 pub mod names;

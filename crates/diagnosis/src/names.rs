@@ -80,7 +80,7 @@ impl Names {
 }
 
 /// Names that a sentence lists; further ones are counted.
-pub(super) const NAMED_MAX: usize = 12;
+pub(crate) const NAMED_MAX: usize = 12;
 
 /// Numbers in order, neighbours joined.
 fn ranges(numbers: &[u32]) -> String {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use landeck_collectives::Signature;
 use landeck_host::observe::ObservedJob;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
@@ -11,12 +12,10 @@ use landeck_memory::remark::Remark;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
 use landeck_wire::ContextId;
 
-use super::conduct::{Conducts, Groups, conducts, lasting};
-use super::names::NAMED_MAX;
-use super::picture::{Doing, Member, Picture};
-use super::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
-use crate::collective::signature::Signature;
-use crate::context::WORLD_CONTEXT;
+use crate::conduct::{Conducts, Groups, conducts, lasting};
+use crate::names::NAMED_MAX;
+use crate::picture::{Doing, Member, Picture};
+use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 
 /// What there is to say of a job.
 #[derive(Clone, Debug)]
@@ -353,7 +352,7 @@ impl Words<'_> {
     fn talk(&mut self, wait: &WaitRecord) -> String {
         let context = ContextId(wait.context);
         let group = match wait.board {
-            0 if context.of_group().0 == WORLD_CONTEXT => "world".to_owned(),
+            0 if context.of_group() == ContextId::WORLD => "world".to_owned(),
             board => self.group(board),
         };
         match (context.purpose(), wait.tag) {

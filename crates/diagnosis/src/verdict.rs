@@ -1,7 +1,7 @@
 //! Why a job does not go on: from who waits for whom to one verdict.
 //!
 //! Pure. Its input is a picture of a job at one moment; how that was taken is another matter
-//! ([`super::picture`]). Who waits for one other, or for all of several, goes on only if they do; who
+//! ([`crate::picture`]). Who waits for one other, or for all of several, goes on only if they do; who
 //! waits for anybody goes on if one of them does. Whoever is left when all that follows from this is
 //! drawn cannot go on, and a walk among those ends at the cause: at somebody who is stopped or gone,
 //! or where it began.
