@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use landeck_board::{Roster, Standing, WINDOW, roster_of, standing_of};
 use landeck_collectives::{Operation as Together, Signature};
 use landeck_host::observe::ObservedJob;
 use landeck_host::process_figures::{self, Activity, ProcessFigures};
-use landeck_memory::board::WINDOW;
-use landeck_memory::observed::{Observed, Roster, Standing};
+use landeck_memory::observed::Observed;
 use landeck_memory::{Operation, SlotState, WaitRecord};
 use rustix::event::Timespec;
 
@@ -40,7 +40,7 @@ pub(crate) struct Groups {
 impl Groups {
     /// The members of the group with this board, as slots in the order of their ranks.
     pub(crate) fn of(&mut self, segment: &Observed, board: u64) -> Option<Rc<Roster>> {
-        let look = || segment.roster(board).map(Rc::new);
+        let look = || roster_of(segment, board).map(Rc::new);
         self.known.entry(board).or_insert_with(look).clone()
     }
 }
@@ -282,7 +282,7 @@ impl Reader<'_> {
         let roster = self.groups.of(self.segment, wait.board)?;
         let standing = |place: &_| match wait.number {
             0 => Standing::NotYet { behind: 0 },
-            number => self.segment.standing(*place, number),
+            number => standing_of(self.segment, *place, number),
         };
         let standings = roster.members.iter().map(standing).collect();
         Some(Meeting { roster, standings, lists: HashMap::new() })

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use landeck_board::{Roster, Standing, standing_of};
 use landeck_collectives::Signature;
 use landeck_host::observe::ObservedJob;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
-use landeck_memory::observed::{Observed, Roster, Standing};
+use landeck_memory::observed::Observed;
 use landeck_memory::remark::Remark;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
 use landeck_wire::ContextId;
@@ -388,7 +389,7 @@ impl Words<'_> {
     fn own_standing(&self, at: u32, roster: &Roster, wait: &WaitRecord) -> Option<Standing> {
         let slot = self.member(at)?.slot;
         let own = roster.members.iter().find(|place| place.slot == slot)?;
-        Some(self.segment.standing(*own, wait.number))
+        Some(standing_of(self.segment, *own, wait.number))
     }
 
     fn group(&mut self, board: u64) -> String {

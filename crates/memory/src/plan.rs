@@ -262,6 +262,11 @@ impl SegmentPlan {
         self.own_page(slot) + WORLD_LINES
     }
 
+    /// The shared words of the first world's board.
+    pub fn world_board(&self) -> u64 {
+        self.board(0, 0)
+    }
+
     /// Where a process says with whom it has to do, in its own page.
     pub(crate) fn bonds(&self, slot: u32) -> u64 {
         self.own_page(slot) + BONDS
@@ -424,8 +429,6 @@ mod tests {
     fn the_own_page_has_room_for_all_that_is_in_it() {
         for (slots, pages) in [(18, 1), (9_728, 1), (9_729, 2), (SLOTS_MAX, 2)] {
             let plan = SegmentPlan::new(1, slots - GUESTS);
-            let remark = plan.own_page(1) + crate::remark::REMARK;
-            assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= remark);
             assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
             assert!(plan.bond_bytes() * 8 >= u64::from(plan.slots()));
             assert!(plan.bonds(1) + plan.bond_bytes() <= plan.own_page(2));

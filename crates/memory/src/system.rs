@@ -191,7 +191,7 @@ pub(crate) fn shortest_call() {
 
 /// The processor that the calling thread runs on at this moment, if that can be known.
 #[inline]
-pub(crate) fn processor() -> Option<u32> {
+pub fn processor() -> Option<u32> {
     // The C library's call: rustix reads the kernel's page for it, which valgrind takes away.
     // SAFETY: no arguments, no memory.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -253,7 +253,7 @@ pub fn offers_barriers() -> bool {
 }
 
 /// A full barrier on every processor that runs a registered process.
-pub(crate) fn barrier_everywhere() -> bool {
+pub fn barrier_everywhere() -> bool {
     // SAFETY: no pointers.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
 }

@@ -121,7 +121,7 @@ impl Block {
     }
 
     /// Whether it lies in the part of the heap that is left to deposits.
-    pub(crate) fn is_reserved(&self) -> bool {
+    pub fn is_reserved(&self) -> bool {
         self.0.offset >= self.0.tie.segment.plan().reserve()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::course::{Course, GroupOf};
 use landeck_collectives::{
@@ -10,7 +11,6 @@ use landeck_collectives::{
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
-use landeck_memory::board::Board;
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_wire::ContextId;
 
