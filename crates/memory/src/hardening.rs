@@ -42,6 +42,9 @@ impl Segment {
 
     /// Maps the pages of these bytes of another process's heap for writing, in a hardened job, until
     /// what is returned is dropped.
+    ///
+    /// # Errors
+    /// As [`Segment::harden`].
     pub fn open_for_writing(&self, bytes: Range<u64>) -> io::Result<Opened> {
         let segment = self.clone();
         if !self.plan().is_hardened || self.descriptor().is_none() {

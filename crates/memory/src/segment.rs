@@ -252,6 +252,7 @@ impl Segment {
     }
 
     /// Wakes the process of a slot if it sleeps. Everything stored before is visible to it.
+    #[inline]
     pub fn wake(&self, slot: u32) {
         fence(Ordering::SeqCst);
         let word = self.sleep_word(slot);
@@ -269,6 +270,7 @@ impl Segment {
 
     /// The number of the region of somebody else's that the process of a slot accesses; zero for
     /// none.
+    #[inline]
     pub fn hazard(&self, slot: u32) -> &AtomicU64 {
         self.long(self.shared_page(slot) + HAZARD_WORD)
     }
@@ -281,6 +283,7 @@ impl Segment {
     }
 
     /// Tells the process of a slot to look again at what its threads wait for.
+    #[inline]
     pub fn tell_news(&self, slot: u32) {
         if slot < self.plan().slots() {
             let word = self.word(self.shared_page(slot) + NEWS_WORD);
@@ -342,14 +345,20 @@ impl Segment {
         self.0.shared_pages + u64::from(slot) * PAGE_BYTES
     }
 
-    /// The 32-bit word at an offset of the plan.
+    /// The 32-bit word at an offset of the plan: one that is only ever used atomically.
+    ///
+    /// # Panics
+    /// Outside the segment, and where no word begins.
     #[inline]
     pub fn word(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: `place` gives four mapped bytes, aligned, that are only ever used atomically.
         unsafe { self.place(offset, 4).cast().as_ref() }
     }
 
-    /// The 64-bit word at an offset of the plan.
+    /// The 64-bit word at an offset of the plan: one that is only ever used atomically.
+    ///
+    /// # Panics
+    /// As [`Segment::word`].
     #[inline]
     pub fn long(&self, offset: u64) -> &AtomicU64 {
         // SAFETY: `place` gives eight mapped bytes, aligned, that are only ever used atomically.
@@ -358,6 +367,9 @@ impl Segment {
 
     /// The address of `bytes` bytes at an offset, both from the plan. Checked all the same: an
     /// error in our own arithmetic must not become an access out of bounds.
+    ///
+    /// # Panics
+    /// As [`Segment::word`].
     #[inline]
     pub fn place(&self, offset: u64, bytes: u64) -> NonNull<u8> {
         let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.0.bytes);

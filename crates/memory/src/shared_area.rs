@@ -122,6 +122,7 @@ impl SharedArea {
     }
 
     /// Copies bytes in, from byte `place` on, cut where the memory ends.
+    #[inline]
     pub fn copy_in(&self, place: u64, data: Bytes<'_>) {
         let place = usize::try_from(place).unwrap_or(usize::MAX).min(self.len());
         let length = data.len().min(self.len() - place);

@@ -142,7 +142,7 @@ pub fn prefetch<T>(value: &T) {
 
 /// The same for a place that may be anywhere.
 #[inline(always)]
-pub fn prefetch_at(place: *const i8) {
+pub(crate) fn prefetch_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: the hint reads and writes nothing that anybody can see, wherever it points.
     unsafe {
@@ -161,7 +161,7 @@ pub fn prefetch_to_write<T>(value: &T) {
 
 /// The same for a place that may be anywhere.
 #[inline(always)]
-pub fn prefetch_to_write_at(place: *const i8) {
+pub(crate) fn prefetch_to_write_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: a hint that accesses nothing, whatever the address; processors without it do nothing.
     unsafe {

@@ -191,7 +191,7 @@ pub(crate) fn shortest_call() {
 
 /// The processor that the calling thread runs on at this moment, if that can be known.
 #[inline]
-pub fn processor() -> Option<u32> {
+pub(crate) fn processor() -> Option<u32> {
     // The C library's call: rustix reads the kernel's page for it, which valgrind takes away.
     // SAFETY: no arguments, no memory.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
