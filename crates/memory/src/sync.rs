@@ -124,7 +124,7 @@ pub fn light_barrier() {
 /// # Panics
 /// When the kernel refuses what it has offered.
 #[cold]
-pub(crate) fn heavy_barrier() {
+pub fn heavy_barrier() {
     #[cfg(not(loom))]
     assert!(
         crate::system::barrier_everywhere(),
