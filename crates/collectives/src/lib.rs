@@ -21,7 +21,7 @@
 //! | [`check`] | proving plans, without trusting what they were made from |
 //! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
-//! | [`signature`] | what a member calls, in the words that others see |
+//! | [`signature`] | what a member calls, as it travels with its messages |
 //! | [`figures`] | what a host can do, in numbers |
 //! | [`details`] | more of that, for the simulator |
 //! | [`record`] | both as text, as they are kept |

@@ -67,8 +67,8 @@ impl Segment {
     }
 
     /// Says whether the process of `own`, which calls, still needs what the process of another slot has
-    /// left, which is gone: as far as is counted here, or `is_needed` says. To be called before
-    /// [`Segment::set_seen`].
+    /// left, which is gone: as far as is counted here, or `is_needed` says, which also knows the first world's
+    /// board. To be called before [`Segment::set_seen`].
     pub fn settle(&self, own: u32, gone: u32, is_needed: bool) {
         if gone >= self.plan().slots() || !self.is_bonded(own, gone) {
             return;
