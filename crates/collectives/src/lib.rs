@@ -21,6 +21,7 @@
 //! | [`check`] | proving plans, without trusting what they were made from |
 //! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
+//! | [`signature`] | what a member calls, as it travels with its messages |
 //! | [`figures`] | what a host can do, in numbers |
 //! | [`details`] | more of that, for the simulator |
 //! | [`record`] | both as text, as they are kept |
@@ -55,6 +56,7 @@ pub mod program;
 pub mod record;
 pub mod rounds;
 pub mod settings;
+pub mod signature;
 pub mod tree;
 
 pub use architecture::Architecture;
@@ -75,4 +77,5 @@ pub use preset::{Preset, PresetError};
 pub use program::Program;
 pub use rounds::Rounds;
 pub use settings::{Overrides, OverridesError, Settings};
+pub use signature::Signature;
 pub use tree::Tree;

@@ -11,14 +11,17 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Where this library's functions stand: in its source files, in its libraries, or by their names.
-const OWN_PLACES: [&str; 14] = [
+const OWN_PLACES: [&str; 17] = [
     "crates/memory/src/",
+    "crates/board/src/",
+    "crates/objects/src/",
     "crates/channel/src/",
     "crates/transports/src/",
     "crates/kernel/src/",
     "crates/collectives/src/",
     "crates/groups/src/",
     "crates/host/src/",
+    "crates/diagnosis/src/",
     "crates/node/src/",
     "fronts/c_boundary/src/",
     "fronts/deck/src/",

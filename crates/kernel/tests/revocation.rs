@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use landeck_board::{Board, LinesPlace};
 use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Started, Wanted};
-use landeck_memory::board::Board;
 use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
@@ -38,11 +38,11 @@ fn two() -> (Segment, [End; 2], Board) {
     let ends = [0, 1].map(|slot| {
         let near = SharedMemory::new(&segment, slot).unwrap();
         let mut end = Endpoint::new(near, &segment, slot).unwrap();
-        end.set_board(CONTEXT, TWIN, segment.world_board());
+        end.set_board(CONTEXT, TWIN, segment.plan().world_board());
         end
     });
-    let lines: Vec<_> = (0..3).map(|slot| segment.world_lines(slot)).collect();
-    let board = Board::open(&segment, segment.world_board(), &lines, 2).unwrap();
+    let lines: Vec<_> = (0..3).map(|slot| LinesPlace::of_world(segment.plan(), slot)).collect();
+    let board = Board::open(&segment, segment.plan().world_board(), &lines, 2).unwrap();
     (segment, ends, board)
 }
 
@@ -115,7 +115,8 @@ fn a_revoker_that_dies_before_it_has_told_anybody_is_noticed_by_its_death() {
     end.refresh();
     // All that it has done is the one store.
     const REVOKED_WORD: u64 = 64;
-    let place = segment.bytes().part((segment.world_board() + REVOKED_WORD) as usize, 4).start();
+    let place =
+        segment.bytes().part((segment.plan().world_board() + REVOKED_WORD) as usize, 4).start();
     // SAFETY: four aligned bytes of the segment, which lives; all use them atomically.
     unsafe { place.cast::<AtomicU32>().as_ref() }.store(1, Ordering::SeqCst);
     assert!(board.is_revoked());

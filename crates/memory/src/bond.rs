@@ -16,20 +16,16 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::board::{PROGRESS, STRIDE_BYTES, WINDOW};
 use crate::page::Presence;
-use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
 /// Where the generation stands in the own page.
 const SEEN: u64 = 8;
-/// Where the word with the outcome of the last agreement is on a board.
-const OUTCOME_LINE: u64 = 2;
 
 impl Segment {
     /// Counts something that this process has in the memory of a slot, until [`Segment::release`].
     #[inline]
-    pub(crate) fn hold(&self, slot: u32) {
+    pub fn hold(&self, slot: u32) {
         if let Some(count) = self.holdings().of(slot) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -40,7 +36,7 @@ impl Segment {
 
     /// Takes back what [`Segment::hold`] has counted.
     #[inline]
-    pub(crate) fn release(&self, slot: u32) {
+    pub fn release(&self, slot: u32) {
         if let Some(count) = self.holdings().of(slot) {
             count.fetch_sub(1, Ordering::Relaxed);
         }
@@ -71,15 +67,15 @@ impl Segment {
     }
 
     /// Says whether the process of `own`, which calls, still needs what the process of another slot has
-    /// left, which is gone: as far as is counted here, or `is_needed` says. To be called before
-    /// [`Segment::set_seen`].
+    /// left, which is gone: as far as is counted here, or `is_needed` says, which also knows the first world's
+    /// board. To be called before [`Segment::set_seen`].
     pub fn settle(&self, own: u32, gone: u32, is_needed: bool) {
         if gone >= self.plan().slots() || !self.is_bonded(own, gone) {
             return;
         }
         let is_held =
             self.holdings().of(gone).is_some_and(|count| count.load(Ordering::Relaxed) != 0);
-        if !is_needed && !is_held && !self.needs_of_first_world(own, gone) {
+        if !is_needed && !is_held {
             let (place, bit) = self.bond_bit(own, gone);
             self.long(place).fetch_and(!bit, Ordering::SeqCst);
         }
@@ -115,28 +111,6 @@ impl Segment {
         !state.is_gone() && state != crate::membership::SlotState::Free
     }
 
-    /// Whether a member of the first world may still look at what another one has written on its board,
-    /// which is gone: an operation that it came to and this one is not over with, or the agreement that
-    /// it decided.
-    fn needs_of_first_world(&self, own: u32, gone: u32) -> bool {
-        if self.rank_of(own).is_none() || self.rank_of(gone).is_none() {
-            return false;
-        }
-        let (mine, theirs) = (self.plan().world_lines(own), self.plan().world_lines(gone));
-        let progress = |lines: u64| {
-            let over = self.long(lines + PROGRESS).load(Ordering::Acquire) as u32;
-            over.max(1) // who has done nothing yet says nothing
-        };
-        let over = progress(mine);
-        let came = (0..WINDOW as u64).any(|line| {
-            let number = self.long(theirs + line * STRIDE_BYTES).load(Ordering::Acquire) as u32;
-            number != 0 && over.wrapping_sub(number) as i32 <= 0
-        });
-        let outcome = self.long(self.world_board() + OUTCOME_LINE * LINE_BYTES);
-        let outcome = outcome.load(Ordering::Acquire);
-        came || outcome != 0 && (outcome >> 32) as u32 == gone
-    }
-
     /// The word in which a bit is, and the bit.
     #[inline]
     fn bond_bit(&self, of: u32, other: u32) -> (u64, u64) {
@@ -149,8 +123,6 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::Board;
-    use crate::bytes::Bytes;
     use crate::heap::{Borrowed, Heap};
     use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
@@ -211,31 +183,6 @@ mod tests {
         drop(borrowed);
         look(&all, GUEST);
         assert!(!all[1].is_kept(GUEST, since));
-    }
-
-    #[test]
-    fn the_first_world_keeps_what_its_members_are_not_over_with() {
-        let all = all();
-        let lines: Vec<_> = (0..PROCESSES).map(|slot| all[0].world_lines(slot)).collect();
-        let open = |own: u32| {
-            let view = &all[own as usize];
-            Board::open(view, view.world_board(), &lines, own).unwrap()
-        };
-        let mut boards: Vec<_> = (0..PROCESSES).map(open).collect();
-        let (number, signature) = boards[2].begin(0);
-        boards[2].come(number, signature, 0, Bytes::EMPTY);
-        let since = lose(&all[0], 2);
-        look(&all, 2);
-        assert!(all[0].is_kept(2, since));
-        for own in [0, 1] {
-            let (number, _) = boards[own].begin(0);
-            boards[own].end(number);
-        }
-        look(&all, 2);
-        assert!(!all[0].is_kept(2, since));
-        let since = lose(&all[1], 0);
-        look(&all, 0);
-        assert!(all[1].is_kept(0, since), "the shared words of the first world lie there");
     }
 
     #[test]

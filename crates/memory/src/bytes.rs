@@ -254,7 +254,7 @@ mod streams {
 /// # Safety
 /// Both ranges are valid for `length` bytes. They may not overlap.
 #[inline(always)]
-pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
+pub unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
     // SAFETY: the caller's promise covers every access below: all lie within `length` bytes.
     unsafe {
         match length {

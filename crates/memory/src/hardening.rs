@@ -42,7 +42,10 @@ impl Segment {
 
     /// Maps the pages of these bytes of another process's heap for writing, in a hardened job, until
     /// what is returned is dropped.
-    pub(crate) fn open_for_writing(&self, bytes: Range<u64>) -> io::Result<Opened> {
+    ///
+    /// # Errors
+    /// As [`Segment::harden`].
+    pub fn open_for_writing(&self, bytes: Range<u64>) -> io::Result<Opened> {
         let segment = self.clone();
         if !self.plan().is_hardened || self.descriptor().is_none() {
             return Ok(Opened { segment, pages: 0..0 });
@@ -69,7 +72,7 @@ impl Segment {
 
 /// Pages of another process that are mapped for writing while this is there.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub struct Opened {
     segment: Segment,
     pages: Range<u64>,
 }

@@ -16,15 +16,13 @@
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
-//! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
 //! | [`message_cells`] | places for messages, which go from hand to hand |
 //! | [`remark`] | what a process says of a wait that has lasted for long |
-//! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
-//! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
-//! | [`group_log`] | what happens to a named group, accepted by one exchange each |
 //! | [`waiter`] | the one way to wait |
+//! | [`sleep_word`] | the word that a process sleeps on |
+//! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
 //! | [`processors`] | how many processors there are for how many processes |
@@ -32,17 +30,15 @@
 //! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
 //! | [`room`] | private memory whose size somebody else has said |
+//! | [`sync`] | atomics, which the model checker replaces |
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
 pub mod blocks;
-pub mod board;
 #[cfg(not(loom))]
 pub mod bond;
 pub mod bytes;
-#[cfg(all(feature = "crash-points", not(loom)))]
-pub mod crash_point;
 mod favouring_lock;
 mod filled;
 #[cfg(not(loom))]
@@ -50,15 +46,7 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod gate;
 #[cfg(not(loom))]
-pub mod group_log;
-#[cfg(loom)]
-mod group_log {
-    mod lap;
-
-    fn stored() {}
-}
-#[cfg(not(loom))]
-mod hardening;
+pub mod hardening;
 pub mod heap;
 #[cfg(not(loom))]
 mod holdings;
@@ -84,19 +72,15 @@ pub mod plan;
 #[cfg(not(loom))]
 pub mod processors;
 #[cfg(not(loom))]
-pub mod region;
-#[cfg(not(loom))]
 pub mod remark;
 pub mod ring;
 pub mod room;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
-pub mod semaphore;
-#[cfg(not(loom))]
 pub mod shared_area;
-mod sleep_word;
-mod sync;
+pub mod sleep_word;
+pub mod sync;
 #[cfg(not(loom))]
 pub mod system;
 #[cfg(not(loom))]
@@ -109,7 +93,6 @@ pub use bytes::{Buffer, Bytes};
 pub use room::NoMemory;
 #[cfg(not(loom))]
 pub use {
-    board::{Board, BoardPool},
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
     membership::{JobState, SlotRecord, SlotState},

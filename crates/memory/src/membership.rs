@@ -49,6 +49,7 @@ impl SlotRecord {
     pub const UNKNOWN_STATUS: i32 = -1;
 
     /// The record in these words, which may be anything.
+    #[inline]
     pub(crate) fn from_words([first, second, third]: [u64; 3]) -> Self {
         let replaces = (third as u32).checked_sub(1);
         Self {
@@ -81,10 +82,12 @@ pub enum SlotState {
 
 impl SlotState {
     /// Whether a process of the slot is no more.
+    #[inline]
     pub fn is_gone(self) -> bool {
         matches!(self, Self::Departed | Self::Dead)
     }
 
+    #[inline]
     fn from_bits(bits: u8) -> Self {
         match bits {
             1 => Self::Reserved,
@@ -113,6 +116,7 @@ impl Segment {
     }
 
     /// What the agent says of a slot. A slot outside the segment is free.
+    #[inline]
     pub fn slot_record(&self, slot: u32) -> SlotRecord {
         if slot >= self.plan().slots() {
             return SlotRecord::default();
@@ -198,6 +202,7 @@ impl Segment {
         self.word(self.plan().membership() + 4).store(word, Ordering::Release);
     }
 
+    #[inline]
     fn record(&self, slot: u32) -> u64 {
         self.plan().membership() + MEMBERSHIP_HEAD_BYTES + u64::from(slot) * RECORD_BYTES
     }

@@ -1,5 +1,5 @@
 //! A job's segment as those see it who only look: who is there, what everybody waits for, what was
-//! counted, how far the members of a group are.
+//! counted.
 //!
 //! It is read from the file, not mapped: nothing of it is touched that the job has not touched, no
 //! address space is needed, and a descriptor that can only be read is enough. No process of the job
@@ -9,8 +9,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::board::roster::decode;
-use crate::board::{LinesPlace, PROGRESS, ROSTER, STRIDE_BYTES, WINDOW, are_lines, leader_of};
 use crate::membership::{JobState, SlotRecord};
 use crate::page::{
     COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
@@ -48,29 +46,6 @@ pub struct SelfPortrait {
     pub remark: Option<Remark>,
     /// Whether it sleeps until somebody wakes it.
     pub is_asleep: bool,
-}
-
-/// The members of a group that has a board.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Roster {
-    /// The context of its messages; none for the first world, which is the same in every job.
-    pub context: Option<u32>,
-    /// Where its members' lines are, in the order of their ranks.
-    pub members: Vec<LinesPlace>,
-}
-
-/// How far a member of a group is with one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It has not come; how many operations it is behind, 0 if this is its next.
-    NotYet {
-        /// How many.
-        behind: u32,
-    },
-    /// It has come for this: the signature of its call.
-    Here(u32),
-    /// It is over with it.
-    Past,
 }
 
 impl Observed {
@@ -127,61 +102,15 @@ impl Observed {
         })
     }
 
-    /// The members of the group whose board has its shared words at this place; none when nothing
-    /// is said of them there.
-    pub fn roster(&self, board: u64) -> Option<Roster> {
-        let leader = leader_of(&self.plan, board)?;
-        if board == self.plan.board(0, 0) {
-            let lines = |slot| LinesPlace { slot, offset: self.plan.world_lines(slot) };
-            return Some(Roster {
-                context: None,
-                members: (0..self.plan.processes).map(lines).collect(),
-            });
-        }
-        let mut words = [0; 2];
-        self.read(board + ROSTER, &mut words);
-        let [about, place] = words;
-        let count = (about >> 32).min(u64::from(self.plan.slots()));
-        let end = place.checked_add(count * 8)?;
-        let is_there = place >= self.plan.heap(leader) && end <= self.plan.heap(leader + 1);
-        if count == 0 || !is_there {
-            return None;
-        }
-        let mut list = vec![0; count as usize];
-        self.read(place, &mut list);
-        let members: Vec<_> = list.into_iter().map(decode).collect();
-        let are_members = members.iter().all(|&place| are_lines(&self.plan, place));
-        are_members.then_some(Roster { context: Some(about as u32), members })
-    }
-
-    /// How far a member of a group is with an operation.
-    pub fn standing(&self, member: LinesPlace, number: u32) -> Standing {
-        if !are_lines(&self.plan, member) {
-            return Standing::NotYet { behind: 0 };
-        }
-        // Its progress stands behind the lines of the operations that can be under way.
-        let progress = self.word(member.offset + PROGRESS) as u32;
-        let behind = number.wrapping_sub(progress);
-        let line = self.word(member.offset + u64::from(number) % WINDOW as u64 * STRIDE_BYTES);
-        match () {
-            () if line as u32 == number && behind as i32 >= 0 => {
-                Standing::Here((line >> 32) as u32)
-            }
-            () if (behind as i32) < 0 => Standing::Past,
-            // A member that has done nothing yet says nothing: its progress is as good as 1.
-            () if progress == 0 => Standing::NotYet { behind: number.saturating_sub(1) },
-            () => Standing::NotYet { behind },
-        }
-    }
-
-    fn word(&self, offset: u64) -> u64 {
+    /// The 64-bit word at an offset; zero where there is none.
+    pub fn word(&self, offset: u64) -> u64 {
         let mut word = [0];
         self.read(offset, &mut word);
         word[0]
     }
 
-    /// Reads words; zeroes where there are none.
-    fn read(&self, offset: u64, words: &mut [u64]) {
+    /// Reads 64-bit words, the first one at an offset; zeroes where there are none.
+    pub fn read(&self, offset: u64, words: &mut [u64]) {
         let mut bytes = vec![0; words.len() * 8];
         let mut filled = 0;
         while filled < bytes.len() {
@@ -209,9 +138,6 @@ const _: () = assert!(WAIT_WORDS <= LINE_WORDS && COUNTER_WORDS <= LINE_WORDS);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Board, BoardPool, LINES_BYTES, roster_bytes};
-    use crate::bytes::Bytes;
-    use crate::heap::Heap;
     use crate::membership::SlotState;
     use crate::page::{Operation, Tally};
     use crate::segment::Segment;
@@ -256,50 +182,5 @@ mod tests {
         segment.set_job_state(JobState::Ending);
         let (state, records) = observed.membership();
         assert_eq!((state, records.len(), records[2]), (JobState::Ending, 19, record));
-    }
-
-    #[test]
-    fn the_members_of_a_group_and_how_far_they_are_can_be_seen() {
-        let segment = segment();
-        let observed = observed(&segment);
-        let mut heaps: Vec<Heap> = (0..3).map(|slot| Heap::of(&segment, slot).unwrap()).collect();
-        let mut block = |slot: usize, bytes| heaps[slot].allocate(bytes).unwrap();
-        let mut own = [2, 0].map(|slot| block(slot, LINES_BYTES as usize));
-        let lines = [segment.lines_of(2, &mut own[0]), segment.lines_of(0, &mut own[1])];
-        let place = BoardPool::new(&segment, 2).take().unwrap();
-        assert_eq!(observed.roster(place), None, "nothing is said yet");
-        let mut boards = [0, 1].map(|own| Board::open(&segment, place, &lines, own).unwrap());
-        let mut list = block(2, roster_bytes(2));
-        boards[0].enroll(77, &lines, &mut list);
-        let roster = Roster { context: Some(77), members: lines.to_vec() };
-        assert_eq!(observed.roster(place), Some(roster));
-        assert_eq!(observed.roster(segment.world_board()).unwrap().members.len(), 3);
-        let [(first, _), (second, _)] = boards.each_mut().map(|board| board.begin(9));
-        assert_eq!(observed.standing(lines[0], first), Standing::NotYet { behind: 0 });
-        boards[0].come(first, 9, 0, Bytes::EMPTY);
-        assert_eq!(observed.standing(lines[0], first), Standing::Here(9));
-        assert_eq!(observed.standing(lines[1], second), Standing::NotYet { behind: 0 });
-        boards[0].end(first);
-        assert_eq!(observed.standing(lines[0], first), Standing::Past);
-        assert_eq!(observed.standing(lines[0], first + 3), Standing::NotYet { behind: 2 });
-    }
-
-    #[test]
-    fn scribbled_words_lead_nowhere() {
-        let segment = segment();
-        let observed = observed(&segment);
-        let place = segment.plan().board(1, 3);
-        for word in [u64::MAX, 1 << 40, segment.plan().heap(1)] {
-            segment.long(place + ROSTER).store(word, Ordering::Relaxed);
-            for list in [0, u64::MAX, segment.plan().heap(1), segment.plan().heap(2) - 8] {
-                segment.long(place + ROSTER + 8).store(list, Ordering::Relaxed);
-                assert_eq!(observed.roster(place), None);
-            }
-        }
-        for place in [0, u64::MAX, segment.plan().heap(0), place + 8] {
-            assert_eq!(observed.roster(place), None);
-        }
-        let nowhere = LinesPlace { slot: 0, offset: u64::MAX };
-        assert_eq!(observed.standing(nowhere, 1), Standing::NotYet { behind: 0 });
     }
 }

@@ -317,7 +317,7 @@ impl Segment {
     }
 
     /// Says on which processor the process of the slot is; for that process only.
-    pub(crate) fn set_processor(&self, slot: u32, processor: u32) {
+    pub fn set_processor(&self, slot: u32, processor: u32) {
         let word = self.word(self.plan().own_page(slot) + PROCESSOR);
         word.store(processor.wrapping_add(1), Ordering::Relaxed);
     }

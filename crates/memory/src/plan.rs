@@ -195,6 +195,7 @@ impl SegmentPlan {
     }
 
     /// More processes than processors: waiting means yielding, and senders can afford a fence.
+    #[inline]
     pub fn is_oversubscribed(&self) -> bool {
         self.processes > self.cpus
     }
@@ -205,6 +206,7 @@ impl SegmentPlan {
     }
 
     /// Processes and guests together.
+    #[inline]
     pub fn slots(&self) -> u32 {
         self.processes + self.guests
     }
@@ -225,6 +227,7 @@ impl SegmentPlan {
     }
 
     /// The page that the process of a slot alone writes. With very many slots there are two.
+    #[inline]
     pub fn own_page(&self, slot: u32) -> u64 {
         let records = MEMBERSHIP_HEAD_BYTES + u64::from(self.slots()) * RECORD_BYTES;
         let first = self.membership() + records.next_multiple_of(PAGE_BYTES);
@@ -237,16 +240,19 @@ impl SegmentPlan {
     }
 
     /// The page of a slot that several write: mailbox tail, sleep word.
+    #[inline]
     pub fn shared_page(&self, slot: u32) -> u64 {
         self.own_page(self.slots()) + u64::from(slot) * PAGE_BYTES
     }
 
     /// Where the area of a slot begins.
+    #[inline]
     pub fn slot(&self, slot: u32) -> u64 {
         self.shared_page(self.slots()) + u64::from(slot) * self.slot_bytes()
     }
 
     /// Bytes of the area of a slot.
+    #[inline]
     pub fn slot_bytes(&self) -> u64 {
         let credits = (self.rings() * CREDIT_BYTES).next_multiple_of(PAGE_BYTES);
         BOARDS * BOARD_BYTES
@@ -258,8 +264,15 @@ impl SegmentPlan {
     const RING_BYTES: u64 = RING_LINES * LINE_BYTES + RING_BULK_BYTES;
 
     /// The lines of the first world's board, in the process's own page.
+    #[inline]
     pub fn world_lines(&self, slot: u32) -> u64 {
         self.own_page(slot) + WORLD_LINES
+    }
+
+    /// The shared words of the first world's board.
+    #[inline]
+    pub fn world_board(&self) -> u64 {
+        self.board(0, 0)
     }
 
     /// Where a process says with whom it has to do, in its own page.
@@ -273,11 +286,13 @@ impl SegmentPlan {
     }
 
     /// The shared words of a board that the process of `slot` leads.
+    #[inline]
     pub fn board(&self, slot: u32, board: u64) -> u64 {
         self.slot(slot) + board * BOARD_BYTES
     }
 
     /// The slots of the mailbox queue.
+    #[inline]
     pub fn mailbox(&self, slot: u32) -> u64 {
         self.board(slot, BOARDS)
     }
@@ -300,6 +315,7 @@ impl SegmentPlan {
 
     /// Cells that each process of the first world has at first for its board, and as many for messages.
     /// With very many there are none.
+    #[inline]
     pub fn cells_each(&self) -> u32 {
         match self.processes {
             0 | 1 => 0,
@@ -308,6 +324,7 @@ impl SegmentPlan {
     }
 
     /// Cells of the first world's board.
+    #[inline]
     pub fn board_cells(&self) -> u32 {
         self.cells_each() * self.processes
     }
@@ -318,6 +335,7 @@ impl SegmentPlan {
     }
 
     /// Where the data of a cell lie.
+    #[inline]
     pub fn cell(&self, cell: u32) -> u64 {
         self.slot(self.slots()) + u64::from(cell) * CELL_STRIDE_BYTES + CELL_HEAD_BYTES
     }
@@ -329,6 +347,7 @@ impl SegmentPlan {
     }
 
     /// Where the data of a common place lie; as those of a cell, not at the start of a page.
+    #[inline]
     pub fn common_place(&self, place: u32) -> u64 {
         let cells = u64::from(self.cells()) * CELL_STRIDE_BYTES;
         let before = cells + u64::from(place) * COMMON_STRIDE_BYTES;
@@ -336,6 +355,7 @@ impl SegmentPlan {
     }
 
     /// The heap of a slot.
+    #[inline]
     pub fn heap(&self, slot: u32) -> u64 {
         let heaps = self.common_place(self.common_places()) - CELL_HEAD_BYTES;
         heaps + u64::from(slot) * self.heap_bytes_per_process
@@ -424,8 +444,6 @@ mod tests {
     fn the_own_page_has_room_for_all_that_is_in_it() {
         for (slots, pages) in [(18, 1), (9_728, 1), (9_729, 2), (SLOTS_MAX, 2)] {
             let plan = SegmentPlan::new(1, slots - GUESTS);
-            let remark = plan.own_page(1) + crate::remark::REMARK;
-            assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= remark);
             assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
             assert!(plan.bond_bytes() * 8 >= u64::from(plan.slots()));
             assert!(plan.bonds(1) + plan.bond_bytes() <= plan.own_page(2));

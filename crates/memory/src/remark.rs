@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use crate::segment::Segment;
 
 /// Where it begins in the own page.
-pub(crate) const REMARK: u64 = 2688;
+pub const REMARK: u64 = 2688;
 /// Words from there to the function's name and to the slots.
 const CALL_AT: usize = 1;
 const COUNT_AT: usize = 8;

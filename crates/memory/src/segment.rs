@@ -235,7 +235,7 @@ impl Segment {
 
     /// The word that a sleeping process of this slot waits on: 1 while it sleeps.
     #[inline]
-    pub(crate) fn sleep_word(&self, slot: u32) -> &AtomicU32 {
+    pub fn sleep_word(&self, slot: u32) -> &AtomicU32 {
         self.word(self.shared_page(slot) + SLEEP_WORD)
     }
 
@@ -252,7 +252,8 @@ impl Segment {
     }
 
     /// Wakes the process of a slot if it sleeps. Everything stored before is visible to it.
-    pub(crate) fn wake(&self, slot: u32) {
+    #[inline]
+    pub fn wake(&self, slot: u32) {
         fence(Ordering::SeqCst);
         let word = self.sleep_word(slot);
         if sleep_word::is_raised(word) {
@@ -261,7 +262,7 @@ impl Segment {
     }
 
     /// Tells the process of a slot that one of its groups was revoked.
-    pub(crate) fn tell_revocation(&self, slot: u32) {
+    pub fn tell_revocation(&self, slot: u32) {
         let word = self.word(self.shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         self.wake(slot);
@@ -269,7 +270,8 @@ impl Segment {
 
     /// The number of the region of somebody else's that the process of a slot accesses; zero for
     /// none.
-    pub(crate) fn hazard(&self, slot: u32) -> &AtomicU64 {
+    #[inline]
+    pub fn hazard(&self, slot: u32) -> &AtomicU64 {
         self.long(self.shared_page(slot) + HAZARD_WORD)
     }
 
@@ -281,6 +283,7 @@ impl Segment {
     }
 
     /// Tells the process of a slot to look again at what its threads wait for.
+    #[inline]
     pub fn tell_news(&self, slot: u32) {
         if slot < self.plan().slots() {
             let word = self.word(self.shared_page(slot) + NEWS_WORD);
@@ -342,24 +345,33 @@ impl Segment {
         self.0.shared_pages + u64::from(slot) * PAGE_BYTES
     }
 
-    /// The 32-bit word at an offset of the plan.
+    /// The 32-bit word at an offset of the plan: one that is only ever used atomically.
+    ///
+    /// # Panics
+    /// Outside the segment, and where no word begins.
     #[inline]
-    pub(crate) fn word(&self, offset: u64) -> &AtomicU32 {
+    pub fn word(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: `place` gives four mapped bytes, aligned, that are only ever used atomically.
         unsafe { self.place(offset, 4).cast().as_ref() }
     }
 
-    /// The 64-bit word at an offset of the plan.
+    /// The 64-bit word at an offset of the plan: one that is only ever used atomically.
+    ///
+    /// # Panics
+    /// As [`Segment::word`].
     #[inline]
-    pub(crate) fn long(&self, offset: u64) -> &AtomicU64 {
+    pub fn long(&self, offset: u64) -> &AtomicU64 {
         // SAFETY: `place` gives eight mapped bytes, aligned, that are only ever used atomically.
         unsafe { self.place(offset, 8).cast().as_ref() }
     }
 
     /// The address of `bytes` bytes at an offset, both from the plan. Checked all the same: an
     /// error in our own arithmetic must not become an access out of bounds.
+    ///
+    /// # Panics
+    /// As [`Segment::word`].
     #[inline]
-    pub(crate) fn place(&self, offset: u64, bytes: u64) -> NonNull<u8> {
+    pub fn place(&self, offset: u64, bytes: u64) -> NonNull<u8> {
         let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.0.bytes);
         assert!(fits && offset.is_multiple_of(bytes.min(8)), "offsets come from the plan");
         // SAFETY: the range was just checked against the size of the mapping.

@@ -122,7 +122,8 @@ impl SharedArea {
     }
 
     /// Copies bytes in, from byte `place` on, cut where the memory ends.
-    pub(crate) fn copy_in(&self, place: u64, data: Bytes<'_>) {
+    #[inline]
+    pub fn copy_in(&self, place: u64, data: Bytes<'_>) {
         let place = usize::try_from(place).unwrap_or(usize::MAX).min(self.len());
         let length = data.len().min(self.len() - place);
         // SAFETY: the range was just cut to what is mapped; nobody has a reference to it but as

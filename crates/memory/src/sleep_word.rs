@@ -15,7 +15,7 @@ const LOWERED: u32 = 0;
 
 /// The sleeper, before its last look.
 #[inline]
-pub(crate) fn raise(word: &AtomicU32) {
+pub fn raise(word: &AtomicU32) {
     word.store(RAISED, Ordering::Relaxed);
     fence(Ordering::SeqCst);
 }
@@ -34,7 +34,7 @@ pub(crate) fn lower_after_sleep(word: &AtomicU32) -> bool {
 
 /// A caller, after it published and its fence: whether somebody sleeps or is about to.
 #[inline]
-pub(crate) fn is_raised(word: &AtomicU32) -> bool {
+pub fn is_raised(word: &AtomicU32) -> bool {
     word.load(Ordering::Relaxed) != LOWERED
 }
 

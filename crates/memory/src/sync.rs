@@ -1,13 +1,13 @@
-//! The atomics of this crate, in one place, so that the model checker can take their place.
+//! The atomics of shared memory, in one place, so that the model checker can take their place.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p landeck-memory --release` runs the same algorithms under
-//! loom, which tries every schedule and every value that a load may see.
+//! `RUSTFLAGS="--cfg loom" cargo test -p landeck-memory -p landeck-board -p landeck-objects --lib --release`
+//! runs the same algorithms under loom, which tries every schedule and every value that a load may see.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(loom)]
-pub(crate) use loom::{
+pub use loom::{
     cell::UnsafeCell as Data,
     sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
@@ -16,23 +16,24 @@ pub(crate) use loom::{
 /// sees when somebody touches them without having read that word.
 #[cfg(not(loom))]
 #[repr(transparent)]
-pub(crate) struct Data<T>(std::cell::UnsafeCell<T>);
+pub struct Data<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> Data<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// Such bytes.
+    pub const fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }
 
     /// Where they are, for reading.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
     /// Where they are, for writing.
     #[inline(always)]
-    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
 }
@@ -110,7 +111,7 @@ pub(crate) fn pause() {
 /// The cheap side of two barriers of which a [`heavy_barrier`] is the other: it keeps the compiler from
 /// moving a load before a store, and leaves the processor to the other side.
 #[inline(always)]
-pub(crate) fn light_barrier() {
+pub fn light_barrier() {
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     #[cfg(loom)]
@@ -123,7 +124,7 @@ pub(crate) fn light_barrier() {
 /// # Panics
 /// When the kernel refuses what it has offered.
 #[cold]
-pub(crate) fn heavy_barrier() {
+pub fn heavy_barrier() {
     #[cfg(not(loom))]
     assert!(
         crate::system::barrier_everywhere(),
@@ -135,7 +136,7 @@ pub(crate) fn heavy_barrier() {
 
 /// Asks for the cache line in which a value begins, since it will be read soon.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     prefetch_at(std::ptr::from_ref(value).cast());
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn prefetch_at(place: *const i8) {
 
 /// The same, since it will be written soon: one way instead of two, when somebody else wrote it last.
 #[inline(always)]
-pub(crate) fn prefetch_to_write<T>(value: &T) {
+pub fn prefetch_to_write<T>(value: &T) {
     prefetch_to_write_at(std::ptr::from_ref(value).cast());
 }
 
@@ -171,8 +172,8 @@ pub(crate) fn prefetch_to_write_at(place: *const i8) {
 }
 
 /// Runs a model in every schedule with few preemptions: `LOOM_MAX_PREEMPTIONS`, or 2.
-#[cfg(all(test, loom))]
-pub(crate) fn model(run: impl Fn() + Send + Sync + 'static) {
+#[cfg(loom)]
+pub fn model(run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(2);
     builder.check(run);

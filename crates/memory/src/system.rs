@@ -253,7 +253,7 @@ pub fn offers_barriers() -> bool {
 }
 
 /// A full barrier on every processor that runs a registered process.
-pub(crate) fn barrier_everywhere() -> bool {
+pub fn barrier_everywhere() -> bool {
     // SAFETY: no pointers.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
 }

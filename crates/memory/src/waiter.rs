@@ -627,6 +627,7 @@ impl Follower {
 /// Whether other processes' barriers reach this one; asked of the kernel once. That is best done while
 /// the process has one thread: with more of them the kernel waits until every processor has
 /// been somewhere else, which takes milliseconds.
+#[inline]
 pub fn is_registered() -> bool {
     static REGISTERED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *REGISTERED.get_or_init(system::register_for_barriers)

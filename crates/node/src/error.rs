@@ -23,9 +23,9 @@ pub use landeck_host::attach::AttachError;
 pub use landeck_host::objects::ObjectError;
 pub use landeck_host::socket::{JoinError, PublishError};
 pub use landeck_memory::heap::{HeapFull, LendError};
-pub use landeck_memory::region::AccessError;
 pub use landeck_memory::shared_area::OutsideArea;
 pub use landeck_memory::{GateError, NoMemory, SegmentError};
+pub use landeck_objects::region::AccessError;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -40,7 +40,6 @@
 //! | [`region`] | memory that others put to and get from |
 //! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | two jobs of one user that meet by name |
-//! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`unstable`] | what fronts, tests and tools need of the rooms below; it changes without notice |
@@ -74,7 +73,6 @@ pub mod progress;
 pub mod raw;
 pub mod region;
 pub mod scope;
-pub mod seeing;
 pub mod semaphore;
 mod shared;
 pub mod shared_segment;
@@ -101,8 +99,8 @@ pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_layout as layout;
-pub use landeck_memory::region::AccessError;
 pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
+pub use landeck_objects::region::AccessError;
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxError};

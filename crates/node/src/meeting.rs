@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
-use landeck_memory::board::Board;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;

@@ -34,8 +34,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_kernel::Peer;
-use landeck_memory::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
+use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -34,8 +34,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
-use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
+use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_wire::ProcessId;
 
 use crate::collective::WaitError;

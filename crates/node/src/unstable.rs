@@ -11,9 +11,12 @@ use crate::job::Job;
 use crate::world::World;
 
 pub use landeck_arithmetic as arithmetic;
+pub use landeck_board as board;
 pub use landeck_collectives as collectives;
+pub use landeck_diagnosis as diagnosis;
 pub use landeck_host as host;
 pub use landeck_memory as memory;
+pub use landeck_objects as objects;
 pub use landeck_transports::tcp;
 
 /// What a job is made of: its memory, its networks, and worlds that nobody has agreed on.

@@ -1,6 +1,6 @@
 //! What members touch in an operation: how much of the caches it takes is found from that.
 
-use landeck_memory::board::{COMMON_LENGTHS, window_of};
+use landeck_board::{COMMON_LENGTHS, window_of};
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
 use landeck_memory::ring;
@@ -155,7 +155,7 @@ pub(crate) fn part(whole: u64, some: u64, all: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::board::WINDOW;
+    use landeck_board::WINDOW;
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
         Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }

@@ -57,6 +57,8 @@ pub struct MemberId {
 pub struct ContextId(pub u32);
 
 impl ContextId {
+    /// The context of the first world, the same in every job.
+    pub const WORLD: Self = Self::new(0, 1);
     /// Bits of the index.
     pub const INDEX_BITS: u32 = 20;
     /// Set in the contexts of collective operations, beside a group's own.

@@ -129,7 +129,10 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
 /// The packages whose tests run under an emulated processor.
 const EMULATED: &[&str] =
-    &["wire", "layout", "arithmetic", "memory", "channel", "kernel", "groups"];
+    &["wire", "layout", "arithmetic", "memory", "board", "objects", "channel", "kernel", "groups"];
+
+/// The packages whose algorithms a model checker tries.
+const MODELLED: &[&str] = &["memory", "board", "objects"];
 
 /// Runs the suites and prints the sum; true if nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
@@ -250,8 +253,8 @@ fn divisions(runner: &Runner) -> Result<Tally, Problem> {
 
 /// The model checker needs its own build: every atomic is replaced.
 fn models(runner: &Runner) -> Result<Tally, Problem> {
-    let arguments = ["test", "--package", "landeck-memory", "--lib", "--no-fail-fast"];
-    let mut command = runner.cargo(&arguments);
+    let mut command = runner.cargo(&["test", "--lib", "--no-fail-fast"]);
+    command.args(MODELLED.iter().map(|package| format!("--package=landeck-{package}")));
     command
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", runner.root().join("target/loom"));

@@ -9,6 +9,8 @@ use super::tree::Tree;
 /// the API over pointers, which stand where a front stands.
 const ROOMS: &[&str] = &[
     "crates/memory/",
+    "crates/board/",
+    "crates/objects/",
     "crates/transports/",
     "crates/host/",
     "crates/arithmetic/",

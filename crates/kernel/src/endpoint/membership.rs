@@ -1,5 +1,6 @@
 //! What an endpoint makes of the membership: what cannot complete without those that are gone ends.
 
+use landeck_board::{is_revoked, needs_of_first_world};
 use landeck_channel::{Channel, Peer};
 use landeck_memory::End;
 
@@ -135,7 +136,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.revocations = self.core.segment.revocations(self.core.slot);
         let Membership { boards, revoked, segment, .. } = &self.core.membership;
         let is_new = |&(context, board): &(&u32, &Board)| {
-            !revoked.contains(context) && segment.is_revoked(board.place)
+            !revoked.contains(context) && is_revoked(segment, board.place)
         };
         let new: Vec<_> =
             boards.iter().filter(is_new).map(|(&context, &board)| (context, board)).collect();
@@ -167,7 +168,9 @@ impl<N: Channel> Endpoint<N> {
     fn let_slots_go(&self, generation: u32) {
         let core = &self.core;
         for &slot in core.membership.gone.keys() {
-            core.segment.settle(core.slot, slot, core.is_kept_in(slot));
+            let is_needed =
+                core.is_kept_in(slot) || needs_of_first_world(&core.segment, core.slot, slot);
+            core.segment.settle(core.slot, slot, is_needed);
         }
         core.segment.set_seen(core.slot, generation);
     }

@@ -115,13 +115,15 @@ impl Drop for Handle {
 
 impl Block {
     /// Where its data begin, in bytes from the start of the segment.
+    #[inline]
     pub fn offset(&self) -> u64 {
         let heap = self.0.tie.segment.plan().heap(self.0.tie.slot);
         heap + self.0.offset + CONTROL_BYTES
     }
 
     /// Whether it lies in the part of the heap that is left to deposits.
-    pub(crate) fn is_reserved(&self) -> bool {
+    #[inline]
+    pub fn is_reserved(&self) -> bool {
         self.0.offset >= self.0.tie.segment.plan().reserve()
     }
 }

@@ -8,15 +8,14 @@
 use std::cell::Cell;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
-use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
+use landeck_board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
+use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
 use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
 use super::combine::Combiner;
 use super::sight::Sight;
-use super::signature::Signature;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
 #[inline]
@@ -634,14 +633,15 @@ fn short_source(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_board::LinesPlace;
     use landeck_memory::heap::{Heap, HeapFull};
     use landeck_memory::{Segment, SegmentPlan};
 
     #[test]
     fn an_operation_that_fails_is_over_whatever_the_failure() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
         let (mut own, other) = (open(0), open(1));
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
         for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
@@ -660,8 +660,9 @@ mod tests {
     fn who_waits_where_roots_move_on_has_a_place_in_their_order() {
         let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 5) };
         let segment = Segment::local(&plan);
-        let lines: Vec<_> = (0..5).map(|member| segment.world_lines(member)).collect();
-        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
+        let lines: Vec<_> =
+            (0..5).map(|member| LinesPlace::of_world(segment.plan(), member)).collect();
+        let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
         let mut rotation = |operation, roots: [u32; 3]| {
             let call = |root| (operation as u32) << 14 | root;
             let number = roots.map(|root| board.begin(call(root)).0)[2];
@@ -681,8 +682,8 @@ mod tests {
     #[test]
     fn longer_data_go_through_a_block_and_one_that_there_is_no_room_for_spoils_the_operation() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
         let mut heap = Heap::of(&segment, 0).unwrap();
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
         let (mut root, mut leaf, mut combiner) = (open(0), open(1), Combiner::default());
@@ -720,8 +721,8 @@ mod tests {
     #[test]
     fn who_has_no_memory_for_its_data_is_not_waited_for_by_those_who_count() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
         let (mut poor, mut other) = (open(0), open(1));
         let (number, word) = other.begin(5);
         other.come(number, word, 0, Bytes::EMPTY);
@@ -741,8 +742,8 @@ mod tests {
     #[test]
     fn who_never_came_and_finds_the_group_broken_refuses() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
         let (number, _) = board.begin(5);
         let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::course::{Course, GroupOf};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Table, Task,
-    Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Signature,
+    Table, Task, Walk, Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
-use landeck_memory::board::Board;
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_wire::ContextId;
 
@@ -23,7 +23,6 @@ use super::groups::Holdings;
 use super::mismatch::{Mismatch, Remark};
 use super::plans::{Plans, Prepared};
 use super::running::Place;
-use super::signature::Signature;
 use super::visit::{Rounds, Visit};
 
 /// A group and its collective operations so far. All members keep it alike: they call the same

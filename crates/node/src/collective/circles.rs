@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
+use landeck_board::{Board, LinesPlace, Room};
 use landeck_channel::Peer;
 use landeck_collectives::Place;
 use landeck_kernel::matching::KeyHasher;
 use landeck_memory::Segment;
-use landeck_memory::board::{Board, Room};
 
 use super::circle::Circle;
 use super::fault::Fault;
@@ -131,8 +131,9 @@ fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -
     if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
         return None;
     }
-    let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
-    Board::open(segment, segment.world_board(), &lines, member).ok()
+    let lines: Vec<_> =
+        members.iter().map(|peer| LinesPlace::of_world(segment.plan(), peer.0)).collect();
+    Board::open(segment, segment.plan().world_board(), &lines, member).ok()
 }
 
 #[cfg(test)]

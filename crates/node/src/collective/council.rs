@@ -11,12 +11,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use landeck_board::{Agreed, Offer};
 use landeck_channel::Peer;
 use landeck_groups::agreement::{Agreement, Input, Message, Part, Send, Standing, Verdict};
 use landeck_groups::flood::Flood;
 use landeck_kernel::{Area, Endpoint, Received, RequestId, Started, Wanted};
 use landeck_memory::Buffer;
-use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_transports::SharedMemory;
 

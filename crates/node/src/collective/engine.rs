@@ -4,14 +4,14 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use landeck_board::{Board, Room};
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
-use landeck_memory::board::{Board, Room};
-use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
+use landeck_objects::region::Withdrawn;
 use landeck_transports::SharedMemory;
 
 use super::WaitError;
@@ -120,7 +120,7 @@ impl DerefMut for Engine {
 
 impl Engine {
     pub(crate) fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
-        endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.world_board());
+        endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.plan().world_board());
         // Others may get the slots of those who leave.
         let world: Vec<Peer> = (0..segment.plan().processes).map(Peer).collect();
         for context in contexts_beside(WORLD_CONTEXT) {

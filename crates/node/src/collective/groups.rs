@@ -11,14 +11,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use landeck_board::{Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes};
 use landeck_channel::Peer;
 use landeck_collectives::{Group, Place};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
 use landeck_memory::Segment;
-use landeck_memory::board::{
-    Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes,
-};
 use landeck_memory::heap::Block;
 use landeck_wire::ContextId;
 
@@ -105,7 +103,8 @@ impl Engine {
 
     fn set_aside_now(&mut self, slot: u32) -> Setting {
         let mut lines = self.allocate(LINES_BYTES as usize).ok();
-        let place = lines.as_mut().map(|block| self.segment.lines_of(slot, block).offset);
+        let place =
+            lines.as_mut().map(|block| LinesPlace::in_block(&self.segment, slot, block).offset);
         let board = self.estate.pool.take();
         let offer = Offer { context: 0, lines: place.unwrap_or(0), board: board.unwrap_or(0) };
         Setting { offer, holdings: Holdings { lines, board, roster: None } }
@@ -126,7 +125,7 @@ impl Engine {
     /// Leaves what others may use to them: this process comes to nothing there.
     pub(crate) fn bury(&mut self, slot: u32, setting: Setting) {
         if setting.offer.lines != 0 {
-            self.segment.refuse_lines(LinesPlace { slot, offset: setting.offer.lines });
+            LinesPlace { slot, offset: setting.offer.lines }.refuse(&self.segment);
         }
         self.estate.buried.push(setting.holdings);
     }

@@ -5,7 +5,7 @@
 //! when it leaves. Who waits long for somebody says to it what it is in, for it may be that neither
 //! sends the other anything. Who finds a mismatch tells all.
 //!
-//! On a board each word tells what its member has called so far (see [`landeck_memory::board`]), so
+//! On a board each word tells what its member has called so far (see [`landeck_board`]), so
 //! members find out when they meet, before a line there is used again, or when they leave.
 //!
 //! The tag of a message has room for 13 bits of a call's number. So a message from who is 8,192 calls
@@ -14,16 +14,16 @@
 //! of them meanwhile: any operation in which all wait for each other, in between, prevents it. Words
 //! about calls have room for the whole number.
 
+use landeck_board::{Board, Difference};
 use landeck_channel::Peer;
+use landeck_collectives::Signature;
 use landeck_kernel::{Endpoint, Received, Wanted};
-use landeck_memory::board::{Board, Difference};
 use landeck_transports::SharedMemory;
 
 use super::circle::Circle;
 use super::engine::Engine;
 use super::fault::Fault;
 use super::running::Place;
-use super::signature::Signature;
 
 /// Who called what, and who called what else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

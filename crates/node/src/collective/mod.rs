@@ -6,7 +6,6 @@
 //! | [`circle`] | what a process knows of a group for its collective operations |
 //! | [`circles`] | all of its groups |
 //! | [`plans`] | plans that were made, kept |
-//! | [`signature`] | what a member calls, as it travels with its messages |
 //! | [`call`] | what any front asks for |
 //! | [`calls`] | the same for memory in one piece |
 //! | [`binding`] | where the blocks of a plan's stores lie in memory |
@@ -45,7 +44,6 @@ mod plans;
 mod roll_call;
 mod running;
 pub(crate) mod sight;
-pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;
 mod visits;

@@ -1,7 +1,7 @@
 //! Before an operation in checking mode: all members have come to the board, for the same.
 
+use landeck_board::{Board, Came};
 use landeck_memory::Bytes;
-use landeck_memory::board::{Board, Came};
 
 use super::board::BoardError;
 use super::check::Check;

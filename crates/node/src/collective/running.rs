@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use landeck_arithmetic::{Operator, Scratch};
+use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::{Action, BoardStyle, Cells, Execution, Way};
+use landeck_collectives::{Action, BoardStyle, Cells, Execution, Signature, Way};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
-use landeck_memory::board::Board;
 use landeck_memory::{Buffer, Bytes, NoMemory};
 use landeck_transports::SharedMemory;
 
@@ -26,7 +26,6 @@ use super::mismatch::{Mismatch, remark};
 use super::plans::Prepared;
 use super::roll_call::RollCall;
 use super::sight::Sight;
-use super::signature::Signature;
 use super::visit::{RefusedBlock, Visit, Visited, fault_of};
 
 /// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::course::{ROUNDS_MAX, Round, Share};
-use landeck_collectives::{Action, Cells, Course, Operation, Walk};
+use landeck_collectives::{Action, Cells, Course, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
-use landeck_memory::board::Board;
 use landeck_memory::waiter::Neighbours;
 use landeck_transports::SharedMemory;
 
@@ -23,7 +23,6 @@ use super::mismatch::Mismatch;
 use super::roll_call::RollCall;
 use super::running::Place;
 use super::sight::Sight;
-use super::signature::Signature;
 
 /// How far a visit got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -502,14 +501,14 @@ pub(crate) fn fault_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_board::{Came, Difference, LinesPlace, WINDOW};
     use landeck_collectives::{BoardStyle, Group, Order, Task, Way, plan_of};
-    use landeck_memory::board::{Came, Difference, WINDOW};
     use landeck_memory::heap::HeapFull;
     use landeck_memory::{Segment, SegmentPlan};
 
     fn boards(segment: &Segment) -> [Board; 2] {
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        [0, 1].map(|own| Board::open(segment, segment.world_board(), &lines, own).unwrap())
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        [0, 1].map(|own| Board::open(segment, segment.plan().world_board(), &lines, own).unwrap())
     }
 
     /// A barrier of two, in so many rounds.

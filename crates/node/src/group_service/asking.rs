@@ -1,7 +1,7 @@
 //! What a client asks of a group's server: one message there, where it pays one back.
 //!
 //! The server has accepted what is asked for, as the client would have done itself; what came of it
-//! stands in the client's word of the log ([`landeck_memory::group_log::Progress`]). The messages say
+//! stands in the client's word of the log ([`landeck_objects::group_log::Progress`]). The messages say
 //! when to look. So when the server is gone, the client folds the log to its end: what was accepted
 //! is done, and the rest is asked of the next server with the same number. Who finds the seat empty
 //! and wants something takes it. Who can wait no longer for a server that has begun takes the seat away
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Server};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
-use landeck_memory::group_log::{Progress, WaitsFor};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
+use landeck_objects::group_log::{Progress, WaitsFor};
 
 use super::GroupError;
 use super::live::{Live, Mirror, Waits, nobody};

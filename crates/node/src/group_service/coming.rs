@@ -17,7 +17,7 @@
 //!   they sleep.
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat, State};
-use landeck_memory::group_log::{Roll, WaitsFor};
+use landeck_objects::group_log::{Roll, WaitsFor};
 
 use super::live::{ATTEMPTS, Live, Mirror};
 use crate::error::Result;

@@ -4,11 +4,11 @@
 //! operations, it keeps its processor where nobody beside it is awaited. It says that it waits only when
 //! it falls asleep, so that who comes last has nobody to wake as long as all are awake.
 
+use landeck_board::LOOKED_AT_MAX;
 use landeck_groups::service::Seat;
-use landeck_memory::board::LOOKED_AT_MAX;
-use landeck_memory::group_log::WaitsFor;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
+use landeck_objects::group_log::WaitsFor;
 
 use super::coming::{Come, Said};
 use super::live::{Live, Mirror, Waits};

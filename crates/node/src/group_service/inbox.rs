@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_memory::gate::Entry;
-use landeck_memory::group_log::{Described, WaitsFor};
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
+use landeck_objects::group_log::{Described, WaitsFor};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;

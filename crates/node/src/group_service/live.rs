@@ -7,10 +7,10 @@ use landeck_groups::service::{
     Asking, Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, Server, Serving,
     State,
 };
-use landeck_memory::group_log::{
+use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
+use landeck_objects::group_log::{
     Aside, CELL_BYTES, Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
 };
-use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
 use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::coming::Everybody;

@@ -68,7 +68,7 @@ use std::time::Duration;
 use landeck_groups::service::{EntryWord, MemberRecord, Phase};
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
 use landeck_memory::SharedArea;
-use landeck_memory::group_log::GroupLog;
+use landeck_objects::group_log::GroupLog;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_memory::Bytes;
-use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
+use landeck_objects::group_log::Claim;
 
 use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
@@ -242,7 +242,7 @@ impl Live {
     }
 
     fn check_length(&self, bytes: u64) -> Result<()> {
-        let most = self.log.shape().bytes().max(landeck_memory::group_log::CELL_BYTES as u64);
+        let most = self.log.shape().bytes().max(landeck_objects::group_log::CELL_BYTES as u64);
         if bytes > most {
             return Err(GroupError::TooLong { group: self.name.clone(), bytes, most }.into());
         }

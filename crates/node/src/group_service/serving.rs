@@ -15,8 +15,8 @@ use std::thread::JoinHandle;
 use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
 use landeck_host::objects::{self, ObjectKind, ObjectName};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
-use landeck_memory::group_log::{Aside, Claim, WaitsFor};
 use landeck_memory::{Buffer, Operation, Segment, WaitRecord};
+use landeck_objects::group_log::{Aside, Claim, WaitsFor};
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 

@@ -3,8 +3,8 @@
 //! The product's waiter says for how long, here as there: at the board by what the others on the processor
 //! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
 
+use landeck_board::LOOKED_AT_MAX;
 use landeck_collectives::{Details, Figures};
-use landeck_memory::board::LOOKED_AT_MAX;
 use landeck_memory::waiter;
 
 use super::{Event, Member, World};

@@ -6,7 +6,7 @@ pub(crate) mod rates;
 pub(crate) mod top;
 pub(crate) mod why;
 
-use landeck::seeing::Picture;
+use landeck::unstable::diagnosis::Picture;
 use landeck::unstable::host::observe::{FindError, ObservedJob};
 use landeck::unstable::host::report::duration;
 use landeck::unstable::host::say::SayError;

@@ -2,8 +2,8 @@
 
 use super::{SeeingError, age};
 use clap::Args;
-use landeck::seeing::Picture;
-use landeck::seeing::picture::{Doing, Member};
+use landeck::unstable::diagnosis::Picture;
+use landeck::unstable::diagnosis::picture::{Doing, Member};
 use landeck::unstable::host::observe::{self, ObservedJob};
 use landeck::unstable::host::report::duration;
 use landeck::unstable::host::say::say;

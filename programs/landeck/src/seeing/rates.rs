@@ -1,7 +1,7 @@
 //! What the processes of a job do per second, from two pictures. Pure.
 
-use landeck::seeing::Picture;
-use landeck::seeing::picture::{Doing, Member};
+use landeck::unstable::diagnosis::Picture;
+use landeck::unstable::diagnosis::picture::{Doing, Member};
 use landeck::unstable::memory::{Counters, SlotState, WaitRecord};
 
 /// What one process did between two pictures.
@@ -77,7 +77,7 @@ fn given(counters: Counters) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::seeing::Names;
+    use landeck::unstable::diagnosis::Names;
     use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
     use landeck::unstable::memory::observed::SelfPortrait;
     use landeck::unstable::memory::{JobState, Operation, SlotRecord};

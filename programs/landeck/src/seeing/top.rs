@@ -3,9 +3,9 @@
 use super::rates::{Row, rows};
 use super::{SeeingError, age, pause};
 use clap::Args;
-use landeck::seeing::picture::Doing;
-use landeck::seeing::report::Report;
-use landeck::seeing::{Names, Picture, report};
+use landeck::unstable::diagnosis::picture::Doing;
+use landeck::unstable::diagnosis::report::Report;
+use landeck::unstable::diagnosis::{Names, Picture, report};
 use landeck::unstable::host::observe::{self, ObservedJob};
 use landeck::unstable::host::report::decimal_size;
 use landeck::unstable::host::say::say;

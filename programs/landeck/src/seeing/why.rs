@@ -2,7 +2,7 @@
 
 use super::{SeeingError, age, two_pictures};
 use clap::Args;
-use landeck::seeing::{Picture, Report};
+use landeck::unstable::diagnosis::{Picture, Report};
 use landeck::unstable::host::say::say;
 use landeck::unstable::host::{observe, stacks};
 use landeck::unstable::memory::SlotState;

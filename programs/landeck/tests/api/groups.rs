@@ -114,7 +114,7 @@ fn a_thousand_groups_live_at_once_in_the_memory_that_the_document_says() {
             assert_eq!(group.agree(7).unwrap(), 7, "every one has a board");
         }
         let lines = world.all_reduce(job.heap_in_use().unwrap() - before, Sum).unwrap();
-        let bytes = lines + GROUPS * landeck::unstable::memory::board::SHARED_BYTES;
+        let bytes = lines + GROUPS * landeck::unstable::board::SHARED_BYTES;
         assert!(bytes < 16 << 20, "{bytes} bytes");
         drop(groups);
         world.barrier().unwrap();

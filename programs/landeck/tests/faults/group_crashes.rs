@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::memory::crash_point;
+use landeck::unstable::objects::crash_point;
 use landeck::{
     Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
 };

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
+use landeck::unstable::board::{LINES_BYTES, SHARED_BYTES};
 use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::memory::SegmentPlan;
-use landeck::unstable::memory::board::{LINES_BYTES, SHARED_BYTES};
 use landeck::{Any, Job, Options, Result, Sum, Tag, ThreadMode, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 

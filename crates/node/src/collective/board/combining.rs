@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
+use landeck_board::{Board, Deposit, Outcome, PIECES_MAX, RESULT_BYTES};
 use landeck_collectives::{Cells, Store};
-use landeck_memory::board::{Board, Deposit, Outcome, PIECES_MAX, RESULT_BYTES};
 use landeck_memory::{Bytes, NoMemory, room};
 
 use super::deposit::spare_or_new;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use landeck_board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
-use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
 use super::super::check::Check;

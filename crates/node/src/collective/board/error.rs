@@ -1,8 +1,8 @@
 //! Why an operation at the board cannot be done.
 
 use landeck_arithmetic::ReductionError;
+use landeck_board::{Board, BoardBroken, Difference, NoDeposit, Outcome};
 use landeck_memory::NoMemory;
-use landeck_memory::board::{Board, BoardBroken, Difference, NoDeposit, Outcome};
 use landeck_memory::heap::HeapFull;
 
 use super::super::check::Check;

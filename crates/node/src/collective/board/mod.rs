@@ -8,10 +8,11 @@
 //! which all wait for the last to come end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
+use landeck_board::{Board, Came, Deposit, Outcome};
+use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::board::{Board, Came, Deposit, Outcome};
 use landeck_memory::waiter::Neighbours;
 
 use super::check::Check;
@@ -25,6 +26,10 @@ mod take;
 
 pub(crate) use deposit::{Allocate, block_for};
 pub(crate) use error::BoardError;
+
+// A call has room in the word of a board, which looks for the root where the call has it.
+const _: () =
+    assert!(CALL_BITS == landeck_board::CALL_BITS && ROOT_BITS == landeck_board::ROOT_BITS);
 
 /// Deposits up to this size are filled before they are announced; results up to this size are made
 /// by the last to come alone.
@@ -460,6 +465,7 @@ fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
 mod tests {
     use super::*;
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
+    use landeck_board::LinesPlace;
     use landeck_collectives::{BoardStyle, Group, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
     use landeck_memory::{Bytes, Segment, SegmentPlan, SlotRecord, SlotState};
@@ -513,8 +519,9 @@ mod tests {
             ..SegmentPlan::new(1, members)
         };
         let segment = Segment::local(&plan);
-        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let lines: Vec<_> =
+            (0..members).map(|slot| LinesPlace::of_world(segment.plan(), slot)).collect();
+        let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
         let heaps = (0..members).map(|slot| Heap::of(&segment, slot).unwrap()).collect();
         let boards = (0..members).map(open).collect();
         (segment, boards, heaps)

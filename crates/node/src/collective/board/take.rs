@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
+use landeck_board::Deposit;
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
-use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
 use super::deposit::{place_of, table_bytes};

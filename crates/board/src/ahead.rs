@@ -1,0 +1,152 @@
+//! How far a member may be ahead of the others.
+
+use std::sync::atomic::Ordering;
+
+use super::WINDOW;
+use super::handle::Board;
+
+/// What all members together may lay down ahead of whoever takes it, each as much: more would leave the caches
+/// before that.
+const AHEAD_BYTES: usize = 16 << 20;
+
+/// How many operations are under way at once at most, of members each of whom lays down so many bytes: of long data
+/// fewer.
+#[inline]
+pub fn window_of(bytes: usize, members: u32) -> usize {
+    let all_bytes = bytes.saturating_mul(members as usize);
+    (AHEAD_BYTES / all_bytes.max(1)).clamp(WINDOW / 2, WINDOW)
+}
+
+impl Board {
+    /// Whether this member may come to an operation: all are over with the last one in its lines.
+    #[inline]
+    pub fn has_room(&mut self, number: u32) -> bool {
+        self.is_within(number, WINDOW as u32)
+    }
+
+    /// Whether it may lay down so many bytes there: of long data fewer operations are under way at once. Where one
+    /// member alone lays down that makes no difference to the time, so it counts as if all did.
+    #[inline]
+    pub fn has_room_for(&mut self, number: u32, bytes: usize) -> bool {
+        self.is_within(number, window_of(bytes, self.size()) as u32)
+    }
+
+    #[inline]
+    pub(super) fn is_within(&mut self, number: u32, window: u32) -> bool {
+        self.window = window;
+        number.wrapping_sub(self.settled) < window || self.settle(number, window)
+    }
+
+    /// Looks how far all are: at what somebody else has found, and if that does not help at the
+    /// progress of each. With many members nobody could afford to do that in every operation.
+    #[inline(never)]
+    fn settle(&mut self, number: u32, window: u32) -> bool {
+        let found = self.shared().head.settled.0.load(Ordering::Acquire);
+        let ahead = found.wrapping_sub(self.settled) as i32;
+        // Nobody is further than this member.
+        if ahead > 0 && ahead <= self.over.wrapping_sub(self.settled) as i32 {
+            self.settled = found;
+        }
+        if number.wrapping_sub(self.settled) >= window {
+            self.look_at_all(number);
+        }
+        self.deposits.settle(self.settled);
+        number.wrapping_sub(self.settled) < window
+    }
+
+    pub(super) fn look_at_all(&mut self, number: u32) {
+        let most = number.wrapping_sub(self.settled) as i32;
+        let behind = |progress: u32| (number.wrapping_sub(progress) as i32).clamp(0, most);
+        let mut furthest = behind(self.over);
+        self.out_of_step = None;
+        for member in (0..self.size()).filter(|&member| member != self.own) {
+            // Others may be ahead; who claims to have gone back has scribbled words.
+            let progress = self.lines(member).progress.load(Ordering::Acquire);
+            furthest = furthest.max(behind(progress as u32));
+            self.out_of_step = self.out_of_step.or_else(|| self.compare(member, progress));
+        }
+        // Nobody uses a line again that shows who is out of step.
+        if self.out_of_step.is_some() {
+            return;
+        }
+        self.settled = number.wrapping_sub(furthest as u32);
+        if self.is_held() {
+            self.shared().head.settled.0.store(self.settled, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::boards;
+    use super::*;
+    use landeck_memory::heap::Heap;
+    use landeck_memory::waiter::Neighbours;
+
+    const SIGNATURE: u32 = 7;
+
+    #[test]
+    fn one_may_be_a_window_ahead_and_no_more() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let window = WINDOW as u32;
+        for number in 1..=window {
+            assert!(boards[0].has_room(number));
+            let block = heap.allocate(100).unwrap();
+            boards[0].come_with(number, (SIGNATURE, 0), block, (100, 100));
+            boards[0].end(number);
+        }
+        assert!(!boards[0].has_room(window + 1));
+        assert_eq!(boards[0].kept_bytes(), 100 * WINDOW);
+        boards[1].end(2);
+        assert!(!boards[0].has_room(window + 1), "the first is not over");
+        segment.set_processor(1, 3);
+        let neighbours = |boards: &[Board], processor| {
+            boards[0].neighbours((window + 1, false), processor, |_| unreachable!("for room"))
+        };
+        assert_eq!(neighbours(&boards, 3), Neighbours::Awaited);
+        assert_eq!(neighbours(&boards, 4), Neighbours::Waiting, "it is on another processor");
+        boards[1].end(1);
+        assert_eq!(neighbours(&boards, 3), Neighbours::Behind, "it has given room");
+        assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
+        assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
+    }
+
+    #[test]
+    fn of_long_data_fewer_are_under_way() {
+        let (segment, mut boards) = boards(2);
+        let (narrow, long) = (WINDOW as u32 / 2, AHEAD_BYTES);
+        for number in 1..=narrow {
+            assert!(boards[0].has_room_for(number, long));
+            boards[0].end(number);
+        }
+        assert!(boards[0].has_room_for(narrow + 1, 100) && boards[0].has_room(narrow + 1));
+        assert!(!boards[0].has_room_for(narrow + 1, long));
+        segment.set_processor(1, 3);
+        let waits_for_room = (narrow + 1, false);
+        let neighbours = |boards: &[Board]| {
+            boards[0].neighbours(waits_for_room, 3, |_| unreachable!("for room"))
+        };
+        assert_eq!(neighbours(&boards), Neighbours::Awaited);
+        boards[1].end(1);
+        assert_eq!(neighbours(&boards), Neighbours::Behind);
+        assert!(boards[0].has_room_for(narrow + 1, long));
+    }
+
+    #[test]
+    fn who_has_forgotten_a_board_writes_nothing_to_it() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        boards[0].claim(7);
+        let block = heap.allocate(100).unwrap();
+        boards[0].come_with(1, (SIGNATURE, 0), block, (100, 100));
+        boards.iter_mut().for_each(|board| board.end(1));
+        boards[0].forget();
+        let said = |boards: &[Board]| boards[1].shared().head.settled.0.load(Ordering::Acquire);
+        let before = said(&boards);
+        boards[0].begin(7);
+        boards[0].collect();
+        assert_eq!(boards[0].kept_bytes(), 0, "what the other one was over with is back");
+        assert_eq!(said(&boards), before);
+    }
+}

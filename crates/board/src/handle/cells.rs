@@ -1,0 +1,352 @@
+//! Cells: places for what one member lays down and one other takes, which go from hand to hand.
+//!
+//! Who takes what lies in a cell has the cell from then on, and lays down in it what it brings next. What a
+//! processor has just read it writes faster than what another one reads: the lines are its own by then. And
+//! as many cells are in use as there are data under way, while blocks that come back to who laid them down
+//! are twice as many.
+//!
+//! A cell is given with the word that says that its giver has come, and is its taker's when that has read
+//! all of it; nobody is asked, and nothing is sent back. Who has no cell lays its data in a block of its
+//! heap. Where a taker fails, or takes and never gives, cells are missed by others, and that is all: who is
+//! the root again and again has them all in the end. They belong to the first world, and their memory to the
+//! job, so a death changes nothing.
+//!
+//! A cell can also come back, with a result in it: its taker puts there what it has made of the data, and its
+//! giver has it again when it has read that. Nobody else has had it meanwhile. If the operation fails before
+//! that, the cell is missed: who knows whether the other one writes to it still.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use landeck_memory::bytes::Bytes;
+use landeck_memory::plan::{CELL_BYTES, SegmentPlan};
+use landeck_memory::segment::Segment;
+
+use super::Board;
+use crate::words::IN_CELL;
+
+/// What a member has of the cells.
+#[derive(Default)]
+pub(crate) struct Cells {
+    /// Those that it may write to, the one that it has read last at the end.
+    held: Vec<u32>,
+    /// Those that it still fills, and those that are to come back.
+    open: Vec<Open>,
+}
+
+/// A cell that an operation has, and that its giver has something to do with.
+struct Open {
+    number: u32,
+    cell: u32,
+    /// Bytes that there will be.
+    length: usize,
+    comes_back: bool,
+}
+
+impl Cells {
+    /// Those that a member of the first world has at first.
+    pub(crate) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
+        let each = plan.cells_each();
+        let held = (member * each..(member + 1) * each).rev().collect();
+        Self { held, open: Vec::new() }
+    }
+
+    /// So much of what it brings to an operation is there.
+    #[inline]
+    pub(crate) fn are_filled(&mut self, number: u32, bytes: usize) {
+        self.open.retain(|open| open.number != number || bytes < open.length || open.comes_back);
+    }
+
+    /// It is over with an operation, whatever it has brought.
+    #[inline]
+    pub(crate) fn end(&mut self, number: u32) {
+        if !self.open.is_empty() {
+            self.open.retain(|open| open.number != number);
+        }
+    }
+
+    fn has(&self, cell: u32) -> bool {
+        self.held.contains(&cell) || self.open.iter().any(|open| open.cell == cell)
+    }
+}
+
+impl Board {
+    /// Comes to an operation with `length` bytes that one other member takes, in a cell: `lay` puts the first
+    /// `filled` of them there. A cell that `comes_back` is this member's again after [`Board::take_back`]. False,
+    /// and nothing has happened, where this member has no cell for them.
+    #[inline]
+    pub fn come_in_cell(
+        &mut self,
+        number: u32,
+        (signature, check): (u32, u32),
+        (length, filled, comes_back): (usize, usize, bool),
+        lay: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if length > CELL_BYTES as usize {
+            return false;
+        }
+        let Some(cell) = self.cells.held.pop() else { return false };
+        let Some(place) = self.cell(cell) else { return false };
+        // SAFETY: the cell lies in the segment, which stays mapped while `self` is borrowed, and is this
+        // member's to write: nobody else has it until it is given, and nothing is read through this slice.
+        lay(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), filled.min(length)) });
+        if filled < length || comes_back {
+            self.cells.open.push(Open { number, cell, length, comes_back });
+        }
+        self.come_where(number, (signature, check), (IN_CELL, cell.into()), (length, filled));
+        true
+    }
+
+    /// The cell that this member fills in an operation, or that is to come back.
+    #[inline]
+    pub(crate) fn open_cell(&mut self, number: u32) -> Option<&mut [u8]> {
+        let open = self.cells.open.iter().find(|open| open.number == number)?;
+        let (place, length) = (self.cell(open.cell)?, open.length);
+        // SAFETY: as in `come_in_cell`; `length` is at most that of a cell. Where it comes back, the other member
+        // writes to it meanwhile; nothing is read through this slice.
+        Some(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) })
+    }
+
+    /// What this member has laid down in a cell that comes back, with what was put there since.
+    #[inline]
+    pub fn coming_back(&self, number: u32) -> Option<Bytes<'_>> {
+        let open = self.cells.open.iter().find(|open| open.number == number && open.comes_back)?;
+        self.cell_bytes(open.cell.into(), open.length as u64)
+    }
+
+    /// All that was put into the cell of an operation that comes back was read: it is this member's again.
+    #[inline]
+    pub fn take_back(&mut self, number: u32) {
+        let is_it = |open: &Open| open.number == number && open.comes_back;
+        if let Some(at) = self.cells.open.iter().position(is_it) {
+            let cell = self.cells.open.swap_remove(at).cell;
+            self.cells.held.push(cell);
+        }
+    }
+
+    /// Puts a part of a result where a member has laid down the data that it is made of, from `start` of them on:
+    /// they lie in a cell that comes back, and nobody reads that part of them any more. False, and nothing has
+    /// happened, where they lie elsewhere.
+    #[inline]
+    pub fn put_back(&self, member: u32, number: u32, start: usize, bytes: Bytes<'_>) -> bool {
+        let line = self.line(member, number);
+        let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
+        let [cell, length] = [0, 1].map(|at: usize| line.data[at].load(Ordering::Relaxed));
+        let Some(there) = self.cell_bytes(cell, length).filter(|_| is_in_cell) else {
+            return false;
+        };
+        let there = there.part(start, bytes.len());
+        // SAFETY: the range is of a cell in the segment, which stays mapped while `self` is borrowed. Its giver
+        // reads there only what it is told of afterwards, and nothing is read through the slice.
+        let target = unsafe { std::slice::from_raw_parts_mut(there.start().as_ptr(), there.len()) };
+        bytes.copy_to_slice(target);
+        true
+    }
+
+    /// What a member has brought was taken to its end, by this member alone: if it lies in a cell, that is this
+    /// member's now.
+    #[inline]
+    pub fn take_over(&mut self, member: u32, number: u32) {
+        let line = self.line(member, number);
+        let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
+        let cell = line.data[0].load(Ordering::Relaxed);
+        // Words that somebody has overwritten give nothing twice.
+        if is_in_cell && cell < u64::from(self.segment().plan().board_cells()) && self.has_cells {
+            let cell = cell as u32;
+            if !self.cells.has(cell) {
+                self.cells.held.push(cell);
+            }
+        }
+    }
+
+    /// The first bytes of the cell with this number.
+    pub(crate) fn cell_bytes(&self, cell: u64, length: u64) -> Option<Bytes<'_>> {
+        let place = self.cell(u32::try_from(cell).ok()?).filter(|_| length <= CELL_BYTES)?;
+        // SAFETY: the range was just checked to be of a cell in the segment, which stays mapped while `self`
+        // is borrowed.
+        Some(unsafe { Bytes::from_raw(place, length as usize) })
+    }
+
+    #[inline]
+    fn cell(&self, cell: u32) -> Option<NonNull<u8>> {
+        let plan = self.segment().plan();
+        (cell < plan.board_cells()).then(|| self.segment().place(plan.cell(cell), CELL_BYTES))
+    }
+}
+
+/// Whether the board with shared words at this place has cells.
+pub(crate) fn are_there(segment: &Segment, shared: u64) -> bool {
+    shared == segment.plan().world_board() && segment.plan().board_cells() > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::boards;
+    use crate::words::IN_HEAP;
+    use crate::{Came, Deposit, LinesPlace};
+
+    const SIGNATURE: u32 = 3;
+
+    /// One member lays so many bytes down, another one takes them.
+    fn hand_over(boards: &mut [Board], from: usize, to: usize, value: u8, bytes: usize) -> bool {
+        let number = boards.iter_mut().map(|board| board.begin(SIGNATURE).0).max().unwrap();
+        assert!(boards[from].has_room(number));
+        let lay = |target: &mut [u8]| target.fill(value);
+        let came =
+            boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2, false), lay);
+        if came {
+            boards[from].kept(number).unwrap()[bytes / 2..].fill(value);
+            boards[from].set_filled(number, bytes as u64);
+            assert_eq!(boards[to].came(from as u32, number, SIGNATURE), Came::Here);
+            let Ok(Deposit::Block { bytes: there, filled, .. }) =
+                boards[to].deposit(from as u32, number)
+            else {
+                panic!("they lie in a cell")
+            };
+            assert_eq!((there.len(), filled), (bytes, bytes));
+            assert!(there.to_vec().iter().all(|&byte| byte == value));
+            assert!(boards[from].kept(number).is_none(), "it was given");
+            boards[to].take_over(from as u32, number);
+        }
+        boards.iter_mut().for_each(|board| board.end(number));
+        came
+    }
+
+    #[test]
+    fn who_takes_lays_down_next_in_what_it_has_read_last() {
+        let (segment, mut boards) = boards(3);
+        let each = segment.plan().cells_each() as usize;
+        let held = |boards: &[Board]| [0, 1, 2].map(|at: usize| boards[at].cells.held.clone());
+        let before = held(&boards);
+        assert!(before.iter().all(|cells| cells.len() == each));
+        assert!(hand_over(&mut boards, 0, 1, 7, 60_000));
+        assert_eq!(boards[1].cells.held.last(), before[0].last());
+        assert!(hand_over(&mut boards, 1, 2, 8, CELL_BYTES as usize));
+        assert!(hand_over(&mut boards, 2, 0, 9, 3_000));
+        assert_eq!(held(&boards), before, "it has gone round");
+        let mut all = before.concat();
+        all.sort_unstable();
+        assert!((0..).zip(&all).all(|(number, cell)| number == *cell), "each is one member's");
+    }
+
+    #[test]
+    fn who_always_takes_has_them_all_and_who_has_none_says_so() {
+        let (segment, mut boards) = boards(2);
+        let each = segment.plan().cells_each();
+        for _ in 0..each {
+            assert!(hand_over(&mut boards, 1, 0, 1, 2_000));
+        }
+        assert!(!hand_over(&mut boards, 1, 0, 1, 2_000));
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().board_cells());
+        assert!(!hand_over(&mut boards, 0, 1, 1, CELL_BYTES as usize + 1), "longer than a cell");
+        assert!(hand_over(&mut boards, 0, 1, 1, 2_000) && hand_over(&mut boards, 1, 0, 1, 2_000));
+    }
+
+    /// Lays `bytes` bytes down in a cell that comes back; all but the last one are there at first.
+    fn lend(board: &mut Board, bytes: usize) -> Option<u32> {
+        let number = board.begin(SIGNATURE).0;
+        let lengths = (bytes, bytes - 1, true);
+        let came = board.come_in_cell(number, (SIGNATURE, 0), lengths, |target| target.fill(1));
+        came.then(|| {
+            board.kept(number).unwrap()[bytes - 1] = 1;
+            board.set_filled(number, bytes as u64);
+            number
+        })
+    }
+
+    #[test]
+    fn what_comes_back_is_its_givers_again_with_what_was_put_there() {
+        let (segment, mut boards) = boards(2);
+        let before = boards[0].cells.held.clone();
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        assert_eq!(boards[0].cells.held[..], before[..before.len() - 1]);
+        assert!(boards[1].put_back(0, number, 1_000, Bytes::from(&[7; 500][..])));
+        assert!(boards[1].put_back(0, number, 3_900, Bytes::from(&[8; 500][..])), "cut at its end");
+        let back = boards[0].coming_back(number).unwrap().to_vec();
+        let expected = [vec![1; 1_000], vec![7; 500], vec![1; 2_400], vec![8; 100]].concat();
+        assert_eq!(back, expected);
+        let place = boards[0].cell(*before.last().unwrap()).unwrap();
+        // SAFETY: the bytes lie in the cell, behind what was laid down.
+        let behind = unsafe { Bytes::from_raw(place.add(4_000), 400) }.to_vec();
+        assert!(behind.iter().all(|&byte| byte == 0), "nothing is written behind it");
+        boards[0].take_back(number);
+        boards[0].take_back(number);
+        assert_eq!(boards[0].cells.held, before, "once");
+        boards[0].end(number);
+        assert!(boards[0].coming_back(number).is_none() && boards[0].kept(number).is_none());
+        assert_eq!(boards[1].cells.held.len() as u32, segment.plan().cells_each(), "never theirs");
+    }
+
+    #[test]
+    fn what_was_not_taken_back_is_missed_for_its_receiver_may_write_to_it_still() {
+        let (segment, mut boards) = boards(2);
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        boards[0].end(number);
+        boards[0].take_back(number);
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each() - 1);
+        assert!(boards[0].coming_back(number).is_none());
+    }
+
+    #[test]
+    fn nothing_is_put_back_where_no_cell_can_be_or_the_data_lie_elsewhere() {
+        let (segment, mut boards) = boards(2);
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        let result = [9; 100];
+        for (word, value) in [(0, u64::from(segment.plan().board_cells())), (1, CELL_BYTES + 1)] {
+            let line = boards[0].own_line(number);
+            let said = line.data[word].swap(value, Ordering::Relaxed);
+            assert!(!boards[1].put_back(0, number, 0, Bytes::from(&result[..])), "{value}");
+            boards[0].own_line(number).data[word].store(said, Ordering::Relaxed);
+        }
+        assert!(boards[1].put_back(0, number, 0, Bytes::from(&result[..])));
+        boards[0].own_line(number).about.store(u64::from(IN_HEAP), Ordering::Relaxed);
+        assert!(!boards[1].put_back(0, number, 0, Bytes::from(&result[..])));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_given_all_the_same() {
+        let (segment, mut boards) = boards(2);
+        for filled in [10, 4_000] {
+            let number = boards[0].begin(SIGNATURE).0;
+            let came =
+                boards[0].come_in_cell(number, (SIGNATURE, 0), (4_000, filled, false), |_| {});
+            assert_eq!((came, boards[0].kept(number).is_some()), (true, filled < 4_000));
+            boards[0].end(number);
+            assert!(boards[0].kept(number).is_none());
+        }
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each() - 2);
+    }
+
+    #[test]
+    fn words_that_were_overwritten_give_no_cell_twice_and_none_that_cannot_be() {
+        let (segment, mut boards) = boards(2);
+        let number = boards[1].begin(SIGNATURE).0;
+        let own = *boards[0].cells.held.last().unwrap();
+        for cell in [u64::from(own), u64::from(segment.plan().board_cells()), u64::MAX] {
+            let line = boards[1].own_line(number);
+            line.about.store(u64::from(IN_CELL), Ordering::Relaxed);
+            line.data[0].store(cell, Ordering::Relaxed);
+            line.data[1].store(CELL_BYTES, Ordering::Relaxed);
+            line.publish(number, SIGNATURE);
+            boards[0].take_over(1, number);
+            assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each());
+            assert_eq!(boards[0].deposit(1, number).is_ok(), cell == u64::from(own));
+        }
+        boards[1].own_line(number).data[0].store(u64::from(own), Ordering::Relaxed);
+        boards[1].own_line(number).data[1].store(CELL_BYTES + 1, Ordering::Relaxed);
+        assert!(boards[0].deposit(1, number).is_err(), "longer than a cell");
+    }
+
+    #[test]
+    fn other_groups_have_none() {
+        let (segment, _boards) = boards(2);
+        let lines: Vec<LinesPlace> =
+            (0..2).map(|slot| LinesPlace::of_world(segment.plan(), slot)).collect();
+        let place = segment.plan().board(0, 1);
+        let mut board = Board::open(&segment, place, &lines, 0).unwrap();
+        let number = board.begin(SIGNATURE).0;
+        assert!(!board.come_in_cell(number, (SIGNATURE, 0), (3_000, 3_000, false), |_| {}));
+        assert!(!are_there(&Segment::local(&SegmentPlan::new(1, 1)), segment.plan().world_board()));
+    }
+}

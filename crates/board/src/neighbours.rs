@@ -1,0 +1,158 @@
+//! What the members on one processor are to each other's waits.
+
+use landeck_memory::waiter::Neighbours;
+
+use super::handle::Board;
+
+/// Members of a group whose processors are looked at.
+pub const LOOKED_AT_MAX: u32 = 32;
+
+impl Board {
+    /// Whether a member's process is on this processor, as it last said. Others than this member.
+    #[inline]
+    fn is_beside(&self, member: u32, processor: u32) -> bool {
+        member != self.own() && self.segment().processor(self.slot(member)) == Some(processor)
+    }
+
+    /// What the members whose processes are on this processor are to this member, which waits in an
+    /// operation (or for room, before it has come to it) for those that `is_awaited` names. In a large
+    /// group somebody always has something to do, and to look at all would take longer than a switch.
+    #[inline]
+    pub fn neighbours(
+        &self,
+        (number, has_come): (u32, bool),
+        processor: u32,
+        is_awaited: impl Fn(u32) -> bool,
+    ) -> Neighbours {
+        if self.size() > LOOKED_AT_MAX {
+            return Neighbours::Awaited;
+        }
+        let mut neighbours = Neighbours::Waiting;
+        let before = number.wrapping_sub(self.window);
+        for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
+            let is_awaited =
+                if has_come { is_awaited(member) } else { !self.is_past(member, before) };
+            if is_awaited {
+                return Neighbours::Awaited;
+            }
+            if !self.is_past(member, number.wrapping_sub(1)) {
+                neighbours = Neighbours::Behind;
+            }
+        }
+        neighbours
+    }
+}
+
+impl Board {
+    /// The same where a member that has come waits for what a root brings. Where the roots of the
+    /// last operations moved on by equal steps, so will those of the next: of the members on this
+    /// processor only the one whose turn it is first can be waited for soon.
+    #[inline]
+    pub fn neighbours_of_root(&self, number: u32, processor: u32, root: u32) -> Neighbours {
+        if self.is_beside(root, processor) {
+            return Neighbours::Awaited;
+        }
+        if let Some(stride) = self.history.stride(number, self.size()) {
+            let mut next = root;
+            for _ in 1..self.size().min(LOOKED_AT_MAX) {
+                next = (next + stride) % self.size();
+                if next == self.own() {
+                    return Neighbours::First;
+                }
+                if self.is_beside(next, processor) {
+                    return Neighbours::Awaited;
+                }
+            }
+        }
+        self.neighbours((number, true), processor, |_| false)
+    }
+}
+
+impl Board {
+    /// Whether the roots of the last operations moved on by equal steps, in a group in which members are looked at
+    /// and of which more than two share a processor: two have their turns in the same order in any case.
+    #[inline]
+    pub fn rotates(&self, number: u32) -> bool {
+        let looked_at = 2 * self.processors() + 1..=LOOKED_AT_MAX;
+        looked_at.contains(&self.size()) && self.history.stride(number, self.size()).is_some()
+    }
+
+    /// The place of this member among those on this processor, in the order in which they are roots; and how many
+    /// of them there are.
+    #[cold]
+    pub fn place_in_rotation(&self, number: u32, processor: u32) -> (u32, u32) {
+        let stride = self.history.stride(number, self.size()).unwrap_or(1);
+        let (mut member, mut at, mut beside) = (0, 0, 0);
+        for _ in 0..self.size() {
+            if member == self.own() {
+                at = beside;
+            }
+            beside += u32::from(member == self.own() || self.is_beside(member, processor));
+            member = (member + stride) % self.size();
+        }
+        (at, beside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::boards;
+    use super::*;
+
+    #[test]
+    fn who_is_waited_for_beside_is_told_from_who_is_behind_and_who_waits() {
+        let (segment, mut boards) = boards(3);
+        segment.set_processor(1, 6);
+        segment.set_processor(2, 6);
+        for board in &mut boards {
+            board.begin(7);
+        }
+        let of = |boards: &[Board], awaited| {
+            boards[0].neighbours((2, true), 6, |member| member == awaited)
+        };
+        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Behind));
+        boards[1].end(1);
+        assert_eq!(of(&boards, 0), Neighbours::Behind);
+        boards[2].end(1);
+        assert_eq!(of(&boards, 0), Neighbours::Waiting);
+    }
+
+    #[test]
+    fn of_those_on_a_processor_the_next_root_keeps_it() {
+        let (segment, mut boards) = boards(4);
+        (0..4).for_each(|member| segment.set_processor(member, member % 2));
+        let mut of = |roots: &[u32], member: usize| {
+            let board = &mut boards[member];
+            let begin = |root: &u32| board.begin(3 << 14 | root).0;
+            let (number, root) = (roots.iter().map(begin).last(), roots.last());
+            board.neighbours_of_root(number.unwrap(), member as u32 % 2, *root.unwrap())
+        };
+        assert_eq!(of(&[3, 0, 1], 2), Neighbours::First, "and not member 0");
+        assert_eq!(of(&[3, 0, 1], 0), Neighbours::Awaited, "member 2 is first");
+        assert_eq!(of(&[3, 0, 1], 3), Neighbours::Awaited, "the root is beside");
+        assert_eq!(of(&[1, 1, 1], 0), Neighbours::Behind, "nobody here is next");
+        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Behind, "who knows");
+    }
+
+    #[test]
+    fn places_on_a_processor_follow_the_order_of_roots() {
+        let (segment, mut boards) = boards(6);
+        (0..6).for_each(|member| segment.set_processor(member, member % 2));
+        let mut of = |roots: [u32; 3], member: usize| {
+            let board = &mut boards[member];
+            let number = roots.map(|root| board.begin(3 << 14 | root).0)[2];
+            (board.rotates(number), board.place_in_rotation(number, member as u32 % 2))
+        };
+        assert_eq!(
+            [0, 2, 4].map(|member| of([3, 4, 5], member)),
+            [0, 1, 2].map(|at| (true, (at, 3)))
+        );
+        assert_eq!(
+            [1, 3, 5].map(|member| of([3, 4, 5], member)),
+            [0, 1, 2].map(|at| (true, (at, 3)))
+        );
+        let backwards = [0, 2, 4].map(|member| of([3, 2, 1], member));
+        assert_eq!(backwards, [0, 2, 1].map(|at| (true, (at, 3))), "4 is before 2");
+        assert!(!of([3, 3, 3], 1).0 && !of([3, 5, 0], 1).0);
+    }
+}

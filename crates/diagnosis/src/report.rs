@@ -1,0 +1,530 @@
+//! Why a job does not go on, in words: one line of verdict, then what everybody does.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use landeck_board::{Roster, Standing, standing_of};
+use landeck_collectives::Signature;
+use landeck_host::observe::ObservedJob;
+use landeck_host::report::{duration, size};
+use landeck_host::signals;
+use landeck_memory::observed::Observed;
+use landeck_memory::remark::Remark;
+use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
+use landeck_wire::ContextId;
+
+use crate::conduct::{Conducts, Groups, conducts, lasting};
+use crate::names::NAMED_MAX;
+use crate::picture::{Doing, Member, Picture};
+use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
+
+/// What there is to say of a job.
+#[derive(Clone, Debug)]
+pub struct Report {
+    verdict: Verdict,
+    sentence: String,
+    advice: Option<String>,
+    lines: Vec<Line>,
+    /// Slots of those whom the verdict is about.
+    concerned: Vec<u32>,
+}
+
+/// What some processes do alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Their slots, in order.
+    pub slots: Vec<u32>,
+    /// Their names.
+    pub who: String,
+    /// What they do.
+    pub what: String,
+    /// How long the longest of them has waited; none where nobody waits.
+    pub since: Option<Duration>,
+}
+
+impl Report {
+    /// What two pictures of a job say, taken one after the other, some milliseconds apart.
+    pub fn of(job: &ObservedJob, before: &Picture, now: &Picture) -> Self {
+        let Conducts { all, mismatches, groups } = conducts(job, before, now);
+        let verdict = verdict(&all, &mismatches);
+        let mut words = Words { segment: &job.segment, before, now, groups, conducts: &all };
+        let sentence = words.sentence(&verdict);
+        let advice = words.advice(&verdict);
+        let lines = words.lines();
+        let concerned = words.concerned(&verdict);
+        Self { verdict, sentence, advice, lines, concerned }
+    }
+
+    /// Why it does not go on, or that it does; in one sentence.
+    pub fn verdict(&self) -> &str {
+        &self.sentence
+    }
+
+    /// The same, for programs. Processes are named by their places in the picture.
+    pub const fn reason(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Whether it can go on by itself, as far as can be seen.
+    pub const fn goes_on(&self) -> bool {
+        matches!(self.verdict, Verdict::Fine | Verdict::Awaited { .. } | Verdict::Elsewhere(_))
+    }
+
+    /// What to do now, where that is known.
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
+    /// What everybody does; those who do the same stand in one line.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Slots of those whom the verdict is about.
+    pub fn concerned(&self) -> &[u32] {
+        &self.concerned
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.sentence);
+        let width = self.lines.iter().map(|line| line.who.chars().count()).max().unwrap_or(0);
+        for Line { who, what, since, .. } in &self.lines {
+            let since = since.map(duration).unwrap_or_default();
+            let _ = writeln!(text, "  {who:<width$}  {since:>8}  {what}");
+        }
+        if let Some(advice) = &self.advice {
+            let _ = writeln!(text, "{advice}");
+        }
+        text
+    }
+}
+
+/// The name of the call that a process waits in.
+pub fn call_name(wait: &WaitRecord) -> String {
+    match (wait.operation, wait.tag) {
+        (Operation::Collective, Some(tag)) => Signature::of_tag(tag).to_string(),
+        (Operation::Collective, None) => "agreement".to_owned(),
+        (operation, _) => operation.as_str().to_owned(),
+    }
+}
+
+struct Words<'a> {
+    segment: &'a Observed,
+    before: &'a Picture,
+    now: &'a Picture,
+    groups: Groups,
+    conducts: &'a [Conduct],
+}
+
+impl Words<'_> {
+    fn sentence(&mut self, verdict: &Verdict) -> String {
+        match verdict {
+            Verdict::Circle(circle) => {
+                let youngest = circle.iter().filter_map(|&at| self.waited(at)).min();
+                format!("Stuck for {}: {}", said(youngest), self.circle(circle))
+            }
+            Verdict::Mismatch(mismatch) => self.mismatch(mismatch),
+            Verdict::Stopped { whom, waiting } => format!(
+                "Stuck for {}: {} {} stopped by a signal or a debugger, and {} for {}.",
+                said(self.longest(waiting)),
+                self.names(whom),
+                are(whom),
+                self.wait(waiting),
+                them(whom),
+            ),
+            Verdict::Gone { whom, waiting } => format!(
+                "Stuck for {}: {} {}, and {} for {}.",
+                said(self.longest(waiting)),
+                self.names(whom),
+                self.how_gone(whom),
+                self.wait(waiting),
+                them(whom),
+            ),
+            Verdict::Held { whom, waiting } => self.held(whom, waiting),
+            Verdict::NobodyActs(waiting) => format!(
+                "Stuck for {}: {}, and nobody is left who could send anything.",
+                said(self.longest(waiting)),
+                self.wait(waiting),
+            ),
+            Verdict::Awaited { whom, waiting } => format!(
+                "Not stuck: {}, for {} now, for {}, which {}.",
+                self.wait(waiting),
+                said(self.longest(waiting)),
+                self.names(whom),
+                self.how_busy(whom),
+            ),
+            Verdict::Elsewhere(waiting) => format!(
+                "Not stuck, as far as can be seen: {}, for {} now, for what any of several may do, or \
+                 nobody of this job.",
+                self.wait(waiting),
+                said(self.longest(waiting)),
+            ),
+            Verdict::Fine if !self.now.is_alive() => "The job is over.".to_owned(),
+            Verdict::Fine if self.now.state == JobState::Ending => {
+                "The job is being ended.".to_owned()
+            }
+            Verdict::Fine => "Not stuck: nobody waits for anybody longer than 0.1 s.".to_owned(),
+        }
+    }
+
+    fn held(&self, whom: &[u32], waiting: &[u32]) -> String {
+        let concerned = [whom, waiting].concat();
+        let (since, names) = (said(self.longest(&concerned)), self.names(whom));
+        let (goes, waits) = if whom.len() == 1 { ("does", "waits") } else { ("do", "wait") };
+        let others = match waiting.is_empty() {
+            true => String::new(),
+            false => format!(", and {} for {}", self.wait(waiting), them(whom)),
+        };
+        format!(
+            "Stuck for {since}: {names} {goes} not go on, although nobody is missing where {} {waits}{others}.",
+            if whom.len() == 1 { "it" } else { "they" },
+        )
+    }
+
+    fn circle(&self, circle: &[u32]) -> String {
+        let mut sorted = circle.to_vec();
+        sorted.sort_unstable();
+        match circle {
+            [one] => format!("{} waits for itself.", self.names(&[*one])),
+            [_, _] => format!("{} wait for each other.", self.names(&sorted)),
+            _ if circle.len() > NAMED_MAX => {
+                format!("{} wait for each other in a circle.", self.names(&sorted))
+            }
+            _ => {
+                let next = circle.iter().cycle().skip(1);
+                let name = |at: u32| self.names(&[at]);
+                let steps = circle
+                    .iter()
+                    .zip(next)
+                    .map(|(&at, &next)| format!("{} for {}", name(at), name(next)));
+                let steps = steps.collect::<Vec<_>>().join(", ");
+                format!("{} wait for each other in a circle: {steps}.", self.names(&sorted))
+            }
+        }
+    }
+
+    fn mismatch(&mut self, mismatch: &Mismatch) -> String {
+        let signature = |call: u32| Signature::of_tag(call);
+        let first = mismatch.calls.first().map(|(call, _)| signature(*call).call());
+        let differ_now =
+            mismatch.calls.iter().any(|(call, _)| Some(signature(*call).call()) != first);
+        let after = if differ_now { "" } else { " after other operations" };
+        let calls = mismatch.calls.iter().map(|(call, processes)| {
+            format!("{} called {}{after}", self.names(processes), signature(*call))
+        });
+        let calls = calls.collect::<Vec<_>>().join(", ");
+        let all: Vec<u32> =
+            mismatch.calls.iter().flat_map(|(_, processes)| processes.iter().copied()).collect();
+        let since = said(self.longest(&all));
+        let group = self.group(mismatch.board);
+        format!(
+            "Stuck for {since}: members of {group} are out of step: {calls}. \
+             All members call the same operations in the same order."
+        )
+    }
+
+    /// What to do now.
+    fn advice(&self, verdict: &Verdict) -> Option<String> {
+        let operation = |&at: &u32| self.member(at).map(|member| member.portrait.wait.operation);
+        match verdict {
+            Verdict::Circle(circle) => {
+                let all = |wanted| circle.iter().all(|at| operation(at) == Some(wanted));
+                let together =
+                    circle.iter().filter(|at| operation(at) == Some(Operation::Collective));
+                let advice = match () {
+                    () if all(Operation::Send) => {
+                        "Nobody of them receives, and what they send does not fit without a \
+                         receiver. Use a non-blocking send, or send and receive in one call."
+                    }
+                    () if all(Operation::Receive) => {
+                        "All of them receive and none sends: one of them has to send first."
+                    }
+                    () if all(Operation::Group) => {
+                        "Their mailboxes are full, or they synchronise in different groups: retrieve \
+                         before broadcasting, make the groups with more room, or put out who does \
+                         not retrieve."
+                    }
+                    () if together.clone().count() == circle.len() => {
+                        "They are in operations of different groups: call them in the same order."
+                    }
+                    () if together.count() > 0 => {
+                        "Somebody is in an operation of a group while another member waits for a \
+                         message from it: send before the operation, or receive after it."
+                    }
+                    () => return None,
+                };
+                Some(advice.to_owned())
+            }
+            Verdict::Stopped { whom, .. } => {
+                let pids = whom.iter().filter_map(|&at| self.member(at)).take(NAMED_MAX);
+                let pids: Vec<String> = pids.map(|member| member.record.pid.to_string()).collect();
+                Some(format!("Let go on what was stopped: kill -CONT {}", pids.join(" ")))
+            }
+            Verdict::Held { whom, .. } => Some(format!(
+                "Look where {}: landeck why --stacks. A handler of a signal that does not return, a debugger or a \
+                 frozen container holds a process so, and a program that died below a shell looks so. If it is \
+                 none of these, this is a fault of Landeck: report it.",
+                if whom.len() == 1 { "it is" } else { "they are" },
+            )),
+            _ => None,
+        }
+    }
+
+    fn lines(&mut self) -> Vec<Line> {
+        let now = self.now;
+        let mut lines: Vec<Line> = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        for (at, member) in (0u32..).zip(&now.members) {
+            let (what, since) = self.line(at, member);
+            let place = *known.entry(what.clone()).or_insert(lines.len());
+            if place == lines.len() {
+                lines.push(Line { slots: Vec::new(), who: String::new(), what, since });
+            }
+            lines[place].slots.push(member.slot);
+            lines[place].since = lines[place].since.max(since);
+        }
+        for line in &mut lines {
+            line.who = now.names.many(&line.slots);
+        }
+        lines
+    }
+
+    fn line(&mut self, at: u32, member: &Member) -> (String, Option<Duration>) {
+        let wait = member.portrait.wait;
+        let is_alive = member.record.state == SlotState::Alive;
+        // A call of a moment is none: it may be over by now.
+        let is_waiting = is_alive
+            && (lasting(self.before, self.now, member).is_some()
+                || member.is_stopped() && wait.operation != Operation::None);
+        let call = is_waiting.then(|| self.call(at, &wait, member.portrait.remark.as_ref()));
+        let since = is_waiting.then(|| since(self.now, &wait));
+        let what = match (member.doing(), call) {
+            (Doing::Stopped, Some(call)) => {
+                format!("stopped (by a signal or a debugger) in {call}")
+            }
+            (Doing::Stopped, None) => "stopped (by a signal or a debugger)".to_owned(),
+            (_, Some(call)) => call,
+            (Doing::Expected, None) => "has not started".to_owned(),
+            (Doing::Left, None) => "has left".to_owned(),
+            (Doing::Dead, None) => how_dead(member.record),
+            (_, None) => busy(member).to_owned(),
+        };
+        (what, since)
+    }
+
+    /// What a process waits for, and in which function of a front, if that is known.
+    fn call(&mut self, at: u32, wait: &WaitRecord, remark: Option<&Remark>) -> String {
+        let function = remark.and_then(|remark| remark.call);
+        let mut text = function.map_or_else(String::new, |function| format!("{function}: "));
+        text += &call_name(wait);
+        if let Some(any_of) = remark.map(|remark| &remark.any_of).filter(|slots| !slots.is_empty())
+        {
+            let _ = write!(text, " for any of {}", self.now.names.many(any_of));
+        }
+        let preposition = match wait.operation {
+            Operation::Send => "to",
+            Operation::Group => "for",
+            _ => "from",
+        };
+        match wait.peer {
+            Some(peer) => {
+                let _ = write!(text, " {preposition} {}", self.now.names.one(peer));
+            }
+            None if wait.operation.has_message() => {
+                let _ = write!(text, " {preposition} anybody");
+            }
+            None => {}
+        }
+        if wait.operation == Operation::Send && wait.bytes > 0 {
+            let _ = write!(text, ", {}", size(wait.bytes));
+        }
+        if wait.operation.has_message() {
+            text += &self.talk(wait);
+        }
+        if wait.operation == Operation::Collective {
+            let _ = write!(text, ", {}", self.group(wait.board));
+            text += &self.missing(at, wait);
+        }
+        text
+    }
+
+    /// In which group a message is, with the tag that the program gave it, or with what it is for.
+    fn talk(&mut self, wait: &WaitRecord) -> String {
+        let context = ContextId(wait.context);
+        let group = match wait.board {
+            0 if context.of_group() == ContextId::WORLD => "world".to_owned(),
+            board => self.group(board),
+        };
+        match (context.purpose(), wait.tag) {
+            (Some(purpose), _) => format!(", {purpose}, {group}"),
+            (None, Some(tag)) => format!(", tag {tag}, {group}"),
+            (None, None) => format!(", {group}"),
+        }
+    }
+
+    /// Who has not come to what a process waits in.
+    fn missing(&mut self, at: u32, wait: &WaitRecord) -> String {
+        let is_behind = matches!(
+            self.groups.of(self.segment, wait.board).map(|roster| self.own_standing(at, &roster, wait)),
+            Some(Some(Standing::NotYet { .. })) if wait.number != 0
+        );
+        let needed = match self.conducts.get(at as usize) {
+            Some(Conduct::Waits(Needs::All(needed))) => needed,
+            Some(Conduct::Held) => return ", missing nobody".to_owned(),
+            _ => return String::new(),
+        };
+        let slots: Vec<u32> =
+            needed.iter().filter_map(|&at| self.member(at)).map(|member| member.slot).collect();
+        match slots.is_empty() {
+            true => String::new(),
+            false if is_behind => format!(
+                ", which it may not begin before {} is over with earlier ones",
+                self.now.names.many(&slots)
+            ),
+            false => format!(", missing {}", self.now.names.many(&slots)),
+        }
+    }
+
+    fn own_standing(&self, at: u32, roster: &Roster, wait: &WaitRecord) -> Option<Standing> {
+        let slot = self.member(at)?.slot;
+        let own = roster.members.iter().find(|place| place.slot == slot)?;
+        Some(standing_of(self.segment, *own, wait.number))
+    }
+
+    fn group(&mut self, board: u64) -> String {
+        match self.groups.of(self.segment, board) {
+            None => "a group".to_owned(),
+            Some(roster) if roster.context.is_none() => "world".to_owned(),
+            Some(roster) => {
+                let mut slots: Vec<u32> = roster.members.iter().map(|place| place.slot).collect();
+                slots.sort_unstable();
+                format!("the group of {}", self.now.names.many(&slots))
+            }
+        }
+    }
+
+    /// The slots of those whom a verdict is about.
+    fn concerned(&self, verdict: &Verdict) -> Vec<u32> {
+        let places: Vec<u32> = match verdict {
+            Verdict::Circle(all) | Verdict::NobodyActs(all) | Verdict::Elsewhere(all) => {
+                all.clone()
+            }
+            Verdict::Mismatch(mismatch) => {
+                mismatch.calls.iter().flat_map(|(_, all)| all.clone()).collect()
+            }
+            Verdict::Stopped { whom, waiting }
+            | Verdict::Gone { whom, waiting }
+            | Verdict::Held { whom, waiting }
+            | Verdict::Awaited { whom, waiting } => [whom.clone(), waiting.clone()].concat(),
+            Verdict::Fine => Vec::new(),
+        };
+        self.slots(&places)
+    }
+
+    fn member(&self, at: u32) -> Option<&Member> {
+        self.now.members.get(at as usize)
+    }
+
+    fn slots(&self, places: &[u32]) -> Vec<u32> {
+        let mut slots: Vec<u32> =
+            places.iter().filter_map(|&at| self.member(at)).map(|member| member.slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
+    fn names(&self, places: &[u32]) -> String {
+        self.now.names.many(&self.slots(places))
+    }
+
+    /// That these wait.
+    fn wait(&self, places: &[u32]) -> String {
+        format!("{} {}", self.names(places), if places.len() == 1 { "waits" } else { "wait" })
+    }
+
+    fn waited(&self, at: u32) -> Option<Duration> {
+        let wait = &self.member(at)?.portrait.wait;
+        (wait.operation != Operation::None).then(|| since(self.now, wait))
+    }
+
+    fn longest(&self, places: &[u32]) -> Option<Duration> {
+        places.iter().filter_map(|&at| self.waited(at)).max()
+    }
+
+    fn how_gone(&self, whom: &[u32]) -> String {
+        match whom {
+            [one] => {
+                self.member(*one).map_or_else(String::new, |member| match member.record.state {
+                    SlotState::Departed => "has left".to_owned(),
+                    _ => how_dead(member.record),
+                })
+            }
+            _ => "are gone".to_owned(),
+        }
+    }
+
+    fn how_busy(&self, whom: &[u32]) -> &'static str {
+        match whom {
+            [one] => self.member(*one).map_or("runs", busy),
+            _ => "run",
+        }
+    }
+}
+
+fn since(now: &Picture, wait: &WaitRecord) -> Duration {
+    Duration::from_nanos(now.at_ns.saturating_sub(wait.since_ns))
+}
+
+fn said(time: Option<Duration>) -> String {
+    duration(time.unwrap_or_default())
+}
+
+fn are(whom: &[u32]) -> &'static str {
+    if whom.len() == 1 { "is" } else { "are" }
+}
+
+fn them(whom: &[u32]) -> &'static str {
+    if whom.len() == 1 { "it" } else { "them" }
+}
+
+/// What somebody does who waits for nobody of the job.
+fn busy(member: &Member) -> &'static str {
+    match (member.doing(), member.portrait.presence) {
+        (_, landeck_memory::Presence::NotAttached) => "runs, and has not joined the job",
+        (_, landeck_memory::Presence::Finalized) => "runs, and has left the job",
+        (Doing::Wait, _) => "sleeps outside all waits of ours (for a file, the network, a timer)",
+        (Doing::Run, _) => "computes, outside all waits",
+        _ if member.figures.is_some_and(|figures| figures.threads > 1) => {
+            "computes, or is in a call that began a moment ago"
+        }
+        _ => "is in a call that began a moment ago",
+    }
+}
+
+fn how_dead(record: SlotRecord) -> String {
+    let status = record.status;
+    match () {
+        () if status == SlotRecord::UNKNOWN_STATUS => "has died".to_owned(),
+        () if libc::WIFSIGNALED(status) => {
+            let signal = libc::WTERMSIG(status);
+            let (_, meaning) = signals::name(signal);
+            format!("was killed by signal {signal} ({meaning})")
+        }
+        () if libc::WEXITSTATUS(status) == 0 => "ended without leaving the job".to_owned(),
+        () => format!("ended with exit code {}", libc::WEXITSTATUS(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deaths_have_their_reasons() {
+        let of = |status| how_dead(SlotRecord { status, ..SlotRecord::default() });
+        assert_eq!(of(9), "was killed by signal 9 (kill)");
+        assert_eq!(of(3 << 8), "ended with exit code 3");
+        assert_eq!(of(0), "ended without leaving the job");
+        assert_eq!(of(SlotRecord::UNKNOWN_STATUS), "has died");
+    }
+}
