@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use landeck_wire::{HostId, ProcessId};
 
+use self::answering::Pending;
 use self::keeper::Keeper;
 use self::names::Names;
 pub use self::object::{
@@ -29,8 +30,9 @@ pub use self::object::{
 pub use self::question::{Answer, NAME_BYTES_MAX, NameError, PublicName, Published, Question};
 pub use self::steps::{Action, Input, Listener, Listening, Memory, Reply, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
-use crate::membership::{Membership, Presence, Refusal};
+use crate::membership::{Membership, Refusal};
 
+mod answering;
 mod format;
 mod keeper;
 mod names;
@@ -43,9 +45,9 @@ mod verdict;
 pub const QUESTION_BYTES_MAX: usize = OBJECT_QUESTION_BYTES;
 /// Time for a question, once connected.
 const QUESTION_TIME: Duration = Duration::from_secs(2);
-/// How long a visitor waits for a slot until all have looked whether they need what is in it, and how
-/// often it is looked whether they have.
+/// How long a visitor waits for a slot until all have looked whether they need what is in it.
 const VACANCY_TIME: Duration = Duration::from_millis(500);
+/// How often it asks again meanwhile.
 const VACANCY_LOOK: Duration = Duration::from_millis(1);
 /// Visitors beyond one for each slot.
 pub const VISITORS_BEYOND_SLOTS: usize = 32;
@@ -62,7 +64,7 @@ pub struct Door {
     actions: Vec<Action>,
 }
 
-/// What is known of a visitor.
+/// A visitor: its process, where it came in, and how far it is.
 #[derive(Clone, Debug)]
 struct Visit {
     pid: u32,
@@ -77,35 +79,12 @@ enum Standing {
     Asking { until: Duration },
     /// It has asked, and the driver is to do something before it is answered.
     Pending(Pending),
-    /// It has asked to join, and waits for a slot that somebody may still need; until then.
+    /// It has asked to join, and waits until then for a slot in which others may need something.
     Waiting { until: Duration },
     /// It was let in.
     Inside { process: ProcessId },
     /// It has joined in the place of the process that was started, and is watched besides.
     Below { process: ProcessId },
-}
-
-/// A question that is answered when the driver has done something.
-#[derive(Clone, Debug)]
-enum Pending {
-    /// To join: when the membership has answered.
-    Join,
-    /// To publish: when there is a socket.
-    Publish(Publication),
-    /// To be watched: when it is known whether the process has joined.
-    Found { process: ProcessId },
-    /// To look at the job: when there is a descriptor for that.
-    Observe,
-    /// About an object: when there is memory.
-    Object(ObjectQuestion),
-}
-
-/// What a process wants to publish.
-#[derive(Clone, Debug)]
-struct Publication {
-    process: ProcessId,
-    context: u32,
-    name: PublicName,
 }
 
 impl Door {
@@ -157,7 +136,7 @@ impl Door {
         due.min()
     }
 
-    /// Whether a visitor may ask. From all others nothing is heard any more but that they are gone.
+    /// Whether a visitor may ask. Of all others only their end matters.
     pub fn may_ask(&self, visitor: Visitor) -> bool {
         self.visitors
             .get(&visitor)
@@ -180,7 +159,7 @@ impl Door {
     fn said(&mut self, membership: &Membership, visitor: Visitor, bytes: &[u8]) {
         let Some(visit) = self.visitors.get(&visitor) else { return };
         if !matches!(visit.standing, Standing::Asking { .. }) {
-            // A visitor that was heard has nothing more to say: it is broken.
+            // A visitor asks once: this one is broken.
             return self.close(visitor);
         }
         let (pid, by) = (visit.pid, visit.by);
@@ -191,172 +170,6 @@ impl Door {
             Some(question) => self.asked(membership, visitor, pid, by, question),
             None => self.refuse(visitor, Verdict::Senseless),
         }
-    }
-
-    fn asked(
-        &mut self,
-        membership: &Membership,
-        visitor: Visitor,
-        pid: u32,
-        by: Option<Listener>,
-        question: Question,
-    ) {
-        match (question, by) {
-            (Question::Join { wanted }, by) if by.is_none() || wanted.is_none() => {
-                self.wait_for(visitor, Pending::Join, Action::Ask { visitor, wanted, pid });
-            }
-            (Question::Observe, None) => {
-                self.wait_for(visitor, Pending::Observe, Action::Expose { visitor });
-            }
-            (Question::Found { process }, None) => {
-                let look = Action::Look { visitor, slot: process.slot };
-                self.wait_for(visitor, Pending::Found { process }, look);
-            }
-            (Question::LookUp, Some(listener)) => match self.names.at(listener) {
-                Some(published) => {
-                    let bare = Answer::bare(self.host, Verdict::Granted);
-                    self.reply(visitor, Answer { published, ..bare });
-                }
-                None => self.close(visitor), // as if it had come too late
-            },
-            (Question::Publish { process, context, name }, None) => {
-                self.publish(membership, visitor, Publication { process, context, name });
-            }
-            (Question::Unpublish { process, name }, None) => {
-                self.unpublish(visitor, process, &name);
-            }
-            _ => self.refuse(visitor, Verdict::Senseless),
-        }
-    }
-
-    fn publish(&mut self, membership: &Membership, visitor: Visitor, wanted: Publication) {
-        match self.not_published(membership, &wanted) {
-            Some(refused) => self.reply(visitor, refused),
-            None => {
-                let listen = Action::Listen { visitor, name: wanted.name.clone() };
-                self.wait_for(visitor, Pending::Publish(wanted), listen);
-            }
-        }
-    }
-
-    /// Why this cannot be published now; none if it can.
-    fn not_published(&self, membership: &Membership, wanted: &Publication) -> Option<Answer> {
-        if membership.is_alive(wanted.process) {
-            self.names.refusal(self.host, &wanted.name)
-        } else {
-            Some(Answer::bare(self.host, Verdict::NotAlive))
-        }
-    }
-
-    fn listening(&mut self, membership: &Membership, visitor: Visitor, outcome: Listening) {
-        let Some(Pending::Publish(wanted)) = self.pending(visitor) else {
-            return self.deafen(outcome);
-        };
-        // It may have become impossible since it was asked.
-        if let Some(refused) = self.not_published(membership, &wanted) {
-            self.deafen(outcome);
-            return self.reply(visitor, refused);
-        }
-        match outcome {
-            Listening::At(listener) => {
-                let Publication { process, context, name } = wanted;
-                let pid = membership.record(process.slot).pid;
-                let published = Published { process, pid, context };
-                self.names.publish(listener, name, published);
-                let granted = Answer::bare(self.host, Verdict::Granted);
-                self.reply(visitor, Answer { published, ..granted });
-            }
-            Listening::InUse => self.refuse(visitor, Verdict::InUse),
-            Listening::Failed => self.refuse(visitor, Verdict::TooMany),
-        }
-    }
-
-    /// Gives back a socket that no name needs.
-    fn deafen(&mut self, outcome: Listening) {
-        if let Listening::At(listener) = outcome {
-            self.actions.push(Action::Deafen(listener));
-        }
-    }
-
-    fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &PublicName) {
-        let verdict = match self.names.take_back(process, name) {
-            Ok(listener) => {
-                self.actions.push(Action::Deafen(listener));
-                Verdict::Granted
-            }
-            Err(verdict) => verdict,
-        };
-        self.refuse(visitor, verdict);
-    }
-
-    fn about_object(
-        &mut self,
-        membership: &Membership,
-        visitor: Visitor,
-        question: ObjectQuestion,
-    ) {
-        if membership.is_alive(question.process) && Keeper::needs_memory(&question) {
-            let allocate = Action::Allocate { visitor, bytes: question.bytes };
-            return self.wait_for(visitor, Pending::Object(question), allocate);
-        }
-        self.answer_about_object(membership, visitor, question, None);
-    }
-
-    fn provided(&mut self, membership: &Membership, visitor: Visitor, memory: Option<Memory>) {
-        match (self.pending(visitor), memory) {
-            (Some(Pending::Object(question)), made) => {
-                self.answer_about_object(membership, visitor, question, made);
-            }
-            (Some(Pending::Observe), Some(segment)) => {
-                let answer = Answer::bare(self.host, Verdict::Granted);
-                self.end(visitor, Reply::Plain(answer), Some(segment));
-                self.actions.push(Action::Release(segment));
-            }
-            (Some(Pending::Observe), None) => self.refuse(visitor, Verdict::TooMany),
-            (_, memory) => self.actions.extend(memory.map(Action::Release)),
-        }
-    }
-
-    /// Answers a question about an object, for which this memory was made.
-    fn answer_about_object(
-        &mut self,
-        membership: &Membership,
-        visitor: Visitor,
-        question: ObjectQuestion,
-        made: Option<Memory>,
-    ) {
-        let process = question.process;
-        let (answer, memory) = if membership.is_alive(process) {
-            let pid = membership.record(process.slot).pid;
-            self.keeper.answer(question, pid, made)
-        } else {
-            self.actions.extend(made.map(Action::Release));
-            (ObjectAnswer::bare(process.host, Verdict::NotAlive), None)
-        };
-        self.end(visitor, Reply::Object(answer), memory);
-    }
-
-    /// Decides whether a visitor is watched as a process of the job that is not the one that was started.
-    fn seen(&mut self, membership: &Membership, visitor: Visitor, presence: Presence) {
-        let Some(Pending::Found { process }) = self.pending(visitor) else { return };
-        let Some(pid) = self.visitors.get(&visitor).map(|visit| visit.pid) else { return };
-        let slot = process.slot;
-        let is_ours = membership.rank_of(slot).is_some() && membership.is_alive(process);
-        if !is_ours || presence != Presence::Attached {
-            return self.refuse(visitor, Verdict::NotAlive);
-        }
-        if membership.record(slot).pid == pid || self.is_watched_below(process) {
-            return self.refuse(visitor, Verdict::Taken);
-        }
-        self.stand(visitor, Standing::Below { process });
-        let answer = Answer::bare(self.host, Verdict::Granted);
-        self.actions.extend([Action::Found { slot, pid }, Action::Watch { visitor, answer }]);
-    }
-
-    fn is_watched_below(&self, process: ProcessId) -> bool {
-        self.visitors.values().any(
-            |visit| matches!(visit.standing, Standing::Below { process: other } if other == process),
-        )
     }
 
     fn admitted(&mut self, visitor: Visitor, process: ProcessId) {
@@ -409,20 +222,6 @@ impl Door {
         }
     }
 
-    /// Lets the driver do something before a visitor is answered.
-    fn wait_for(&mut self, visitor: Visitor, pending: Pending, action: Action) {
-        self.stand(visitor, Standing::Pending(pending));
-        self.actions.push(action);
-    }
-
-    /// The question of a visitor that waits for the driver.
-    fn pending(&self, visitor: Visitor) -> Option<Pending> {
-        match &self.visitors.get(&visitor)?.standing {
-            Standing::Pending(pending) => Some(pending.clone()),
-            _ => None,
-        }
-    }
-
     fn stand(&mut self, visitor: Visitor, standing: Standing) {
         if let Some(visit) = self.visitors.get_mut(&visitor) {
             visit.standing = standing;
@@ -463,5 +262,274 @@ fn verdict_of(why: Refusal) -> Verdict {
         Refusal::NoSuchSlot => Verdict::NoSuchSlot,
         Refusal::Taken => Verdict::Taken,
         Refusal::Ending => Verdict::Ending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{self, OnFailure, Output, Plan, Presence};
+    use landeck_wire::{Incarnation, Slot};
+    use std::collections::BTreeSet;
+
+    pub(super) const HOST: HostId = HostId(1);
+    const UID: u32 = 7;
+    /// Two processes and a guest.
+    const SLOTS: u32 = 3;
+
+    pub(super) fn process(slot: u32) -> ProcessId {
+        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    pub(super) fn name(text: &str) -> PublicName {
+        PublicName::new(text).unwrap()
+    }
+
+    pub(super) fn publish(slot: u32, text: &str) -> Question {
+        Question::Publish { process: process(slot), context: 5, name: name(text) }
+    }
+
+    pub(super) fn about(slot: u32, asked: Asked, number: u64) -> ObjectQuestion {
+        let question = ObjectQuestion::new(process(slot), ObjectKind::Segment, asked);
+        ObjectQuestion { bytes: 64, number, ..question }
+    }
+
+    /// A driver without IO: it has the membership, and leaves to the test what needs descriptors.
+    #[derive(Clone)]
+    pub(super) struct House {
+        pub(super) door: Door,
+        pub(super) membership: Membership,
+        now: Duration,
+        last: u64,
+    }
+
+    impl House {
+        /// Two processes live; their numbers are 100 and 101.
+        pub(super) fn new() -> Self {
+            let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
+            let plan = Plan { host: HOST, processes: 2, guests: 1, on_failure, grace };
+            let mut membership = Membership::new(plan);
+            for slot in 0..2 {
+                let input = membership::Input::Started { slot: Slot(slot), pid: 100 + slot };
+                membership.handle(Duration::ZERO, input);
+            }
+            let now = Duration::from_secs(10);
+            Self { door: Door::new(HOST, SLOTS, UID), membership, now, last: 0 }
+        }
+
+        /// Tells the door something; what is left to do after the membership was asked and told.
+        pub(super) fn tell(&mut self, input: Input<'_>) -> Vec<Action> {
+            let mut left = Vec::new();
+            for action in self.door.handle(self.now, &self.membership, input) {
+                match action {
+                    Action::Ask { visitor, wanted, pid } => {
+                        let request = visitor.0;
+                        let asked = membership::Input::Asked { request, wanted, pid };
+                        left.extend(self.tell_membership(asked));
+                    }
+                    Action::Found { slot, pid } => {
+                        left.extend(self.tell_membership(membership::Input::Found { slot, pid }));
+                    }
+                    action => left.push(action),
+                }
+            }
+            left
+        }
+
+        fn tell_membership(&mut self, input: membership::Input) -> Vec<Action> {
+            let mut left = Vec::new();
+            for output in self.membership.handle(self.now, input) {
+                left.extend(match output {
+                    Output::Admit { request, process } => {
+                        self.tell(Input::Admitted { visitor: Visitor(request), process })
+                    }
+                    Output::Refuse { request, why } => {
+                        self.tell(Input::Refused { visitor: Visitor(request), why })
+                    }
+                    _ => Vec::new(),
+                });
+            }
+            left
+        }
+
+        pub(super) fn dies(&mut self, slot: u32) -> Vec<Action> {
+            let process = self.membership.process(Slot(slot));
+            let (slot, presence) = (Slot(slot), Presence::Attached);
+            self.tell_membership(membership::Input::Ended { slot, status: 9, presence });
+            self.tell(Input::Ended { process })
+        }
+
+        pub(super) fn comes(&mut self, pid: u32, by: Option<Listener>) -> Visitor {
+            self.last += 1;
+            let visitor = Visitor(self.last);
+            assert_eq!(self.tell(Input::Came { visitor, uid: UID, pid, by }), []);
+            visitor
+        }
+
+        pub(super) fn says(&mut self, visitor: Visitor, bytes: &[u8]) -> Vec<Action> {
+            self.tell(Input::Said { visitor, bytes })
+        }
+
+        /// Somebody comes and asks.
+        pub(super) fn asks(
+            &mut self,
+            by: Option<Listener>,
+            question: &Question,
+        ) -> (Visitor, Vec<Action>) {
+            let visitor = self.comes(200, by);
+            (visitor, self.says(visitor, &question.encode()))
+        }
+
+        pub(super) fn asks_about(&mut self, question: &ObjectQuestion) -> (Visitor, Vec<Action>) {
+            let visitor = self.comes(200, None);
+            (visitor, self.says(visitor, &question.encode()))
+        }
+
+        /// Publishes, with a socket of this number.
+        pub(super) fn publishes(&mut self, question: &Question, listener: u64) -> Vec<Action> {
+            let (visitor, actions) = self.asks(None, question);
+            assert!(matches!(actions[..], [Action::Listen { .. }]), "{actions:?}");
+            self.tell(Input::Listening { visitor, outcome: Listening::At(Listener(listener)) })
+        }
+
+        /// Makes an object in memory of this number, as its first user.
+        pub(super) fn makes(&mut self, slot: u32, memory: u64) -> Vec<Action> {
+            let (visitor, actions) = self.asks_about(&about(slot, Asked::Make, 0));
+            assert_eq!(actions, [Action::Allocate { visitor, bytes: 64 }]);
+            self.tell(Input::Provided { visitor, memory: Some(Memory(memory)) })
+        }
+    }
+
+    /// The answer that is the first action.
+    pub(super) fn answer(actions: &[Action]) -> Answer {
+        match actions.first() {
+            Some(Action::Answer { reply: Reply::Plain(answer), memory: None, .. }) => *answer,
+            _ => panic!("{actions:?}"),
+        }
+    }
+
+    #[test]
+    fn a_guest_is_let_in_and_its_end_is_told() {
+        let mut house = House::new();
+        let join = Question::Join { wanted: None };
+        let (guest, actions) = house.asks(None, &join);
+        let granted = Answer { joined: process(2), ..Answer::bare(HOST, Verdict::Granted) };
+        assert_eq!(actions, [Action::Admit { visitor: guest, answer: granted }]);
+        assert!(!house.door.may_ask(guest));
+        let (_, actions) = house.asks(None, &join);
+        assert_eq!(answer(&actions).verdict, Verdict::Full);
+        for (wanted, verdict) in [(0, Verdict::Taken), (9, Verdict::NoSuchSlot)] {
+            let (_, actions) = house.asks(None, &Question::Join { wanted: Some(Slot(wanted)) });
+            assert_eq!(answer(&actions).verdict, verdict);
+        }
+        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        assert_eq!(house.tell(Input::Gone { visitor: guest }), left);
+        assert_eq!(house.tell(Input::Gone { visitor: guest }), [], "once");
+        let (process, visitor) = (process(2), guest);
+        let too_late = house.tell(Input::Admitted { visitor, process });
+        assert_eq!(too_late, [Action::Left { process }], "it did not wait for that");
+    }
+
+    #[test]
+    fn a_guest_waits_a_little_for_a_slot_in_which_others_may_need_something() {
+        for is_given_up in [true, false] {
+            let mut house = House::new();
+            let join = Question::Join { wanted: None };
+            house.asks(None, &join);
+            house.dies(2);
+            house.membership.keep(BTreeSet::from([Slot(2)]));
+            let (guest, actions) = house.asks(None, &join);
+            assert_eq!(actions, [Action::Announce], "the others are made to look");
+            assert_eq!(house.door.deadline(house.now), Some(house.now + VACANCY_LOOK));
+            assert_eq!(house.tell(Input::Tick), [], "it waits on");
+            if is_given_up {
+                house.membership.keep(BTreeSet::new());
+                let actions = house.tell(Input::Tick);
+                let is_in =
+                    matches!(actions[..], [Action::Admit { visitor, .. }] if visitor == guest);
+                assert!(is_in, "{actions:?}");
+            } else {
+                house.now += VACANCY_TIME;
+                assert_eq!(answer(&house.tell(Input::Tick)).verdict, Verdict::Full);
+                assert_eq!(house.door.visitors.len(), 1, "the first guest");
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_latecomers_and_crowds_are_sent_away() {
+        let mut house = House::new();
+        let visitor = Visitor(1_000);
+        let came = |uid| Input::Came { visitor, uid, pid: 200, by: None };
+        assert_eq!(house.tell(came(UID + 1)), [Action::Close { visitor }]);
+        let most = SLOTS as usize + VISITORS_BEYOND_SLOTS;
+        let crowd: Vec<Visitor> = (0..most).map(|_| house.comes(200, None)).collect();
+        assert_eq!(answer(&house.tell(came(UID))).verdict, Verdict::TooMany);
+        assert_eq!(
+            house.tell(Input::Gone { visitor: crowd[0] }),
+            [Action::Close { visitor: crowd[0] }]
+        );
+        assert_eq!(house.tell(came(UID)), [], "there is room again");
+        let late = house.now + QUESTION_TIME;
+        assert_eq!(house.door.deadline(house.now), Some(late));
+        house.now = late - Duration::from_nanos(1);
+        assert_eq!(house.tell(Input::Tick), []);
+        house.now = late;
+        assert_eq!(house.tell(Input::Tick).len(), most);
+        assert!(house.door.visitors.is_empty() && house.door.deadline(late).is_none());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut house = House::new();
+        house.publishes(&publish(0, "name"), 50);
+        let plain = publish(0, "name").encode();
+        let with = |at: usize, byte: u8| {
+            let mut bytes = plain;
+            bytes[at] = byte;
+            bytes.to_vec()
+        };
+        let about = about(0, Asked::Open, 1).encode();
+        let of_no_kind = [&about[..6], &[99], &about[7..]].concat();
+        let name_too_long = [&about[..7], &[65], &about[8..]].concat();
+        for bytes in [
+            b"hello".to_vec(),
+            vec![0xff; QUESTION_BYTES_MAX],
+            vec![7; 4_000],
+            Vec::new(),
+            with(0, 0),
+            with(4, 99),
+            with(5, 65),
+            with(20, 0xff),
+            of_no_kind,
+            name_too_long,
+            Question::LookUp.encode().to_vec(),
+        ] {
+            let visitor = house.comes(200, None);
+            let refused = answer(&house.says(visitor, &bytes));
+            assert_eq!(refused, Answer::bare(HOST, Verdict::Senseless), "{bytes:?}");
+        }
+        let at_a_name = Some(Listener(50));
+        for question in [
+            Question::Join { wanted: Some(Slot(0)) },
+            Question::Observe,
+            Question::Found { process: process(0) },
+            publish(0, "another"),
+        ] {
+            let (_, actions) = house.asks(at_a_name, &question);
+            assert_eq!(answer(&actions).verdict, Verdict::Senseless, "{question:?}");
+        }
+        assert!(house.door.visitors.is_empty());
+    }
+
+    #[test]
+    fn a_visitor_that_goes_on_talking_is_closed() {
+        let mut house = House::new();
+        let (pending, _) = house.asks_about(&about(0, Asked::Make, 0));
+        assert_eq!(house.says(pending, b"more"), [Action::Close { visitor: pending }]);
+        let (guest, _) = house.asks(None, &Question::Join { wanted: None });
+        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        assert_eq!(house.says(guest, b"chatter"), left);
+        assert_eq!(house.says(Visitor(1_000), b"nobody"), []);
     }
 }
