@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landeck_groups::door::PublicName;
 use landeck_wire::HostId;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -37,8 +38,8 @@ impl Address {
     }
 
     /// Where one listens under a name that a process has published.
-    pub(crate) fn of_public_name(name: &str) -> Self {
-        Self::Abstract(format!("landeck-{}-name-{name}", own_uid()))
+    pub(crate) fn of_public_name(name: &PublicName) -> Self {
+        Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
     }
 
     /// A socket that listens here and never blocks.

@@ -1,5 +1,5 @@
-//! The agent of a job: drives its membership, writes the verdicts into the segment, and answers at
-//! the joining socket.
+//! The agent of a job: drives its membership and its door, writes what the membership decides into the
+//! segment, and has the sockets and the memory that the door speaks of.
 //!
 //! A role, not a program. The guardian plays it for the jobs of our launcher. Where another
 //! launcher, or nobody, started the processes, the first of them plays it in a thread
@@ -8,35 +8,27 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_groups::membership::{
-    Input, Membership, Output, Plan, Presence, Record, Refusal, State,
-};
+use landeck_groups::door::{self, Door, Visitor};
+use landeck_groups::membership::{Input, Membership, Output, Plan, Presence, Record, State};
 use landeck_groups::restarts::Restart;
-use landeck_memory::{JobState, Segment, SlotRecord};
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_memory::{JobState, Segment};
+use landeck_wire::{ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::time::Timespec;
 
-use self::names::Name;
 use self::record::written;
-use self::vacancy::VACANCY_LOOK;
+use self::sockets::Sockets;
 use crate::address::{Address, own_uid};
-use crate::index::{Entry, Index};
-use crate::keeper::Keeper;
-use crate::objects;
-use crate::peer;
-use crate::socket::{Answer, Question, Verdict};
+use crate::index::Index;
 
-mod below;
-pub(crate) mod names;
 mod record;
+mod sockets;
 mod vacancy;
+mod visits;
 
 /// What the driver of an agent is to do to processes, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,73 +67,24 @@ pub(crate) struct Agent {
     segment: Segment,
     membership: Membership,
     began: Instant,
-    trusted_uid: u32,
     epoll: OwnedFd,
-    door: OwnedFd,
-    /// The same in the user's index, where there is one.
-    entry: Option<Entry>,
-    watched: HashMap<u64, Watched>,
-    connections: HashMap<u64, Connection>,
-    names: HashMap<u64, Name>,
-    keeper: Keeper,
+    door: Door,
+    sockets: Sockets,
     /// Since which generation of the membership the processes of slots are gone.
     gone_since: HashMap<Slot, u32>,
-    last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
     /// The job ends, which stands nowhere yet.
     unwritten_end: bool,
-    doors_shut_until: Option<Instant>,
-}
-
-/// What an own token of the epoll descriptor stands for.
-#[derive(Clone, Copy)]
-enum Watched {
-    /// The joining socket.
-    Door,
-    /// The same in the index.
-    Entry,
-    /// The socket of a published name.
-    NameDoor,
-    /// A connection, or the process at its other end: both mean the connection of this token.
-    Connection(u64),
-}
-
-struct Connection {
-    socket: OwnedFd,
-    pid: u32,
-    /// The name at whose socket it came in.
-    name: Option<u64>,
-    standing: Standing,
-}
-
-enum Standing {
-    /// It has not asked yet, and has until then.
-    Asking { until: Instant },
-    /// It has asked to join, and waits for a slot that somebody may still need; until then.
-    Waiting { until: Instant },
-    /// It was let in. The process is watched as well where that is possible: its connection may
-    /// be open in a child that it forked.
-    Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
-    /// It has joined in the place of the process that was started, and is watched besides. Where that
-    /// is possible, what stands for its connection is the process itself.
-    Below { process: ProcessId },
 }
 
 /// Tokens below are the driver's.
 const DRIVER_TOKENS: u64 = 16;
-/// Time for a question, once connected.
-const QUESTION_TIME: Duration = Duration::from_secs(2);
-/// How long nobody is let in after descriptors ran out.
-const SHUT_TIME: Duration = Duration::from_millis(100);
-/// Connections beyond one for each slot.
-const CONNECTIONS_BEYOND_SLOTS: usize = 32;
-
 impl Agent {
     /// The agent of a segment's job, before any process runs. Times are counted from `began`.
     pub(crate) fn new(segment: Segment, plan: Plan, began: Instant) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let door = Address::of_job(plan.host).listen()?;
+        let socket = Address::of_job(plan.host).listen()?;
         // Without an entry the job is found all the same, but not from a container.
         let name = &segment.plan().name;
         let entry = Index::of_user().and_then(|index| index.enter(plan.host, name).ok());
@@ -149,27 +92,15 @@ impl Agent {
             segment,
             membership: Membership::new(plan),
             began,
-            trusted_uid: own_uid(),
             epoll,
-            door,
-            entry,
-            watched: HashMap::new(),
-            connections: HashMap::new(),
-            names: HashMap::new(),
-            keeper: Keeper::default(),
+            door: Door::new(plan.host, plan.processes + plan.guests, own_uid()),
+            sockets: Sockets::new(socket, entry),
             gone_since: HashMap::new(),
-            last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
             unwritten_end: false,
-            doors_shut_until: None,
         };
-        let token = agent.new_token(Watched::Door);
-        agent.watch(&agent.door, token, EventFlags::IN)?;
-        let token = agent.new_token(Watched::Entry);
-        if let Some(entry) = &agent.entry {
-            agent.watch(entry.socket(), token, EventFlags::IN)?;
-        }
+        agent.watch_doors()?;
         let begin = agent.membership.begin();
         agent.perform(begin);
         agent.announce();
@@ -260,8 +191,8 @@ impl Agent {
     /// descriptors that are ready; the joining socket was served.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
         const EVENTS: usize = 64;
-        let now = Instant::now();
-        let own = self.own_deadline().map(|at| at.saturating_duration_since(now));
+        let now = self.began.elapsed();
+        let own = self.own_deadline(now).map(|at| at.saturating_sub(now));
         let timeout = timeout.into_iter().chain(own).min();
         // A time too long for the kernel is as good as none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -276,8 +207,14 @@ impl Agent {
         for token in own {
             self.serve(token);
         }
-        self.expire();
+        self.open_doors();
+        self.tell_door(door::Input::Tick);
         Ok(for_driver)
+    }
+
+    /// Whether this very process lives.
+    pub(crate) fn is_alive(&self, process: ProcessId) -> bool {
+        self.membership.is_alive(process)
     }
 
     /// Whether a process other than that of `slot`, guests not counted, lives.
@@ -297,9 +234,12 @@ impl Agent {
                 Output::NewView => {}
                 Output::Terminate { slot } => self.effects.push(Effect::Terminate(slot.0)),
                 Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
-                Output::Admit { request, process } => self.admit(request, process),
-                Output::Refuse { request, why: Refusal::Full } => self.defer(request),
-                Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
+                Output::Admit { request, process } => {
+                    self.tell_door(door::Input::Admitted { visitor: Visitor(request), process });
+                }
+                Output::Refuse { request, why } => {
+                    self.tell_door(door::Input::Refused { visitor: Visitor(request), why });
+                }
                 Output::WillRestart { restart, .. } => {
                     self.effects.push(Effect::WillRestart(restart));
                 }
@@ -322,285 +262,9 @@ impl Agent {
         if matches!(record.state, State::Departed | State::Dead) {
             // It is announced next.
             self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
-            self.drop_names(|published| published.process.slot == slot);
-            self.keeper.forget(slot);
+            self.tell_door(door::Input::Ended { process: self.membership.process(slot) });
         }
     }
-
-    fn serve(&mut self, token: u64) {
-        match self.watched.get(&token) {
-            Some(&door @ (Watched::Door | Watched::Entry | Watched::NameDoor)) => {
-                self.accept_all(door, token);
-            }
-            Some(&Watched::Connection(connection)) => self.serve_connection(connection, token),
-            None => {} // closed by what came before it in this round
-        }
-    }
-
-    fn accept_all(&mut self, watched: Watched, token: u64) {
-        let name = matches!(watched, Watched::NameDoor).then_some(token);
-        loop {
-            let Some(door) = self.door_of(watched, token) else { return };
-            match accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.receive(socket, name),
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => return,
-                // No descriptors or memory: asking again at once would only burn time.
-                Err(_) => {
-                    self.shut_doors(Some(Instant::now() + SHUT_TIME));
-                    return;
-                }
-            }
-        }
-    }
-
-    /// The socket that a token stands for, if it stands for one that is listened at.
-    fn door_of(&self, watched: Watched, token: u64) -> Option<&OwnedFd> {
-        match watched {
-            Watched::Door => Some(&self.door),
-            Watched::Entry => self.entry.as_ref().map(Entry::socket),
-            Watched::NameDoor => self.names.get(&token).map(|name| &name.door),
-            Watched::Connection(_) => None,
-        }
-    }
-
-    /// Takes a new connection in, unless it is a stranger's or one too many.
-    fn receive(&mut self, socket: OwnedFd, name: Option<u64>) {
-        let Ok((uid, pid)) = peer::credentials(&socket) else { return };
-        if uid != self.trusted_uid {
-            return;
-        }
-        let most = self.segment.plan().slots() as usize + CONNECTIONS_BEYOND_SLOTS;
-        if self.connections.len() >= most {
-            // It is told if it listens, and forgotten in any case.
-            let _ = Answer::bare(self.host(), Verdict::TooMany).send(&socket, None);
-            return;
-        }
-        let token = self.next_token();
-        self.watched.insert(token, Watched::Connection(token));
-        if self.watch(&socket, token, EventFlags::IN).is_err() {
-            self.watched.remove(&token);
-            return;
-        }
-        let standing = Standing::Asking { until: Instant::now() + QUESTION_TIME };
-        self.connections.insert(token, Connection { socket, pid, name, standing });
-    }
-
-    /// Something came from a connection, or its process ended (then `token` is another).
-    fn serve_connection(&mut self, connection: u64, token: u64) {
-        let Some(found) = self.connections.get(&connection) else { return };
-        if !matches!(found.standing, Standing::Asking { .. }) {
-            // Who is inside, or waits to be, has nothing to say: it is gone, or broken.
-            if token != connection || !peer::is_quiet(&found.socket) {
-                self.close(connection);
-            }
-            return;
-        }
-        let mut bytes = [0; objects::QUESTION_BYTES + 1];
-        match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Ok((length @ 1.., _)) => {
-                let name = found.name;
-                if let Some(question) = objects::Question::decode(&bytes[..length], self.host()) {
-                    return self.answer_about_object(connection, question);
-                }
-                match Question::decode(&bytes[..length], self.host()) {
-                    Some(question) => self.answer(connection, name, question),
-                    None => self.refuse(connection, Verdict::Senseless),
-                }
-            }
-            Ok(_) | Err(_) => self.close(connection),
-        }
-    }
-
-    fn answer(&mut self, connection: u64, name: Option<u64>, question: Question) {
-        let Some(pid) = self.connections.get(&connection).map(|found| found.pid) else { return };
-        match (question, name) {
-            (Question::Join { wanted }, None) => {
-                self.tell(Input::Asked { request: connection, wanted, pid });
-            }
-            (Question::Join { wanted: None }, Some(_)) => {
-                self.tell(Input::Asked { request: connection, wanted: None, pid });
-            }
-            (Question::Observe, None) => self.show(connection),
-            (Question::Found { process }, None) => self.watch_below(connection, process),
-            (Question::LookUp, Some(token)) => match self.names.get(&token) {
-                Some(name) => {
-                    let bare = Answer::bare(self.host(), Verdict::Granted);
-                    self.reply(connection, &Answer { published: name.published, ..bare });
-                }
-                None => self.close(connection), // as if it had come too late
-            },
-            (Question::Publish { process, context, name }, None) => {
-                let answer = self.publish(process, context, name);
-                self.reply(connection, &answer);
-            }
-            (Question::Unpublish { process, name }, None) => {
-                let verdict = self.unpublish(process, &name);
-                self.refuse(connection, verdict);
-            }
-            _ => self.refuse(connection, Verdict::Senseless),
-        }
-    }
-
-    /// Lets somebody look at the segment: gives it a descriptor that cannot be written.
-    fn show(&mut self, connection: u64) {
-        let shown = self.segment.descriptor().and_then(|file| read_only(file).ok());
-        match (shown, self.connections.get(&connection)) {
-            (Some(file), Some(found)) => {
-                let answer = Answer::bare(self.host(), Verdict::Granted);
-                // Who does not take its answer asked in vain.
-                let _ = answer.send(&found.socket, Some(file.as_fd()));
-                self.close(connection);
-            }
-            _ => self.refuse(connection, Verdict::TooMany),
-        }
-    }
-
-    fn answer_about_object(&mut self, connection: u64, question: objects::Question) {
-        let process = question.process;
-        let is_here = process.slot.0 < self.segment.plan().slots();
-        let (answer, memory) = if is_here && self.membership.is_alive(process) {
-            let pid = self.membership.record(process.slot).pid;
-            self.keeper.answer(question, pid)
-        } else {
-            (objects::Answer::bare(process.host, Verdict::NotAlive), None)
-        };
-        if let Some(found) = self.connections.get(&connection) {
-            // Who does not take its answer asked in vain.
-            let _ = answer.send(&found.socket, memory);
-        }
-        self.close(connection);
-    }
-
-    fn admit(&mut self, connection: u64, process: ProcessId) {
-        let Some(found) = self.connections.get(&connection) else { return };
-        let mut answer = Answer::bare(self.host(), Verdict::Granted);
-        answer.joined = process;
-        if let Some(name) = found.name.and_then(|token| self.names.get(&token)) {
-            answer.published = name.published;
-        }
-        let sent = answer.send(&found.socket, self.segment.descriptor());
-        let watch = self.watch_peer(connection);
-        if let Some(found) = self.connections.get_mut(&connection) {
-            found.standing = Standing::Inside { process, watch };
-        }
-        if sent.is_err() {
-            self.close(connection);
-        }
-    }
-
-    /// Watches the process at the other end of a connection, where the kernel lets us.
-    fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
-        let found = self.connections.get(&connection)?;
-        let pidfd = peer::pidfd(&found.socket, found.pid)?;
-        let token = self.new_token(Watched::Connection(connection));
-        if self.watch(&pidfd, token, EventFlags::IN).is_err() {
-            self.watched.remove(&token);
-            return None;
-        }
-        Some((token, pidfd))
-    }
-
-    /// Answers with a verdict alone, and closes.
-    fn refuse(&mut self, connection: u64, verdict: Verdict) {
-        self.reply(connection, &Answer::bare(self.host(), verdict));
-    }
-
-    /// Answers, and closes.
-    fn reply(&mut self, connection: u64, answer: &Answer) {
-        if let Some(found) = self.connections.get(&connection) {
-            // Who does not take its answer asked in vain.
-            let _ = answer.send(&found.socket, None);
-        }
-        self.close(connection);
-    }
-
-    /// Closes a connection; who was inside by it is gone.
-    fn close(&mut self, connection: u64) {
-        self.watched.remove(&connection);
-        let Some(closed) = self.connections.remove(&connection) else { return };
-        let (process, watch) = match closed.standing {
-            Standing::Inside { process, watch } => (process, watch),
-            Standing::Below { process } => return self.lose(process, closed.pid, &closed.socket),
-            Standing::Asking { .. } | Standing::Waiting { .. } => return,
-        };
-        if let Some((token, _pidfd)) = watch {
-            self.watched.remove(&token);
-        }
-        if self.membership.is_alive(process) {
-            let presence = presence_of(self.segment.presence(process.slot.0));
-            // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
-            let status = match presence {
-                Presence::Attached | Presence::Aborted => SlotRecord::UNKNOWN_STATUS,
-                Presence::NotAttached | Presence::Finalized => 0,
-            };
-            self.tell(Input::Ended { slot: process.slot, status, presence });
-        }
-    }
-
-    /// Closes what has not asked in time, and opens the doors again when it is time.
-    fn expire(&mut self) {
-        let now = Instant::now();
-        if self.doors_shut_until.is_some_and(|until| until <= now) {
-            self.shut_doors(None);
-        }
-        let is_late = |connection: &Connection| match connection.standing {
-            Standing::Asking { until } => until <= now,
-            Standing::Waiting { .. } | Standing::Inside { .. } | Standing::Below { .. } => false,
-        };
-        let late: Vec<u64> = self
-            .connections
-            .iter()
-            .filter(|(_, connection)| is_late(connection))
-            .map(|(&token, _)| token)
-            .collect();
-        for connection in late {
-            self.close(connection);
-        }
-        self.ask_again();
-    }
-
-    /// Shuts the doors until then, or opens them.
-    fn shut_doors(&mut self, until: Option<Instant>) {
-        let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
-        for (&token, watched) in &self.watched {
-            let Some(door) = self.door_of(*watched, token) else { continue };
-            // It is watched already: this cannot fail for want of anything.
-            let _ = self.rewatch(door, token, what);
-        }
-        self.doors_shut_until = until;
-    }
-
-    fn own_deadline(&self) -> Option<Instant> {
-        let asking = self.connections.values().filter_map(|connection| match connection.standing {
-            Standing::Asking { until } => Some(until),
-            Standing::Waiting { .. } => Some(Instant::now() + VACANCY_LOOK),
-            Standing::Inside { .. } | Standing::Below { .. } => None,
-        });
-        asking.chain(self.doors_shut_until).min()
-    }
-
-    fn host(&self) -> HostId {
-        HostId(self.segment.plan().host)
-    }
-
-    fn new_token(&mut self, watched: Watched) -> u64 {
-        let token = self.next_token();
-        self.watched.insert(token, watched);
-        token
-    }
-
-    fn next_token(&mut self) -> u64 {
-        self.last_token += 1;
-        self.last_token
-    }
-}
-
-/// Another descriptor of a file, for reading alone.
-fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// A process's own word, as the membership takes it.
@@ -613,26 +277,20 @@ pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
     }
 }
 
-fn verdict_of(why: Refusal) -> Verdict {
-    match why {
-        Refusal::Full => Verdict::Full,
-        Refusal::NoSuchSlot => Verdict::NoSuchSlot,
-        Refusal::Taken => Verdict::Taken,
-        Refusal::Ending => Verdict::Ending,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
-    use crate::socket::{self, ExchangeError, JoinError, PublishError};
+    use crate::socket::{self, ExchangeError, JoinError, PublishError, Verdict};
     use landeck_groups::membership::OnFailure;
     use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
-    use landeck_wire::Incarnation;
+    use landeck_wire::{HostId, Incarnation};
     use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, send, socket_with};
+    use rustix::net::{
+        AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
+        socket_with,
+    };
     use std::sync::atomic::{AtomicU64, Ordering};
 
     pub(super) const PATIENCE: Duration = Duration::from_secs(100);
@@ -797,7 +455,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let mut agent = Agent::new(segment.clone(), plan(&segment), Instant::now()).unwrap();
-        agent.trusted_uid = own_uid() + 1;
+        agent.door = Door::new(host(&segment), 1 + GUESTS, own_uid() + 1);
         let _agent = start_thread(agent, 0, None).unwrap();
         let refused = socket::join(host(&segment), PATIENCE);
         assert!(matches!(refused, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));
@@ -844,7 +502,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        for nonsense in [&b"hello"[..], &[0xff; objects::QUESTION_BYTES], &[7; 4000]] {
+        for nonsense in [&b"hello"[..], &[0xff; door::QUESTION_BYTES_MAX], &[7; 4000]] {
             let socket = connected(&segment);
             send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
             let mut answer = [0; 64];
@@ -861,7 +519,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        let most = segment.plan().slots() as usize + CONNECTIONS_BEYOND_SLOTS;
+        let most = segment.plan().slots() as usize + door::VISITORS_BEYOND_SLOTS;
         let idle: Vec<OwnedFd> = (0..most).map(|_| connected(&segment)).collect();
         let refused = socket::join(host(&segment), PATIENCE);
         assert!(matches!(refused, Err(JoinError::Refused(Verdict::TooMany))), "{refused:?}");

@@ -18,7 +18,6 @@ pub mod index;
 pub mod inherited;
 pub mod input;
 mod job;
-mod keeper;
 pub mod launch;
 pub mod linkage;
 pub mod memory_groups;

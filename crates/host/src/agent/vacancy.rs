@@ -1,19 +1,10 @@
-//! Which vacated slot somebody gets, and who waits for one: those in which something may still be needed
-//! are given to nobody.
+//! Which vacated slot the next process gets: none in which a living process may still need something.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
-use landeck_groups::membership::Input;
 use landeck_wire::Slot;
 
-use super::{Agent, Connection, Standing};
-use crate::socket::Verdict;
-
-/// How long somebody waits for a slot until all have looked who may need what is in it, and how often it
-/// is looked whether they have.
-const VACANCY_TIME: Duration = Duration::from_millis(500);
-pub(super) const VACANCY_LOOK: Duration = Duration::from_millis(1);
+use super::Agent;
 
 impl Agent {
     /// Finds the vacated slot that is given away next, and says which ones before it are kept.
@@ -22,37 +13,6 @@ impl Agent {
         let is_kept = |slot: &Slot| self.segment.is_kept(slot.0, since(slot));
         let kept: BTreeSet<Slot> = self.membership.vacated().take_while(is_kept).collect();
         self.membership.keep(kept);
-    }
-
-    /// There is no slot for somebody. Where that is so only because others may need what is in one, they
-    /// are made to look, and it waits for them a little.
-    pub(super) fn defer(&mut self, connection: u64) {
-        let keeps_any = self.membership.keeps_any();
-        let Some(found) = self.connections.get_mut(&connection) else { return };
-        match found.standing {
-            Standing::Asking { .. } if keeps_any => {
-                let until = Instant::now() + VACANCY_TIME;
-                found.standing = Standing::Waiting { until };
-                self.unannounced = true;
-            }
-            Standing::Waiting { until } if keeps_any && Instant::now() < until => {}
-            _ => self.refuse(connection, Verdict::Full),
-        }
-    }
-
-    /// Asks again for those who wait for a slot.
-    pub(super) fn ask_again(&mut self) {
-        let waiting = self.connections.iter().filter(|(_, connection)| connection.is_waiting());
-        let waiting: Vec<(u64, u32)> = waiting.map(|(&token, of)| (token, of.pid)).collect();
-        for (request, pid) in waiting {
-            self.tell(Input::Asked { request, wanted: None, pid });
-        }
-    }
-}
-
-impl Connection {
-    fn is_waiting(&self) -> bool {
-        matches!(self.standing, Standing::Waiting { .. })
     }
 }
 
@@ -63,7 +23,7 @@ mod tests {
     use super::super::tests::{GUESTS, PATIENCE, host, limited, segment, wait_for};
     use super::*;
     use crate::agent_thread::serve_in_thread;
-    use crate::socket::{self, JoinError};
+    use crate::socket::{self, JoinError, Verdict};
 
     #[test]
     fn who_leaves_the_first_world_makes_room() {

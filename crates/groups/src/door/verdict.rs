@@ -1,10 +1,10 @@
-//! What an agent says to a question, in one byte.
+//! The answer to a question in one byte.
 
 /// Names that a job may publish at a time.
-pub(crate) const NAMES_MAX: usize = 256;
+pub const NAMES_MAX: usize = 256;
 
 /// Mailboxes with names, segments, semaphores and groups that a job may have at a time.
-pub(crate) const KEPT_MAX: usize = 4096;
+pub const KEPT_MAX: usize = 4096;
 
 /// The short form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +48,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const ALL: [Self; 11] = [
+    /// All of them.
+    pub const ALL: [Self; 11] = [
         Self::Granted,
         Self::Full,
         Self::NoSuchSlot,
@@ -62,7 +63,8 @@ impl Verdict {
         Self::NoMemory,
     ];
 
-    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
+    /// The verdict that this byte stands for.
+    pub(super) fn from_bits(bits: u8) -> Option<Self> {
         Self::ALL.get(usize::from(bits)).copied()
     }
 }

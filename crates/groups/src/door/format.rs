@@ -1,0 +1,21 @@
+//! What the questions and answers at a joining socket have in common as bytes.
+
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+/// What each of them begins with: magic and version.
+pub(super) const MAGIC: [u8; 4] = *b"LDK\x01";
+
+/// The four bytes at this place, as a number.
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The eight bytes at this place, as a number.
+pub(super) fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}
+
+/// The process of a host whose slot and incarnation stand at this place.
+pub(super) fn process(host: HostId, bytes: &[u8], at: usize) -> ProcessId {
+    ProcessId { host, slot: Slot(word(bytes, at)), incarnation: Incarnation(word(bytes, at + 4)) }
+}

@@ -1,0 +1,535 @@
+//! The door of a job: which visitors it lets in, and what it answers to their questions.
+//!
+//! A pure machine. Its driver has the sockets, the memory and the membership: it tells the door what
+//! happened ([`Input`]) and carries out what the door answers ([`Action`]). Sockets and memory have
+//! numbers here, which the driver gives out. Published names and objects are the door's own.
+//!
+//! | a visitor | next | when |
+//! |---|---|---|
+//! | asks | closed | it was answered, is late, is gone, or comes from another user |
+//! | asks | pending | the driver is to do something before the answer |
+//! | pending | closed | it was answered, or is gone |
+//! | pending | waits | a vacated slot would be free if others had no need of what is in it |
+//! | waits | closed | its time is over, or it is gone |
+//! | pending, waits | inside | the membership has let it in |
+//! | pending | below | it has joined in the place of the process that was started |
+//! | inside, below | closed | it is gone, or says anything |
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use landeck_wire::{HostId, ProcessId};
+
+use self::answering::Pending;
+use self::keeper::Keeper;
+use self::names::Names;
+pub use self::object::{
+    Asked, OBJECT_NAME_BYTES_MAX, OBJECT_QUESTION_BYTES, Object, ObjectAnswer, ObjectKind,
+    ObjectName, ObjectNameError, ObjectQuestion,
+};
+pub use self::question::{Answer, NAME_BYTES_MAX, NameError, PublicName, Published, Question};
+pub use self::steps::{Action, Input, Listener, Listening, Memory, Reply, Visitor};
+pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
+use crate::membership::{Membership, Refusal};
+
+mod answering;
+mod format;
+mod keeper;
+mod names;
+mod object;
+mod question;
+mod steps;
+mod verdict;
+
+/// Bytes of the longest question.
+pub const QUESTION_BYTES_MAX: usize = OBJECT_QUESTION_BYTES;
+/// Time for a question, once connected.
+const QUESTION_TIME: Duration = Duration::from_secs(2);
+/// How long a visitor waits for a slot until all have looked whether they need what is in it.
+const VACANCY_TIME: Duration = Duration::from_millis(500);
+/// How often it asks again meanwhile.
+const VACANCY_LOOK: Duration = Duration::from_millis(1);
+/// Visitors beyond one for each slot.
+pub const VISITORS_BEYOND_SLOTS: usize = 32;
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub struct Door {
+    host: HostId,
+    trusted_uid: u32,
+    visitors_max: usize,
+    visitors: BTreeMap<Visitor, Visit>,
+    names: Names,
+    keeper: Keeper,
+    actions: Vec<Action>,
+}
+
+/// A visitor: its process, where it came in, and how far it is.
+#[derive(Clone, Debug)]
+struct Visit {
+    pid: u32,
+    /// The name at whose socket it came in.
+    by: Option<Listener>,
+    standing: Standing,
+}
+
+#[derive(Clone, Debug)]
+enum Standing {
+    /// It has not asked yet, and has until then.
+    Asking { until: Duration },
+    /// It has asked, and the driver is to do something before it is answered.
+    Pending(Pending),
+    /// It has asked to join, and waits until then for a slot in which others may need something.
+    Waiting { until: Duration },
+    /// It was let in.
+    Inside { process: ProcessId },
+    /// It has joined in the place of the process that was started, and is watched besides.
+    Below { process: ProcessId },
+}
+
+impl Door {
+    /// The door of a host's job with so many slots, for visitors of this user.
+    pub fn new(host: HostId, slots: u32, trusted_uid: u32) -> Self {
+        Self {
+            host,
+            trusted_uid,
+            visitors_max: slots as usize + VISITORS_BEYOND_SLOTS,
+            visitors: BTreeMap::new(),
+            names: Names::default(),
+            keeper: Keeper::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Takes in what happened at `now`, a time since any fixed moment. What cannot have happened, as an
+    /// answer for a visitor that is not there, changes nothing.
+    pub fn handle(
+        &mut self,
+        now: Duration,
+        membership: &Membership,
+        input: Input<'_>,
+    ) -> Vec<Action> {
+        match input {
+            Input::Came { visitor, uid, pid, by } => self.came(now, visitor, uid, pid, by),
+            Input::Said { visitor, bytes } => self.said(membership, visitor, bytes),
+            Input::Gone { visitor } => self.close(visitor),
+            Input::Provided { visitor, memory } => self.provided(membership, visitor, memory),
+            Input::Listening { visitor, outcome } => self.listening(membership, visitor, outcome),
+            Input::Seen { visitor, presence } => self.seen(membership, visitor, presence),
+            Input::Admitted { visitor, process } => self.admitted(visitor, process),
+            Input::Refused { visitor, why } => self.refused(now, membership, visitor, why),
+            Input::Ended { process } => self.ended(process),
+            Input::Tick => self.tick(now),
+        }
+        let released = self.keeper.take_released().into_iter().map(Action::Release);
+        self.actions.extend(released);
+        std::mem::take(&mut self.actions)
+    }
+
+    /// When [`Input::Tick`] is due, as seen at `now`, if nothing else happens before.
+    pub fn deadline(&self, now: Duration) -> Option<Duration> {
+        let due = self.visitors.values().filter_map(|visit| match visit.standing {
+            Standing::Asking { until } => Some(until),
+            Standing::Waiting { .. } => Some(now + VACANCY_LOOK),
+            Standing::Pending(_) | Standing::Inside { .. } | Standing::Below { .. } => None,
+        });
+        due.min()
+    }
+
+    /// Whether a visitor may ask. Of all others only their end matters.
+    pub fn may_ask(&self, visitor: Visitor) -> bool {
+        self.visitors
+            .get(&visitor)
+            .is_some_and(|visit| matches!(visit.standing, Standing::Asking { .. }))
+    }
+
+    fn came(&mut self, now: Duration, visitor: Visitor, uid: u32, pid: u32, by: Option<Listener>) {
+        if uid != self.trusted_uid {
+            self.actions.push(Action::Close { visitor });
+        } else if self.visitors.len() >= self.visitors_max {
+            // It is told if it listens, and forgotten in any case.
+            let reply = Reply::Plain(Answer::bare(self.host, Verdict::TooMany));
+            self.actions.push(Action::Answer { visitor, reply, memory: None });
+        } else {
+            let standing = Standing::Asking { until: now + QUESTION_TIME };
+            self.visitors.insert(visitor, Visit { pid, by, standing });
+        }
+    }
+
+    fn said(&mut self, membership: &Membership, visitor: Visitor, bytes: &[u8]) {
+        let Some(visit) = self.visitors.get(&visitor) else { return };
+        if !matches!(visit.standing, Standing::Asking { .. }) {
+            // A visitor asks once: this one is broken.
+            return self.close(visitor);
+        }
+        let (pid, by) = (visit.pid, visit.by);
+        if let Some(question) = ObjectQuestion::decode(bytes, self.host) {
+            return self.about_object(membership, visitor, question);
+        }
+        match Question::decode(bytes, self.host) {
+            Some(question) => self.asked(membership, visitor, pid, by, question),
+            None => self.refuse(visitor, Verdict::Senseless),
+        }
+    }
+
+    fn admitted(&mut self, visitor: Visitor, process: ProcessId) {
+        let Some(visit) = self.visitors.get_mut(&visitor) else {
+            // It is gone since it asked.
+            return self.actions.push(Action::Left { process });
+        };
+        visit.standing = Standing::Inside { process };
+        let mut answer = Answer { joined: process, ..Answer::bare(self.host, Verdict::Granted) };
+        if let Some(published) = visit.by.and_then(|listener| self.names.at(listener)) {
+            answer.published = published;
+        }
+        self.actions.push(Action::Admit { visitor, answer });
+    }
+
+    /// There is no slot for a visitor. Where that is so only because others may need what is in one,
+    /// they are made to look, and it waits for them a little.
+    fn refused(&mut self, now: Duration, membership: &Membership, visitor: Visitor, why: Refusal) {
+        let Some(visit) = self.visitors.get_mut(&visitor) else { return };
+        let may_wait = why == Refusal::Full && membership.keeps_any();
+        match visit.standing {
+            Standing::Pending(Pending::Join) if may_wait => {
+                visit.standing = Standing::Waiting { until: now + VACANCY_TIME };
+                self.actions.push(Action::Announce);
+            }
+            Standing::Waiting { until } if may_wait && now < until => {}
+            _ => self.refuse(visitor, verdict_of(why)),
+        }
+    }
+
+    /// With a process go its names, and what is kept for it alone.
+    fn ended(&mut self, process: ProcessId) {
+        let deaf = self.names.forget(process).into_iter().map(Action::Deafen);
+        self.actions.extend(deaf);
+        self.keeper.forget(process);
+    }
+
+    /// Closes the connections of those that have not asked in time, and asks again for those that wait
+    /// for a slot.
+    fn tick(&mut self, now: Duration) {
+        let is_late =
+            |visit: &Visit| matches!(visit.standing, Standing::Asking { until } if until <= now);
+        let late = self.visitors.iter().filter(|(_, visit)| is_late(visit));
+        let late: Vec<Visitor> = late.map(|(&visitor, _)| visitor).collect();
+        late.into_iter().for_each(|visitor| self.close(visitor));
+        for (&visitor, visit) in &self.visitors {
+            if matches!(visit.standing, Standing::Waiting { .. }) {
+                self.actions.push(Action::Ask { visitor, wanted: None, pid: visit.pid });
+            }
+        }
+    }
+
+    fn stand(&mut self, visitor: Visitor, standing: Standing) {
+        if let Some(visit) = self.visitors.get_mut(&visitor) {
+            visit.standing = standing;
+        }
+    }
+
+    /// Answers with a verdict alone, and closes.
+    fn refuse(&mut self, visitor: Visitor, verdict: Verdict) {
+        self.reply(visitor, Answer::bare(self.host, verdict));
+    }
+
+    fn reply(&mut self, visitor: Visitor, answer: Answer) {
+        self.end(visitor, Reply::Plain(answer), None);
+    }
+
+    /// Answers, and closes.
+    fn end(&mut self, visitor: Visitor, reply: Reply, memory: Option<Memory>) {
+        if self.visitors.remove(&visitor).is_some() {
+            self.actions.push(Action::Answer { visitor, reply, memory });
+        }
+    }
+
+    /// Closes a connection; a process that was inside by it is gone.
+    fn close(&mut self, visitor: Visitor) {
+        let Some(visit) = self.visitors.remove(&visitor) else { return };
+        match visit.standing {
+            Standing::Inside { process } => self.actions.push(Action::Left { process }),
+            Standing::Below { process } => self.actions.push(Action::Lost { visitor, process }),
+            Standing::Asking { .. } | Standing::Pending(_) | Standing::Waiting { .. } => {}
+        }
+        self.actions.push(Action::Close { visitor });
+    }
+}
+
+fn verdict_of(why: Refusal) -> Verdict {
+    match why {
+        Refusal::Full => Verdict::Full,
+        Refusal::NoSuchSlot => Verdict::NoSuchSlot,
+        Refusal::Taken => Verdict::Taken,
+        Refusal::Ending => Verdict::Ending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{self, OnFailure, Output, Plan, Presence};
+    use landeck_wire::{Incarnation, Slot};
+    use std::collections::BTreeSet;
+
+    pub(super) const HOST: HostId = HostId(1);
+    const UID: u32 = 7;
+    /// Two processes and a guest.
+    const SLOTS: u32 = 3;
+
+    pub(super) fn process(slot: u32) -> ProcessId {
+        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    pub(super) fn name(text: &str) -> PublicName {
+        PublicName::new(text).unwrap()
+    }
+
+    pub(super) fn publish(slot: u32, text: &str) -> Question {
+        Question::Publish { process: process(slot), context: 5, name: name(text) }
+    }
+
+    pub(super) fn about(slot: u32, asked: Asked, number: u64) -> ObjectQuestion {
+        let question = ObjectQuestion::new(process(slot), ObjectKind::Segment, asked);
+        ObjectQuestion { bytes: 64, number, ..question }
+    }
+
+    /// A driver without IO: it has the membership, and leaves to the test what needs descriptors.
+    #[derive(Clone)]
+    pub(super) struct House {
+        pub(super) door: Door,
+        pub(super) membership: Membership,
+        now: Duration,
+        last: u64,
+    }
+
+    impl House {
+        /// Two processes live; their numbers are 100 and 101.
+        pub(super) fn new() -> Self {
+            let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
+            let plan = Plan { host: HOST, processes: 2, guests: 1, on_failure, grace };
+            let mut membership = Membership::new(plan);
+            for slot in 0..2 {
+                let input = membership::Input::Started { slot: Slot(slot), pid: 100 + slot };
+                membership.handle(Duration::ZERO, input);
+            }
+            let now = Duration::from_secs(10);
+            Self { door: Door::new(HOST, SLOTS, UID), membership, now, last: 0 }
+        }
+
+        /// Tells the door something; what is left to do after the membership was asked and told.
+        pub(super) fn tell(&mut self, input: Input<'_>) -> Vec<Action> {
+            let mut left = Vec::new();
+            for action in self.door.handle(self.now, &self.membership, input) {
+                match action {
+                    Action::Ask { visitor, wanted, pid } => {
+                        let request = visitor.0;
+                        let asked = membership::Input::Asked { request, wanted, pid };
+                        left.extend(self.tell_membership(asked));
+                    }
+                    Action::Found { slot, pid } => {
+                        left.extend(self.tell_membership(membership::Input::Found { slot, pid }));
+                    }
+                    action => left.push(action),
+                }
+            }
+            left
+        }
+
+        fn tell_membership(&mut self, input: membership::Input) -> Vec<Action> {
+            let mut left = Vec::new();
+            for output in self.membership.handle(self.now, input) {
+                left.extend(match output {
+                    Output::Admit { request, process } => {
+                        self.tell(Input::Admitted { visitor: Visitor(request), process })
+                    }
+                    Output::Refuse { request, why } => {
+                        self.tell(Input::Refused { visitor: Visitor(request), why })
+                    }
+                    _ => Vec::new(),
+                });
+            }
+            left
+        }
+
+        pub(super) fn dies(&mut self, slot: u32) -> Vec<Action> {
+            let process = self.membership.process(Slot(slot));
+            let (slot, presence) = (Slot(slot), Presence::Attached);
+            self.tell_membership(membership::Input::Ended { slot, status: 9, presence });
+            self.tell(Input::Ended { process })
+        }
+
+        pub(super) fn comes(&mut self, pid: u32, by: Option<Listener>) -> Visitor {
+            self.last += 1;
+            let visitor = Visitor(self.last);
+            assert_eq!(self.tell(Input::Came { visitor, uid: UID, pid, by }), []);
+            visitor
+        }
+
+        pub(super) fn says(&mut self, visitor: Visitor, bytes: &[u8]) -> Vec<Action> {
+            self.tell(Input::Said { visitor, bytes })
+        }
+
+        /// Somebody comes and asks.
+        pub(super) fn asks(
+            &mut self,
+            by: Option<Listener>,
+            question: &Question,
+        ) -> (Visitor, Vec<Action>) {
+            let visitor = self.comes(200, by);
+            (visitor, self.says(visitor, &question.encode()))
+        }
+
+        pub(super) fn asks_about(&mut self, question: &ObjectQuestion) -> (Visitor, Vec<Action>) {
+            let visitor = self.comes(200, None);
+            (visitor, self.says(visitor, &question.encode()))
+        }
+
+        /// Publishes, with a socket of this number.
+        pub(super) fn publishes(&mut self, question: &Question, listener: u64) -> Vec<Action> {
+            let (visitor, actions) = self.asks(None, question);
+            assert!(matches!(actions[..], [Action::Listen { .. }]), "{actions:?}");
+            self.tell(Input::Listening { visitor, outcome: Listening::At(Listener(listener)) })
+        }
+
+        /// Makes an object in memory of this number, as its first user.
+        pub(super) fn makes(&mut self, slot: u32, memory: u64) -> Vec<Action> {
+            let (visitor, actions) = self.asks_about(&about(slot, Asked::Make, 0));
+            assert_eq!(actions, [Action::Allocate { visitor, bytes: 64 }]);
+            self.tell(Input::Provided { visitor, memory: Some(Memory(memory)) })
+        }
+    }
+
+    /// The answer that is the first action.
+    pub(super) fn answer(actions: &[Action]) -> Answer {
+        match actions.first() {
+            Some(Action::Answer { reply: Reply::Plain(answer), memory: None, .. }) => *answer,
+            _ => panic!("{actions:?}"),
+        }
+    }
+
+    #[test]
+    fn a_guest_is_let_in_and_its_end_is_told() {
+        let mut house = House::new();
+        let join = Question::Join { wanted: None };
+        let (guest, actions) = house.asks(None, &join);
+        let granted = Answer { joined: process(2), ..Answer::bare(HOST, Verdict::Granted) };
+        assert_eq!(actions, [Action::Admit { visitor: guest, answer: granted }]);
+        assert!(!house.door.may_ask(guest));
+        let (_, actions) = house.asks(None, &join);
+        assert_eq!(answer(&actions).verdict, Verdict::Full);
+        for (wanted, verdict) in [(0, Verdict::Taken), (9, Verdict::NoSuchSlot)] {
+            let (_, actions) = house.asks(None, &Question::Join { wanted: Some(Slot(wanted)) });
+            assert_eq!(answer(&actions).verdict, verdict);
+        }
+        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        assert_eq!(house.tell(Input::Gone { visitor: guest }), left);
+        assert_eq!(house.tell(Input::Gone { visitor: guest }), [], "once");
+        let (process, visitor) = (process(2), guest);
+        let too_late = house.tell(Input::Admitted { visitor, process });
+        assert_eq!(too_late, [Action::Left { process }], "it did not wait for that");
+    }
+
+    #[test]
+    fn a_guest_waits_a_little_for_a_slot_in_which_others_may_need_something() {
+        for is_given_up in [true, false] {
+            let mut house = House::new();
+            let join = Question::Join { wanted: None };
+            house.asks(None, &join);
+            house.dies(2);
+            house.membership.keep(BTreeSet::from([Slot(2)]));
+            let (guest, actions) = house.asks(None, &join);
+            assert_eq!(actions, [Action::Announce], "the others are made to look");
+            assert_eq!(house.door.deadline(house.now), Some(house.now + VACANCY_LOOK));
+            assert_eq!(house.tell(Input::Tick), [], "it waits on");
+            if is_given_up {
+                house.membership.keep(BTreeSet::new());
+                let actions = house.tell(Input::Tick);
+                let is_in =
+                    matches!(actions[..], [Action::Admit { visitor, .. }] if visitor == guest);
+                assert!(is_in, "{actions:?}");
+            } else {
+                house.now += VACANCY_TIME;
+                assert_eq!(answer(&house.tell(Input::Tick)).verdict, Verdict::Full);
+                assert_eq!(house.door.visitors.len(), 1, "the first guest");
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_latecomers_and_crowds_are_sent_away() {
+        let mut house = House::new();
+        let visitor = Visitor(1_000);
+        let came = |uid| Input::Came { visitor, uid, pid: 200, by: None };
+        assert_eq!(house.tell(came(UID + 1)), [Action::Close { visitor }]);
+        let most = SLOTS as usize + VISITORS_BEYOND_SLOTS;
+        let crowd: Vec<Visitor> = (0..most).map(|_| house.comes(200, None)).collect();
+        assert_eq!(answer(&house.tell(came(UID))).verdict, Verdict::TooMany);
+        assert_eq!(
+            house.tell(Input::Gone { visitor: crowd[0] }),
+            [Action::Close { visitor: crowd[0] }]
+        );
+        assert_eq!(house.tell(came(UID)), [], "there is room again");
+        let late = house.now + QUESTION_TIME;
+        assert_eq!(house.door.deadline(house.now), Some(late));
+        house.now = late - Duration::from_nanos(1);
+        assert_eq!(house.tell(Input::Tick), []);
+        house.now = late;
+        assert_eq!(house.tell(Input::Tick).len(), most);
+        assert!(house.door.visitors.is_empty() && house.door.deadline(late).is_none());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut house = House::new();
+        house.publishes(&publish(0, "name"), 50);
+        let plain = publish(0, "name").encode();
+        let with = |at: usize, byte: u8| {
+            let mut bytes = plain;
+            bytes[at] = byte;
+            bytes.to_vec()
+        };
+        let about = about(0, Asked::Open, 1).encode();
+        let of_no_kind = [&about[..6], &[99], &about[7..]].concat();
+        let name_too_long = [&about[..7], &[65], &about[8..]].concat();
+        for bytes in [
+            b"hello".to_vec(),
+            vec![0xff; QUESTION_BYTES_MAX],
+            vec![7; 4_000],
+            Vec::new(),
+            with(0, 0),
+            with(4, 99),
+            with(5, 65),
+            with(20, 0xff),
+            of_no_kind,
+            name_too_long,
+            Question::LookUp.encode().to_vec(),
+        ] {
+            let visitor = house.comes(200, None);
+            let refused = answer(&house.says(visitor, &bytes));
+            assert_eq!(refused, Answer::bare(HOST, Verdict::Senseless), "{bytes:?}");
+        }
+        let at_a_name = Some(Listener(50));
+        for question in [
+            Question::Join { wanted: Some(Slot(0)) },
+            Question::Observe,
+            Question::Found { process: process(0) },
+            publish(0, "another"),
+        ] {
+            let (_, actions) = house.asks(at_a_name, &question);
+            assert_eq!(answer(&actions).verdict, Verdict::Senseless, "{question:?}");
+        }
+        assert!(house.door.visitors.is_empty());
+    }
+
+    #[test]
+    fn a_visitor_that_goes_on_talking_is_closed() {
+        let mut house = House::new();
+        let (pending, _) = house.asks_about(&about(0, Asked::Make, 0));
+        assert_eq!(house.says(pending, b"more"), [Action::Close { visitor: pending }]);
+        let (guest, _) = house.asks(None, &Question::Join { wanted: None });
+        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        assert_eq!(house.says(guest, b"chatter"), left);
+        assert_eq!(house.says(Visitor(1_000), b"nobody"), []);
+    }
+}

@@ -1,0 +1,122 @@
+//! The names that processes publish, each with a socket of its own.
+
+use std::collections::BTreeMap;
+
+use landeck_wire::{HostId, ProcessId};
+
+use super::question::{Answer, PublicName, Published};
+use super::steps::Listener;
+use super::verdict::{NAMES_MAX, Verdict};
+
+/// The published names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    names: BTreeMap<Listener, (PublicName, Published)>,
+}
+
+impl Names {
+    /// Why this name cannot be published now; none if it can.
+    pub(super) fn refusal(&self, host: HostId, name: &PublicName) -> Option<Answer> {
+        let present = self.names.values().find(|(present, _)| present == name);
+        if let Some(&(_, published)) = present {
+            return Some(Answer { published, ..Answer::bare(host, Verdict::InUse) });
+        }
+        (self.names.len() >= NAMES_MAX).then(|| Answer::bare(host, Verdict::TooMany))
+    }
+
+    /// Puts something under a name, whose socket this is.
+    pub(super) fn publish(&mut self, listener: Listener, name: PublicName, published: Published) {
+        self.names.insert(listener, (name, published));
+    }
+
+    /// Takes back a name of this process; its socket, or why not.
+    pub(super) fn take_back(
+        &mut self,
+        process: ProcessId,
+        name: &PublicName,
+    ) -> Result<Listener, Verdict> {
+        let found = self.names.iter().find(|(_, (present, _))| present == name);
+        match found.map(|(&listener, (_, published))| (listener, published.process)) {
+            Some((listener, owner)) if owner == process => {
+                self.names.remove(&listener);
+                Ok(listener)
+            }
+            Some(_) => Err(Verdict::InUse),
+            None => Err(Verdict::NotAlive),
+        }
+    }
+
+    /// Takes back the names of a process that is no more, and of all that had its slot before; their
+    /// sockets.
+    pub(super) fn forget(&mut self, gone: ProcessId) -> Vec<Listener> {
+        let had = |owner: ProcessId| (owner.host, owner.slot) == (gone.host, gone.slot);
+        let doomed = self.names.iter().filter(|(_, (_, published))| had(published.process));
+        let doomed: Vec<Listener> = doomed.map(|(&listener, _)| listener).collect();
+        doomed.iter().for_each(|listener| drop(self.names.remove(listener)));
+        doomed
+    }
+
+    /// What is published at this socket.
+    pub(super) fn at(&self, listener: Listener) -> Option<Published> {
+        self.names.get(&listener).map(|&(_, published)| published)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::{Incarnation, Slot};
+
+    const HOST: HostId = HostId(1);
+
+    fn process(slot: u32) -> ProcessId {
+        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    fn published(slot: u32) -> Published {
+        Published { process: process(slot), pid: 100 + slot, context: 5 }
+    }
+
+    fn name(number: usize) -> PublicName {
+        PublicName::new(&format!("name {number}")).unwrap()
+    }
+
+    #[test]
+    fn a_name_stands_once_and_its_owner_takes_it_back() {
+        let mut names = Names::default();
+        assert_eq!(names.refusal(HOST, &name(1)), None);
+        names.publish(Listener(7), name(1), published(0));
+        let refused = names.refusal(HOST, &name(1)).unwrap();
+        assert_eq!((refused.verdict, refused.published), (Verdict::InUse, published(0)));
+        assert_eq!(names.at(Listener(7)), Some(published(0)));
+        assert_eq!(names.take_back(process(1), &name(1)), Err(Verdict::InUse), "another's");
+        assert_eq!(names.take_back(process(0), &name(2)), Err(Verdict::NotAlive), "no such name");
+        assert_eq!(names.take_back(process(0), &name(1)), Ok(Listener(7)));
+        assert_eq!((names.at(Listener(7)), names.refusal(HOST, &name(1))), (None, None));
+    }
+
+    #[test]
+    fn the_names_of_a_process_go_with_it() {
+        let mut names = Names::default();
+        for (listener, slot) in [(1, 0), (2, 1), (3, 0)] {
+            names.publish(Listener(listener), name(listener as usize), published(slot));
+        }
+        let elsewhere = ProcessId { host: HostId(2), ..process(0) };
+        assert_eq!(names.forget(elsewhere), []);
+        assert_eq!(names.forget(process(0)), [Listener(1), Listener(3)]);
+        assert_eq!(names.at(Listener(2)), Some(published(1)));
+        assert_eq!(names.forget(process(0)), []);
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        let mut names = Names::default();
+        for number in 0..NAMES_MAX {
+            assert_eq!(names.refusal(HOST, &name(number)), None);
+            names.publish(Listener(number as u64), name(number), published(0));
+        }
+        let refused = names.refusal(HOST, &name(NAMES_MAX)).unwrap();
+        assert_eq!(refused.verdict, Verdict::TooMany);
+        assert_eq!(names.refusal(HOST, &name(0)).unwrap().verdict, Verdict::InUse);
+    }
+}

@@ -1,0 +1,298 @@
+//! What the agent does for its door: it has the sockets and the memory, hears what comes there, and
+//! carries out what the door wants done.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use landeck_groups::door::{
+    Action, Answer, Input, Listening, Memory, PublicName, QUESTION_BYTES_MAX, Visitor,
+};
+use landeck_groups::membership::{self, Presence};
+use landeck_memory::{SlotRecord, shared_area};
+use landeck_wire::{ProcessId, Slot};
+use rustix::event::epoll::EventFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+
+use super::sockets::{Connection, Watched};
+use super::{Agent, Effect, presence_of};
+use crate::address::Address;
+use crate::peer;
+use crate::socket::send_answer;
+
+/// How long nobody is let in after descriptors ran out.
+const SHUT_TIME: Duration = Duration::from_millis(100);
+
+impl Agent {
+    /// Watches the sockets at which the agent listens from the beginning.
+    pub(super) fn watch_doors(&mut self) -> io::Result<()> {
+        for watched in [Watched::Job, Watched::Entry] {
+            let token = self.sockets.new_token(watched);
+            if let Some(socket) = self.sockets.listener(watched) {
+                self.watch(socket, token, EventFlags::IN)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the door what happened, and does what follows.
+    pub(super) fn tell_door(&mut self, input: Input<'_>) {
+        let now = self.began.elapsed();
+        for action in self.door.handle(now, &self.membership, input) {
+            self.carry_out(action);
+        }
+    }
+
+    /// When something is due here, since `began`.
+    pub(super) fn own_deadline(&self, now: Duration) -> Option<Duration> {
+        self.door.deadline(now).into_iter().chain(self.sockets.shut_until).min()
+    }
+
+    /// Opens the doors again when it is time.
+    pub(super) fn open_doors(&mut self) {
+        if self.sockets.shut_until.is_some_and(|until| until <= self.began.elapsed()) {
+            self.shut_doors(None);
+        }
+    }
+
+    /// Something happened at one of the door's descriptors.
+    pub(super) fn serve(&mut self, token: u64) {
+        match self.sockets.watched(token) {
+            Some(Watched::Connection(visitor)) => self.serve_connection(visitor, token),
+            Some(door) => self.accept_all(door),
+            None => {} // closed by what came before it in this round
+        }
+    }
+
+    fn accept_all(&mut self, door: Watched) {
+        loop {
+            let Some(socket) = self.sockets.listener(door) else { return };
+            match accept_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(connection) => self.receive(connection, door),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) => return,
+                // No descriptors or memory: asking again at once would only burn time.
+                Err(_) => return self.shut_doors(Some(self.began.elapsed() + SHUT_TIME)),
+            }
+        }
+    }
+
+    /// Tells the door of a new connection.
+    fn receive(&mut self, socket: OwnedFd, door: Watched) {
+        let Ok((uid, pid)) = peer::credentials(&socket) else { return };
+        let visitor = self.sockets.new_visitor();
+        if self.watch(&socket, visitor.0, EventFlags::IN).is_err() {
+            return self.sockets.forget_token(visitor.0);
+        }
+        self.sockets.connections.insert(visitor, Connection { socket, pid, process: None });
+        self.tell_door(Input::Came { visitor, uid, pid, by: door.name() });
+    }
+
+    /// Something came from a connection, or its process ended (then `token` is another).
+    fn serve_connection(&mut self, visitor: Visitor, token: u64) {
+        let Some(found) = self.sockets.connections.get(&visitor) else { return };
+        if !self.door.may_ask(visitor) {
+            // It has nothing to say: it is gone, or broken.
+            if token != visitor.0 || !peer::is_quiet(&found.socket) {
+                self.tell_door(Input::Gone { visitor });
+            }
+            return;
+        }
+        let mut bytes = [0; QUESTION_BYTES_MAX + 1];
+        match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok((length @ 1.., _)) => {
+                self.tell_door(Input::Said { visitor, bytes: &bytes[..length] });
+            }
+            Ok(_) | Err(_) => self.tell_door(Input::Gone { visitor }),
+        }
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Answer { visitor, reply, memory } => {
+                let memory = memory.and_then(|memory| self.sockets.memories.get(&memory));
+                // A visitor that does not take its answer asked in vain.
+                let _ = self.send(visitor, &reply.encode(), memory.map(AsFd::as_fd));
+                self.sockets.close(visitor);
+            }
+            Action::Close { visitor } => self.sockets.close(visitor),
+            Action::Admit { visitor, answer } => self.admit(visitor, &answer),
+            Action::Watch { visitor, answer } => {
+                // A visitor that does not take its answer is watched all the same.
+                let _ = self.send(visitor, &answer.encode(), None);
+                self.watch_itself(visitor);
+            }
+            Action::Ask { visitor, wanted, pid } => {
+                self.tell(membership::Input::Asked { request: visitor.0, wanted, pid });
+            }
+            Action::Found { slot, pid } => self.tell(membership::Input::Found { slot, pid }),
+            Action::Left { process } => self.end(process),
+            Action::Lost { visitor, process } => self.lose(visitor, process),
+            Action::Announce => self.unannounced = true,
+            Action::Allocate { visitor, bytes } => {
+                self.provide(visitor, shared_area::file(bytes).ok());
+            }
+            Action::Expose { visitor } => {
+                let file = self.segment.descriptor().and_then(|file| read_only(file).ok());
+                self.provide(visitor, file);
+            }
+            Action::Release(memory) => drop(self.sockets.memories.remove(&memory)),
+            Action::Listen { visitor, name } => {
+                let outcome = self.listen(&name);
+                self.tell_door(Input::Listening { visitor, outcome });
+            }
+            Action::Deafen(listener) => self.sockets.deafen(listener),
+            Action::Look { visitor, slot: Slot(slot) } => {
+                let presence = presence_of(self.segment.presence(slot));
+                self.tell_door(Input::Seen { visitor, presence });
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        visitor: Visitor,
+        answer: &[u8],
+        passed: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
+        match self.sockets.connections.get(&visitor) {
+            Some(found) => send_answer(&found.socket, answer, passed),
+            None => Err(Errno::NOTCONN.into()),
+        }
+    }
+
+    fn admit(&mut self, visitor: Visitor, answer: &Answer) {
+        let sent = self.send(visitor, &answer.encode(), self.segment.descriptor());
+        self.watch_process(visitor);
+        if sent.is_err() {
+            self.tell_door(Input::Gone { visitor });
+        }
+    }
+
+    /// Watches the process at the other end of a connection, where the kernel lets us. The connection
+    /// may be open in a child that it forked.
+    fn watch_process(&mut self, visitor: Visitor) {
+        let Some(pidfd) = self.pidfd(visitor) else { return };
+        let token = self.sockets.new_token(Watched::Connection(visitor));
+        if self.watch(&pidfd, token, EventFlags::IN).is_err() {
+            return self.sockets.forget_token(token);
+        }
+        if let Some(found) = self.sockets.connections.get_mut(&visitor) {
+            found.process = Some((token, pidfd));
+        }
+    }
+
+    /// Watches the process at the other end of a connection in place of the connection, where the kernel
+    /// lets us: its end says more than that of the connection, and one descriptor is enough.
+    fn watch_itself(&mut self, visitor: Visitor) {
+        let Some(pidfd) = self.pidfd(visitor) else { return };
+        if self.watch(&pidfd, visitor.0, EventFlags::IN).is_ok()
+            && let Some(found) = self.sockets.connections.get_mut(&visitor)
+        {
+            found.socket = pidfd;
+        }
+    }
+
+    fn pidfd(&self, visitor: Visitor) -> Option<OwnedFd> {
+        let found = self.sockets.connections.get(&visitor)?;
+        peer::pidfd(&found.socket, found.pid)
+    }
+
+    /// A process that was let in has left.
+    fn end(&mut self, process: ProcessId) {
+        if self.membership.is_alive(process) {
+            let presence = presence_of(self.segment.presence(process.slot.0));
+            // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
+            let status = match presence {
+                Presence::Attached | Presence::Aborted => SlotRecord::UNKNOWN_STATUS,
+                Presence::NotAttached | Presence::Finalized => 0,
+            };
+            self.tell(membership::Input::Ended { slot: process.slot, status, presence });
+        }
+    }
+
+    /// A process is gone that was watched below another. After its goodbye that means nothing: what
+    /// was started goes on, and its end counts.
+    fn lose(&mut self, visitor: Visitor, process: ProcessId) {
+        let Some(found) = self.sockets.connections.get(&visitor) else { return };
+        let presence = presence_of(self.segment.presence(process.slot.0));
+        if presence != Presence::Finalized && self.membership.is_alive(process) {
+            let status = peer::end_status(&found.socket, found.pid);
+            self.effects.push(Effect::Lost { process, status });
+        }
+    }
+
+    fn provide(&mut self, visitor: Visitor, file: Option<OwnedFd>) {
+        let memory = file.map(|file| {
+            let memory = Memory(self.sockets.new_number());
+            self.sockets.memories.insert(memory, file);
+            memory
+        });
+        self.tell_door(Input::Provided { visitor, memory });
+    }
+
+    fn listen(&mut self, name: &PublicName) -> Listening {
+        let socket = match Address::of_public_name(name).listen() {
+            Ok(socket) => socket,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Listening::InUse,
+            Err(_) => return Listening::Failed,
+        };
+        let listener = self.sockets.new_listener();
+        if self.watch(&socket, listener.0, EventFlags::IN).is_err() {
+            self.sockets.forget_token(listener.0);
+            return Listening::Failed;
+        }
+        self.sockets.names.insert(listener, socket);
+        Listening::At(listener)
+    }
+
+    /// Shuts the doors until then, or opens them.
+    fn shut_doors(&mut self, until: Option<Duration>) {
+        let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
+        for (token, socket) in self.sockets.listeners() {
+            // It is watched already: this cannot fail for want of anything.
+            let _ = self.rewatch(socket, token, what);
+        }
+        self.sockets.shut_until = until;
+    }
+}
+
+/// Another descriptor of a file, for reading alone.
+fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::Presence;
+    use landeck_wire::{Incarnation, ProcessId, Slot};
+
+    use super::super::tests::{PATIENCE, host, limited, segment};
+    use crate::agent_thread::serve_in_thread;
+    use crate::socket::{self, JoinError, Verdict};
+
+    #[test]
+    fn only_who_has_joined_in_anothers_place_is_watched() {
+        let _watchdog = limited();
+        let segment = segment(2);
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
+        let refused = |slot, incarnation| {
+            let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
+            let process = ProcessId { host: host(&segment), slot, incarnation };
+            match socket::be_found(process, PATIENCE) {
+                Err(JoinError::Refused(verdict)) => verdict,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused(0, 1), Verdict::NotAlive, "it has not joined");
+        segment.set_presence(0, Presence::Attached);
+        assert_eq!(refused(0, 1), Verdict::Taken, "it is the one that was started");
+        assert_eq!(refused(0, 2), Verdict::NotAlive, "there is no next one yet");
+        assert_eq!(refused(1, 1), Verdict::NotAlive, "nobody was started there");
+        assert_eq!(refused(99, 1), Verdict::NotAlive, "there is no such slot");
+    }
+}
