@@ -7,10 +7,9 @@ use landeck_kernel::Area;
 use landeck_memory::Buffer;
 
 use super::binding::Blocks;
-use super::call::{Call, Manner};
+use super::call::{Call, Combination, Manner};
 use super::check::ValueType;
 use super::fault::Fault;
-use crate::combine::Combination;
 
 /// Who calls, and how it wants things done.
 #[derive(Clone, Copy)]
