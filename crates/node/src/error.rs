@@ -10,11 +10,17 @@ use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
 use crate::collective::groups::NUMBERS;
-use crate::group_service::GroupError;
-use crate::mailbox::MailboxError;
 use crate::message::MessageError;
-use crate::semaphore::SemaphoreError;
-use crate::thread::ThreadError;
+
+mod group;
+mod mailbox;
+mod semaphore;
+mod thread;
+
+pub use group::GroupError;
+pub use mailbox::MailboxError;
+pub use semaphore::SemaphoreError;
+pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
 
 // What the errors below say in more detail.
 pub use landeck_arithmetic::ReductionError;

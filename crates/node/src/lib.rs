@@ -92,10 +92,8 @@ pub use combine::{
 };
 pub use duplication::Duplication;
 pub use element::Element;
-pub use error::{Error, ErrorKind, Result};
-pub use group_service::{
-    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull,
-};
+pub use error::{Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, ThreadError};
+pub use group_service::{Group, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull};
 pub use groups::Agreement;
 pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
@@ -105,7 +103,7 @@ pub use landeck_memory::region::AccessError;
 pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
-pub use mailbox::{Mailbox, MailboxError};
+pub use mailbox::Mailbox;
 pub use mailbox_address::MailboxAddress;
 pub use message::{Message, MessageError, Upcoming};
 pub use message_world::MessageWorld;
@@ -116,9 +114,9 @@ pub use port::{Port, Remote};
 pub use progress::Progress;
 pub use region::{Region, RegionAddress, RemoteRegion};
 pub use scope::{Request, Scope};
-pub use semaphore::{Permit, Semaphore, SemaphoreError};
+pub use semaphore::{Permit, Semaphore};
 pub use shared_segment::SharedSegment;
-pub use thread::{Thread, ThreadError, Threads};
+pub use thread::{Thread, Threads};
 pub use together::Part;
 pub use typed::Typed;
 pub use world::{Any, Source, Status, TagFilter, World};

@@ -9,8 +9,8 @@ use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::collective::OperationId;
 use crate::collective::WaitError;
+use crate::error::MailboxError;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mailbox::MailboxError;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};

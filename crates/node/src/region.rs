@@ -38,9 +38,9 @@ use landeck_memory::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use crate::error::MailboxError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
-use crate::mailbox::MailboxError;
 use crate::shared::Shared;
 use crate::unstable::JobInternals;
 use crate::world::deadline_ns;

@@ -52,7 +52,6 @@
 mod asking;
 mod collective;
 mod coming;
-mod error;
 mod gathering;
 mod inbox;
 mod launcher;
@@ -71,6 +70,7 @@ use landeck_memory::SharedArea;
 use landeck_memory::group_log::GroupLog;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+pub use crate::error::GroupError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
@@ -82,7 +82,6 @@ use crate::world::deadline_ns;
 
 pub(crate) use asking::bytes_of;
 use asking::{Answer, Desk};
-pub use error::GroupError;
 pub(crate) use inbox::{Front, Subscription};
 use live::{Live, Mirror, nobody};
 pub use member::Member;

@@ -11,8 +11,7 @@ use landeck_memory::fork;
 use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::MailboxError;
-use crate::error::Result;
+use crate::error::{MailboxError, Result};
 use crate::group_service::Subscription;
 use crate::shared::Shared;
 

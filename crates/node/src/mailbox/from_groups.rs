@@ -7,8 +7,8 @@ use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
 
 use super::availability::Availability;
-use super::{Limit, Mailbox, MailboxError};
-use crate::error::Result;
+use super::{Limit, Mailbox};
+use crate::error::{MailboxError, Result};
 use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
 use crate::message::{Message, tag_of_values};
 use crate::shared::Shared;
