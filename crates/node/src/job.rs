@@ -9,8 +9,10 @@ use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 
+use crate::collective::Fault;
 use crate::context::WORLD_CONTEXT;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::group_service::Employment;
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
 use crate::raw;
@@ -24,6 +26,8 @@ use crate::world::World;
 /// panics: then the job learns of a death.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
+    /// Whether a thread of this process serves groups.
+    pub(crate) employment: Arc<Employment>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
@@ -88,9 +92,10 @@ impl Job {
             Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
         segment.keep_from_children();
-        let thread = shared.start_helper().map_err(ErrorKind::ProgressThread)?;
+        let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        Ok(Self { shared, progress: thread, attachment: Some(attachment) })
+        let employment = Arc::default();
+        Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
     }
 
     /// Which process this one replaces, if the launcher has started it again after a failure
@@ -210,7 +215,7 @@ impl Job {
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
-        self.shared.unnoticed_mismatch().map_or(Ok(()), Err)
+        self.unnoticed_mismatch().map_or(Ok(()), Err)
     }
 
     /// Takes back that this process has left.
@@ -225,16 +230,22 @@ impl Job {
             std::mem::forget(attachment);
             return Err(GateError::Forked.into());
         }
-        self.shared.employment.end();
+        self.employment.end();
         // Who could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
-        let drained = drained.map_err(|error| self.shared.error(error, None, |_| None));
-        let mismatch = self.shared.unnoticed_mismatch();
+        let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));
+        let mismatch = self.unnoticed_mismatch();
         self.progress = None;
         self.shared.drop_ended_watchers();
         attachment.leave()?;
         drained?;
         mismatch.map_or(Ok(()), Err)
+    }
+
+    /// That members of a world are out of step, if nobody here was told so.
+    fn unnoticed_mismatch(&self) -> Option<Error> {
+        let mismatch = Fault::Mismatch(self.shared.unnoticed_mismatch()?);
+        Some(ErrorKind::of_fault(mismatch, &self.shared.segment, |_| None).into())
     }
 }
 

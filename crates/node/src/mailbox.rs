@@ -43,15 +43,15 @@ use landeck_wire::{Incarnation, ProcessId, Slot};
 
 use crate::collective::WaitError;
 pub use crate::error::MailboxError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::group_service::FORWARDED;
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
 use crate::outbox::Outbox;
 use crate::shared::Shared;
+use crate::shared::deadline_ns;
 use crate::typed::Typed;
-use crate::world::deadline_ns;
 use availability::Availability;
 use from_groups::FromGroups;
 
@@ -101,7 +101,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Heap`], [`MailboxError::TooMany`], [`ErrorKind::Thread`].
     pub fn create_mailbox(&self) -> Result<Mailbox> {
-        self.shared.call("create_mailbox", || {
+        error::call(&self.shared, "create_mailbox", || {
             let process = self.process();
             let mut kernel = self.shared.kernel.enter()?;
             let block = kernel.allocate(Mark::BYTES)?;
@@ -133,7 +133,7 @@ impl Job {
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
     /// [`ErrorKind::PeerFailed`].
     pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
-        self.shared.call("open_mailbox_by_address", || Outbox::open(&self.shared, address))
+        error::call(&self.shared, "open_mailbox_by_address", || Outbox::open(&self.shared, address))
     }
 
     /// Opens the mailbox that is registered under a name.
@@ -142,7 +142,7 @@ impl Job {
     /// [`ErrorKind::Object`] when the bytes are no name, when nobody has registered it, and when the
     /// agent does not answer; and as [`Job::open_mailbox_by_address`].
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
-        self.shared.call("open_mailbox", || {
+        error::call(&self.shared, "open_mailbox", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let found = objects::find_mailbox(self.process(), &name)?;
             let [context, place] = found.words;
@@ -450,8 +450,10 @@ impl Mailbox {
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
-        self.shared.in_call("retrieve", error)
+        let error = Error::of_wait(&self.shared, error, time, |peer| {
+            rank_of(peer).map(|rank| rank as usize)
+        });
+        error::in_call(&self.shared, "retrieve", error)
     }
 }
 

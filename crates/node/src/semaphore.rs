@@ -40,12 +40,12 @@ use landeck_wire::ProcessId;
 
 use crate::collective::WaitError;
 pub use crate::error::SemaphoreError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::shared::Shared;
+use crate::shared::deadline_ns;
 use crate::shared_segment::{Use, map};
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
 /// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer;
     /// [`SemaphoreError::TooManyUnits`].
     pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
-        self.shared.call("create_semaphore", || {
+        error::call(&self.shared, "create_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             self.new_semaphore(Some(&name), units)
         })
@@ -81,7 +81,7 @@ impl Job {
     /// # Errors
     /// As [`Job::create_semaphore`].
     pub fn create_unnamed_semaphore(&self, units: u32) -> Result<Semaphore> {
-        self.shared.call("create_unnamed_semaphore", || self.new_semaphore(None, units))
+        error::call(&self.shared, "create_unnamed_semaphore", || self.new_semaphore(None, units))
     }
 
     /// Opens the semaphore under a name.
@@ -89,7 +89,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
     pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
-        self.shared.call("open_semaphore", || {
+        error::call(&self.shared, "open_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let process = self.process();
             Semaphore::of(
@@ -105,7 +105,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Object`]: it is gone, the agent does not answer.
     pub fn open_semaphore_by_number(&self, number: u64) -> Result<Semaphore> {
-        self.shared.call("open_semaphore_by_number", || {
+        error::call(&self.shared, "open_semaphore_by_number", || {
             let process = self.process();
             let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
             Semaphore::of(&self.shared, process, opened)
@@ -168,7 +168,7 @@ impl Semaphore {
     /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead;
     /// [`ErrorKind::Thread`].
     pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
-        self.0.shared.call("take", || {
+        error::call(&self.0.shared, "take", || {
             let words = self.words()?;
             match words.try_take() {
                 Take::Taken => Ok(Some(Permit { semaphore: self })),
@@ -222,7 +222,7 @@ impl Semaphore {
     }
 
     fn take_until(&self, time: Option<Duration>) -> Result<Permit<'_>> {
-        self.0.shared.call("take", || {
+        error::call(&self.0.shared, "take", || {
             let words = self.words()?;
             if words.try_take() == Take::Taken {
                 return Ok(Permit { semaphore: self });
@@ -235,7 +235,7 @@ impl Semaphore {
                 Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
                 // A wait ends with something.
                 Ok(Take::Empty) => Err(ErrorKind::WouldBlock.into()),
-                Err(error) => Err(self.0.shared.error(error, time, |_| None)),
+                Err(error) => Err(Error::of_wait(&self.0.shared, error, time, |_| None)),
             }
         })
     }

@@ -6,10 +6,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use landeck_channel::Peer;
 use landeck_collectives::Settings;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
+use landeck_memory::system::now_ns;
 use landeck_memory::waiter::{Doorbell, Follower};
 use landeck_memory::{
     Bytes, End, Gate, GateError, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
@@ -18,14 +20,16 @@ use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
 use crate::collective::engine::START_BYTES;
-use crate::collective::{Engine, Fault, OperationId, WaitError};
-use crate::error::{Error, ErrorKind};
-use crate::group_service::Employment;
-use crate::progress::{Assisted, Helper, Progress, ProgressThread};
+use crate::collective::mismatch::Mismatch;
+use crate::collective::{Engine, OperationId, WaitError};
 use crate::signals::SignalId;
 
+mod helper;
 mod waits;
 
+use helper::Assisted;
+pub(crate) use helper::Helper;
+pub use helper::Progress;
 use waits::{AnyOf, Assisting, InTurn, OneRequest};
 
 /// How often a process that leaves looks whether its goodbye has arrived on other hosts.
@@ -49,9 +53,7 @@ pub(crate) struct Shared {
     /// None until the first sleep of a process with sockets.
     wake_thread: Mutex<Option<WakeThread>>,
     /// The thread that advances operations while nobody calls, where one was asked for.
-    helper: Option<Arc<Helper>>,
-    /// Whether a thread of this process serves groups.
-    pub(crate) employment: Employment,
+    pub(crate) helper: Option<Arc<Helper>>,
 }
 
 impl Shared {
@@ -76,7 +78,6 @@ impl Shared {
             bell: Doorbell::of(segment, slot)?,
             wake_thread: Mutex::default(),
             helper: (progress == Progress::Thread).then(Arc::default),
-            employment: Employment::default(),
         })
     }
 
@@ -470,7 +471,7 @@ impl Shared {
         if self.segment.job_state() == JobState::Ending {
             return Ok(Some(End::Ended));
         }
-        if deadline_ns.is_some_and(|deadline| landeck_memory::system::now_ns() >= deadline) {
+        if deadline_ns.is_some_and(|deadline| now_ns() >= deadline) {
             return Ok(Some(End::TimedOut));
         }
         let mut kernel = self.kernel.enter()?;
@@ -596,13 +597,6 @@ impl Shared {
         self.follower_count.load(Ordering::SeqCst) != 0
     }
 
-    /// Starts the thread that advances operations while nobody calls, if one was asked for.
-    pub(crate) fn start_helper(self: &Arc<Self>) -> std::io::Result<Option<ProgressThread>> {
-        let bell = Doorbell::of(&self.segment, self.slot);
-        let (Some(helper), Some(bell)) = (&self.helper, bell) else { return Ok(None) };
-        ProgressThread::start(self.clone(), helper.clone(), bell).map(Some)
-    }
-
     /// Whether a thread advances operations while nobody calls.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper.is_some()
@@ -689,7 +683,7 @@ impl Shared {
         }
         loop {
             // No descriptor says that the last byte has arrived.
-            match self.drain(Some(landeck_memory::system::now_ns() + ARRIVED_LOOK_NS)) {
+            match self.drain(Some(now_ns() + ARRIVED_LOOK_NS)) {
                 Err(WaitError::TimedOut) => {}
                 ended => return ended,
             }
@@ -697,11 +691,9 @@ impl Shared {
     }
 
     /// Before it leaves: that members of a world are out of step, if nobody here was told so.
-    pub(crate) fn unnoticed_mismatch(&self) -> Option<Error> {
+    pub(crate) fn unnoticed_mismatch(&self) -> Option<Mismatch> {
         // A thread that is still inside a call is told by that.
-        let mut kernel = self.kernel.enter().ok()?;
-        let mismatch = Fault::Mismatch(kernel.unnoticed_mismatch()?);
-        Some(ErrorKind::of_fault(mismatch, &self.segment, |_| None).into())
+        self.kernel.enter().ok()?.unnoticed_mismatch()
     }
 
     /// Sends if there is room now.
@@ -717,41 +709,9 @@ impl Shared {
         kernel.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
     }
 
-    pub(crate) fn error(
-        &self,
-        error: WaitError,
-        timeout: Option<std::time::Duration>,
-        rank_of: impl Fn(Peer) -> Option<usize>,
-    ) -> Error {
-        let kind = match error {
-            WaitError::Failure(failure) => ErrorKind::of(failure, &self.segment, rank_of),
-            WaitError::Collective(fault) => ErrorKind::of_fault(fault, &self.segment, rank_of),
-            WaitError::TimedOut => ErrorKind::TimedOut(timeout.unwrap_or_default()),
-            WaitError::Ended => ErrorKind::Ended,
-            WaitError::Gate(error) => error.into(),
-        };
-        Error { rank: self.rank(), ..kind.into() }
-    }
-
     /// This process's rank in the job's first world; none for a guest.
-    fn rank(&self) -> Option<usize> {
+    pub(crate) fn rank(&self) -> Option<usize> {
         self.segment.rank_of(self.slot).map(|rank| rank as usize)
-    }
-
-    /// Does what a call does that is none of a world; its errors say then which call it was.
-    #[inline(always)]
-    pub(crate) fn call<T>(
-        &self,
-        name: &'static str,
-        call: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        call().map_err(|error| self.in_call(name, error))
-    }
-
-    /// Says that an error comes from this call, which is none of a world.
-    #[cold]
-    pub(crate) fn in_call(&self, call: &'static str, error: Error) -> Error {
-        error.of_call(call, self.rank())
     }
 }
 
@@ -765,6 +725,11 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
             WaitError::Failure(failure.unwrap_or(Failure::Gone))
         }
     }
+}
+
+/// When a wait that begins now for so long is over.
+pub(crate) fn deadline_ns(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 /// Nobody in particular can end a wait.

@@ -8,7 +8,6 @@ use landeck_channel::Peer;
 use landeck_kernel::{Area, Completion, Wanted};
 use landeck_layout::Layout;
 use landeck_memory::plain::{Plain, bytes_of, zero};
-use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
@@ -21,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::groups::Lease;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
-use crate::shared::{Kernel, Shared};
+use crate::shared::{Kernel, Shared, deadline_ns};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -568,7 +567,7 @@ impl World {
 
     #[cold]
     pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let error = self.shared.error(error, time, |peer| self.rank_of(peer));
+        let error = Error::of_wait(&self.shared, error, time, |peer| self.rank_of(peer));
         Error { rank: self.own_rank(), ..error }
     }
 
@@ -602,8 +601,4 @@ impl fmt::Debug for World {
             .field("size", &self.size())
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) fn deadline_ns(time: Option<Duration>) -> Option<u64> {
-    time.map(|time| now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

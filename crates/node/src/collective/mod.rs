@@ -40,7 +40,7 @@ pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod groups;
 mod hands;
-mod mismatch;
+pub(crate) mod mismatch;
 mod plans;
 mod roll_call;
 mod running;

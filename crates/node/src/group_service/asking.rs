@@ -298,7 +298,7 @@ impl Live {
             };
             self.with(|mirror| ready(mirror, told)).transpose()
         });
-        found.map_err(|error| self.shared.error(error, None, |_| None))?
+        found.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None))?
     }
 
     fn ask(
@@ -392,7 +392,7 @@ impl Live {
 
     /// Has a thread of this process serve the group, before long.
     pub(super) fn take_seat(&self) -> Result<()> {
-        let served = self.shared.employment.serve(&self.shared, &self.name, self.object.number());
+        let served = self.employment.serve(&self.shared, &self.name, self.object.number());
         served.map_err(|why| self.no_server(why))
     }
 
@@ -438,7 +438,7 @@ impl Live {
         if !matches!(sent, Ok(Ok(true))) {
             self.shared.kernel.enter()?.abandon(id.into());
         }
-        sent.map_err(|error| self.shared.error(error, None, |_| None))?.map(drop)
+        sent.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None))?.map(drop)
     }
 
     /// What came of a request; none when its server is gone and did not do it.

@@ -12,7 +12,7 @@ use landeck_memory::{End, Operation, WaitRecord};
 
 use super::coming::{Come, Said};
 use super::live::{Live, Mirror, Waits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::shared::{Kernel, why};
 
 /// In so many looks the messages are looked at once.
@@ -58,7 +58,7 @@ impl Live {
         self.shared.call_next();
         ended.unwrap_or_else(|| {
             let error = why(&*self.shared.kernel.enter()?, None, end);
-            Err(self.shared.error(error, None, |_| None))
+            Err(Error::of_wait(&self.shared, error, None, |_| None))
         })
     }
 

@@ -18,8 +18,8 @@ use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::shared::Kernel;
+use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.
 const DESK: &str = "landeck: group server";
@@ -83,7 +83,7 @@ impl Job {
                 let group = group.as_str().to_owned();
                 return Err(GroupError::NoServingLauncher { group }.into());
             }
-            Err(error) => return Err(self.shared.error(error, None, |_| None)),
+            Err(error) => return Err(Error::of_wait(&self.shared, error, None, |_| None)),
         }
         Ok(Some(ServingLauncher(self.open_mailbox(DESK)?)))
     }

@@ -14,8 +14,10 @@ use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
 use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::coming::Everybody;
+use super::serving::Employment;
 use super::{GroupError, GroupOptions};
 use crate::error::{Error, ErrorKind, Result};
+use crate::job::Job;
 use crate::message::SharedValues;
 use crate::shared::Shared;
 use crate::shared_segment::Use;
@@ -26,6 +28,8 @@ pub(super) const ATTEMPTS: u32 = 1 << 20;
 /// A group as this process sees it. Any thread may use it, as the thread mode says.
 pub(super) struct Live {
     pub(super) shared: Arc<Shared>,
+    /// The thread of this process that serves groups.
+    pub(super) employment: Arc<Employment>,
     pub(super) log: GroupLog,
     pub(super) name: String,
     pub(super) options: GroupOptions,
@@ -63,12 +67,13 @@ enum Whose<'a> {
 
 impl Live {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        job: &Job,
         log: GroupLog,
         name: String,
         options: GroupOptions,
         object: Use,
     ) -> Result<Self> {
+        let shared = &job.shared;
         let mirror = Mirror {
             state: State::new(options.rules()),
             passed: Passed::default(),
@@ -82,6 +87,7 @@ impl Live {
         let desk = options.first_server().map(|_| Desk::open(shared)).transpose()?;
         Ok(Self {
             shared: shared.clone(),
+            employment: job.employment.clone(),
             log,
             name,
             options,
@@ -148,7 +154,7 @@ impl Live {
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         let found =
             self.shared.wait_until(&record, deadline_ns, |_| self.with(&mut ready).transpose());
-        found.map_err(|error| self.shared.error(error, None, |_| None))?
+        found.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None))?
     }
 
     /// Has an entry accepted, after a check of what is known before it.

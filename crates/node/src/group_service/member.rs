@@ -15,7 +15,7 @@ use super::{Group, GroupError};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
-use crate::world::deadline_ns;
+use crate::shared::deadline_ns;
 
 /// A membership. Dropped, it leaves. It may be moved to another thread than that of its mailbox.
 pub struct Member {

@@ -71,14 +71,13 @@ use landeck_memory::group_log::GroupLog;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 pub use crate::error::GroupError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
-use crate::shared::Shared;
+use crate::shared::deadline_ns;
 use crate::shared_segment::{Use, map};
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
 pub(crate) use asking::bytes_of;
 use asking::{Answer, Desk};
@@ -128,7 +127,7 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
     /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
-        self.shared.call("create_group", || {
+        error::call(&self.shared, "create_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let launcher = self.serving_launcher(&name, options)?;
             let options = options
@@ -140,7 +139,7 @@ impl Job {
                 match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
                     Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
                     made => {
-                        let group = Group::of(&self.shared, process, &name, made?)?;
+                        let group = Group::of(self, &name, made?)?;
                         launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
                         return Ok(group);
                     }
@@ -157,11 +156,11 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
     /// [`GroupError::GroupDestroyed`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
-        self.shared.call("open_group", || {
+        error::call(&self.shared, "open_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             let opened = objects::open(process, ObjectKind::Group, &name)?;
-            let group = Group::of(&self.shared, process, &name, opened)?;
+            let group = Group::of(self, &name, opened)?;
             match group.phase()? {
                 Phase::Ended => {
                     group.live.retire();
@@ -201,12 +200,12 @@ impl Job {
 
 impl Group {
     fn of(
-        shared: &Arc<Shared>,
-        process: ProcessId,
+        job: &Job,
         name: &ObjectName,
         (object, file): (Object, std::os::fd::OwnedFd),
     ) -> Result<Self> {
-        let used = Use::new(process, ObjectKind::Group, object.number);
+        let used = Use::new(job.process(), ObjectKind::Group, object.number);
+        let shared = &job.shared;
         let area: SharedArea = map(&file, &object)?;
         let name = name.as_str().to_owned();
         let broken = |group| GroupError::Broken { group, what: "its memory has no shape" };
@@ -216,7 +215,7 @@ impl Group {
         });
         match (options, log) {
             (Some(options), Some(log)) => {
-                let live = Live::new(shared, log, name, options, used)?;
+                let live = Live::new(job, log, name, options, used)?;
                 let group = Self { live: Arc::new(live) };
                 group.serve_first()?;
                 Ok(group)

@@ -12,7 +12,7 @@ use super::live::{Live, Mirror};
 use super::{GroupError, WhenFull};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::Message;
-use crate::world::deadline_ns;
+use crate::shared::deadline_ns;
 
 /// Messages up to this length are copied while nobody else of the process uses the group.
 const COPIED_INSIDE: u64 = 64 << 10;

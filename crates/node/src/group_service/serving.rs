@@ -328,7 +328,7 @@ impl<'a> Server<'a> {
         let name = ObjectName::new(&order.name).map_err(objects::ObjectError::from)?;
         let (shared, process) = (&self.job.shared, self.job.process());
         let opened = objects::open_number(process, ObjectKind::Group, order.number)?;
-        let group = Group::of(shared, process, &name, opened)?;
+        let group = Group::of(self.job, &name, opened)?;
         let context = open_context(shared)?;
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
