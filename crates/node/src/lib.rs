@@ -59,6 +59,7 @@ pub mod error;
 pub mod group_service;
 pub mod groups;
 pub mod job;
+mod lease;
 pub mod loan;
 pub mod mailbox;
 mod mailbox_address;

@@ -75,12 +75,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/node/src",
-        about: "modules groups, loan, scope, world import",
-        reason: "jobs, worlds, mailboxes and named groups know what they all share, and that knows them",
-    },
-    Exemption {
-        rule: "cycles",
         path: "crates/node/src/collective",
         about: "modules beside, board, brief, call, check, circle, circles, council, engine, \
                 fault, groups, hands, mismatch, roll_call, running, table, visit, wait_error \
