@@ -15,7 +15,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group_service::Employment;
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
-use crate::raw;
 use crate::shared::Shared;
 use crate::tuning;
 use crate::world::World;
@@ -142,12 +141,7 @@ impl Job {
 
     /// Who this process is.
     pub fn process(&self) -> landeck_wire::ProcessId {
-        let record = self.shared.segment.slot_record(self.shared.slot);
-        landeck_wire::ProcessId {
-            host: landeck_wire::HostId(self.shared.segment.plan().host),
-            slot: landeck_wire::Slot(self.shared.slot),
-            incarnation: landeck_wire::Incarnation(record.incarnation),
-        }
+        self.shared.process()
     }
 
     /// Takes note of the processes that have died: receives from anybody go on without them.
@@ -189,7 +183,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Ended`].
     pub fn drain(&self) -> Result<()> {
-        raw::drain(&self.world())
+        self.world().drain()
     }
 
     /// Leaves in good order: waits until what was sent is out of this process's hands, then says

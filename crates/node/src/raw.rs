@@ -172,7 +172,7 @@ pub unsafe fn start_receive(
 /// # Errors
 /// [`crate::ErrorKind::Ended`].
 pub fn drain(world: &World) -> Result<()> {
-    world.shared.drain(None).map_err(|error| world.error(error, None))
+    world.drain()
 }
 
 #[inline(always)]

@@ -33,7 +33,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Object, ObjectKind, ObjectName, Use, map};
 use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_wire::ProcessId;
@@ -44,7 +44,6 @@ use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::shared::Shared;
 use crate::shared::deadline_ns;
-use crate::shared_segment::{Use, map};
 use crate::unstable::JobInternals;
 
 /// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.

@@ -18,6 +18,7 @@ use landeck_memory::{
 };
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::collective::engine::START_BYTES;
 use crate::collective::mismatch::Mismatch;
@@ -707,6 +708,15 @@ impl Shared {
         let mut kernel = self.kernel.enter()?;
         kernel.progress();
         kernel.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
+    }
+
+    /// Who this process is.
+    pub(crate) fn process(&self) -> ProcessId {
+        ProcessId {
+            host: HostId(self.segment.plan().host),
+            slot: Slot(self.slot),
+            incarnation: Incarnation(self.segment.slot_record(self.slot).incarnation),
+        }
     }
 
     /// This process's rank in the job's first world; none for a guest.

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName, Use, map};
 use landeck_memory::{Bytes, GateError, Plain, SharedArea};
 use landeck_wire::ProcessId;
 
@@ -161,35 +161,4 @@ impl std::fmt::Debug for SharedSegment {
             .field("bytes", &bytes)
             .finish()
     }
-}
-
-/// This process's use of memory that the agent keeps. Dropped, it is one user less.
-pub(crate) struct Use {
-    process: ProcessId,
-    kind: ObjectKind,
-    number: u64,
-}
-
-impl Use {
-    pub(crate) fn new(process: ProcessId, kind: ObjectKind, number: u64) -> Self {
-        Self { process, kind, number }
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        // The use ends with the process in any case.
-        let _ = objects::close(self.process, self.kind, self.number);
-    }
-}
-
-/// The memory that the agent has handed out, mapped.
-pub(crate) fn map(file: &OwnedFd, object: &Object) -> std::result::Result<SharedArea, ObjectError> {
-    let Object { bytes, .. } = *object;
-    let kind = ObjectKind::Segment;
-    SharedArea::map(file, bytes).map_err(|_| ObjectError::NoMemory { kind, bytes })
 }

@@ -442,6 +442,11 @@ impl World {
         }
     }
 
+    /// Waits until everything that was sent has left this process's hands.
+    pub(crate) fn drain(&self) -> Result<()> {
+        self.shared.drain(None).map_err(|error| self.error(error, None))
+    }
+
     #[inline]
     pub(crate) fn status(&self, completion: &Completion) -> Result<Status> {
         match &completion.result {

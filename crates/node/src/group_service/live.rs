@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::message::SharedValues;
 use crate::shared::Shared;
-use crate::shared_segment::Use;
+use landeck_host::objects::Use;
 
 /// Times that others may be faster before something must be wrong.
 pub(super) const ATTEMPTS: u32 = 1 << 20;

@@ -76,8 +76,8 @@ use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
 use crate::shared::deadline_ns;
-use crate::shared_segment::{Use, map};
 use crate::unstable::JobInternals;
+use landeck_host::objects::{Use, map};
 
 pub(crate) use asking::bytes_of;
 use asking::{Answer, Desk};
