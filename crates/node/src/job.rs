@@ -8,12 +8,13 @@ pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
+use landeck_wire::HostId;
 
 use crate::collective::Fault;
 use crate::context::WORLD_CONTEXT;
 use crate::error::{Error, ErrorKind, Result};
-use crate::group_service::Employment;
 use crate::loan::Loan;
+use crate::named_group::Employment;
 use crate::progress::{Progress, ProgressThread};
 use crate::shared::Shared;
 use crate::tuning;
@@ -81,6 +82,15 @@ impl Job {
         Self::with_attachment(attach::running(job)?, options)
     }
 
+    /// Joins the job of this host as a guest, has that do something, and leaves.
+    fn as_guest(host: HostId, body: &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()> {
+        let guest = Self::join_running(&host.to_string(), Options::default())?;
+        body(&guest.shared, &guest.employment);
+        // What it has done is done, however its leave ends.
+        let _ = guest.leave();
+        Ok(())
+    }
+
     fn with_attachment(attachment: Attachment, options: Options) -> Result<Self> {
         let (segment, slot) = (&attachment.segment, attachment.slot);
         let threads = match options.progress {
@@ -93,7 +103,7 @@ impl Job {
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        let employment = Arc::default();
+        let employment = Arc::new(Employment::new(Self::as_guest));
         Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
     }
 

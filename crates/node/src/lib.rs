@@ -68,6 +68,7 @@ mod meeting;
 pub mod message;
 pub mod message_world;
 pub mod modes;
+mod named_group;
 pub mod outbox;
 pub mod persistent;
 pub mod port;

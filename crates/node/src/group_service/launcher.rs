@@ -10,12 +10,11 @@ use landeck_host::objects::{self, ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Slot;
 
-use super::GroupError;
-use super::options::{GroupOptions, ServedBy};
 use crate::collective::WaitError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::job::Job;
 use crate::message::Message;
+use crate::named_group::options::{GroupOptions, ServedBy};
 use crate::outbox::Outbox;
 use crate::shared::Kernel;
 use crate::shared::deadline_ns;

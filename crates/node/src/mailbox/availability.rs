@@ -12,7 +12,7 @@ use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::{MailboxError, Result};
-use crate::group_service::Subscription;
+use crate::named_group::Subscription;
 use crate::shared::Shared;
 
 /// What tells of the messages of one mailbox.

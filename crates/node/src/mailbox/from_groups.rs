@@ -9,8 +9,8 @@ use landeck_memory::{Operation, WaitRecord};
 use super::availability::Availability;
 use super::{Limit, Mailbox};
 use crate::error::{MailboxError, Result};
-use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
 use crate::message::{Message, tag_of_values};
+use crate::named_group::{FORWARDED, Front, Subscription, bytes_of};
 use crate::shared::Shared;
 use crate::typed::Typed;
 

@@ -1,48 +1,48 @@
 //! A group as this process sees it: the log, and what it has folded of it.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use landeck_groups::service::{
     Asking, Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, Server, Serving,
     State,
 };
+use landeck_host::objects::{self, Object, ObjectKind, ObjectName, Use, map};
 use landeck_memory::group_log::{
     Aside, CELL_BYTES, Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
 };
-use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
+use landeck_memory::{Bytes, Gate, Operation, SharedArea, SlotState, ThreadMode, WaitRecord};
 
 use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::coming::Everybody;
+use super::options::GroupOptions;
 use super::serving::Employment;
-use super::{GroupError, GroupOptions};
-use crate::error::{Error, ErrorKind, Result};
-use crate::job::Job;
+use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::SharedValues;
 use crate::shared::Shared;
-use landeck_host::objects::Use;
 
 /// Times that others may be faster before something must be wrong.
 pub(super) const ATTEMPTS: u32 = 1 << 20;
 
 /// A group as this process sees it. Any thread may use it, as the thread mode says.
-pub(super) struct Live {
-    pub(super) shared: Arc<Shared>,
+pub(crate) struct Live {
+    pub(crate) shared: Arc<Shared>,
     /// The thread of this process that serves groups.
     pub(super) employment: Arc<Employment>,
-    pub(super) log: GroupLog,
-    pub(super) name: String,
-    pub(super) options: GroupOptions,
-    pub(super) object: Use,
+    pub(crate) log: GroupLog,
+    pub(crate) name: String,
+    pub(crate) options: GroupOptions,
+    pub(crate) object: Use,
     /// Where the server's replies come; none without a server.
-    pub(super) desk: Option<Desk>,
+    pub(crate) desk: Option<Desk>,
     mirror: Gate<Mirror>,
     claims: Claims,
 }
 
 /// What this process knows of the group.
-pub(super) struct Mirror {
-    pub(super) state: State,
+pub(crate) struct Mirror {
+    pub(crate) state: State,
     /// What nobody needs any more, as far as this process has looked.
     passed: Passed,
     /// Broadcasts of this process that some have not taken, when it looked last.
@@ -66,14 +66,39 @@ enum Whose<'a> {
 }
 
 impl Live {
-    pub(super) fn new(
-        job: &Job,
+    /// The group whose memory was made or opened.
+    ///
+    /// # Errors
+    /// [`GroupError::Broken`]: the memory is none of a group; [`ErrorKind::Thread`].
+    pub(crate) fn open(
+        shared: &Arc<Shared>,
+        employment: &Arc<Employment>,
+        name: &ObjectName,
+        (object, file): (Object, OwnedFd),
+    ) -> Result<Arc<Self>> {
+        let used = Use::new(shared.process(), ObjectKind::Group, object.number);
+        let area: SharedArea = map(&file, &object)?;
+        let name = name.as_str().to_owned();
+        let broken = |group| GroupError::Broken { group, what: "its memory has no shape" };
+        let options = GroupOptions::from_words(object.words);
+        let log = options.and_then(|options| {
+            GroupLog::open(area, &shared.segment, shared.slot, options.shape()?)
+        });
+        match (options, log) {
+            (Some(options), Some(log)) => {
+                Ok(Arc::new(Self::new((shared, employment), log, name, options, used)?))
+            }
+            _ => Err(broken(name).into()),
+        }
+    }
+
+    fn new(
+        (shared, employment): (&Arc<Shared>, &Arc<Employment>),
         log: GroupLog,
         name: String,
         options: GroupOptions,
         object: Use,
     ) -> Result<Self> {
-        let shared = &job.shared;
         let mirror = Mirror {
             state: State::new(options.rules()),
             passed: Passed::default(),
@@ -87,7 +112,7 @@ impl Live {
         let desk = options.first_server().map(|_| Desk::open(shared)).transpose()?;
         Ok(Self {
             shared: shared.clone(),
-            employment: job.employment.clone(),
+            employment: employment.clone(),
             log,
             name,
             options,
@@ -98,8 +123,14 @@ impl Live {
         })
     }
 
+    /// Frees the name of a group that is over. Who finds it taken does so as well.
+    pub(crate) fn retire(&self) {
+        // Somebody else may have said so, or will.
+        let _ = objects::retire(self.shared.process(), self.object.number());
+    }
+
     /// Does something with what is known, when all that was accepted so far is.
-    pub(super) fn with<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
         let mut mirror = self.mirror.enter()?;
         self.fold(&mut mirror)?;
         self.tend(&mut mirror)?;
@@ -134,7 +165,7 @@ impl Live {
 
     /// Waits until `ready` finds something. It is called with all that was accepted. If it takes
     /// long, others can see that it waits for the process of slot `whom`.
-    pub(super) fn wait<T>(
+    pub(crate) fn wait<T>(
         &self,
         deadline_ns: Option<u64>,
         whom: impl FnOnce(&Mirror) -> Option<u32>,
@@ -158,7 +189,7 @@ impl Live {
     }
 
     /// Has an entry accepted, after a check of what is known before it.
-    pub(super) fn append(
+    pub(crate) fn append(
         &self,
         mirror: &mut Mirror,
         entry: EntryWord,
@@ -322,7 +353,7 @@ impl Live {
 
     /// Whether broadcasts that are held have no room because the only thread of this process has not
     /// retrieved.
-    pub(super) fn is_in_the_way(&self, mirror: &Mirror) -> bool {
+    pub(crate) fn is_in_the_way(&self, mirror: &Mirror) -> bool {
         self.only_this_thread_takes(mirror, |taken| self.log.has_no_room(taken))
     }
 
@@ -338,7 +369,7 @@ impl Live {
     }
 
     /// Who has taken least, and how many messages wait there.
-    pub(super) fn slowest(&self, mirror: &Mirror) -> (Vec<MemberRecord>, u64) {
+    pub(crate) fn slowest(&self, mirror: &Mirror) -> (Vec<MemberRecord>, u64) {
         let least = self.least_taken(mirror);
         let all = mirror.state.broadcasts();
         let slow = mirror
@@ -350,7 +381,7 @@ impl Live {
     }
 
     /// Whether the group can be used; otherwise why not.
-    pub(super) fn check_open(&self, state: &State) -> Result<()> {
+    pub(crate) fn check_open(&self, state: &State) -> Result<()> {
         match state.phase() {
             Phase::Open => Ok(()),
             Phase::Destroying => Err(GroupError::Destroying { group: self.name.clone() }.into()),
@@ -364,7 +395,7 @@ impl Live {
     }
 
     /// The same for who began before: such calls end as soon as it is being destroyed.
-    pub(super) fn check_goes_on(&self, state: &State) -> Result<()> {
+    pub(crate) fn check_goes_on(&self, state: &State) -> Result<()> {
         match state.phase() {
             Phase::Open => Ok(()),
             Phase::Destroying | Phase::Ended => Err(self.destroyed()),
@@ -372,7 +403,7 @@ impl Live {
     }
 
     /// Waits until the group has started.
-    pub(super) fn wait_started(&self, deadline_ns: Option<u64>) -> Result<()> {
+    pub(crate) fn wait_started(&self, deadline_ns: Option<u64>) -> Result<()> {
         let has_started = self.with(|mirror| {
             self.check_open(&mirror.state)?;
             Ok(mirror.state.has_started())
@@ -396,11 +427,11 @@ impl Live {
         Ok(GroupError::MinimumNotReached { group, have, want }.into())
     }
 
-    pub(super) fn no_member(&self, id: u32) -> Error {
+    pub(crate) fn no_member(&self, id: u32) -> Error {
         GroupError::NoMember { group: self.name.clone(), member: id }.into()
     }
 
-    pub(super) fn broken(&self, what: &'static str) -> Error {
+    pub(crate) fn broken(&self, what: &'static str) -> Error {
         GroupError::Broken { group: self.name.clone(), what }.into()
     }
 
@@ -610,7 +641,7 @@ impl Live {
     }
 
     /// How many broadcasts a member has taken, counted as their numbers.
-    pub(super) fn taken(&self, mirror: &Mirror, member: &MemberRecord) -> u64 {
+    pub(crate) fn taken(&self, mirror: &Mirror, member: &MemberRecord) -> u64 {
         let taken = self.log.taken(member.id, member.seat().stamp);
         let least = member.first.min(mirror.state.broadcasts());
         taken.unwrap_or(least).clamp(least, mirror.state.broadcasts())
@@ -686,7 +717,7 @@ fn changes_who_comes(entry: EntryWord) -> bool {
 }
 
 /// A wait for whoever it may be.
-pub(super) fn nobody(_: &Mirror) -> Option<u32> {
+pub(crate) fn nobody(_: &Mirror) -> Option<u32> {
     None
 }
 

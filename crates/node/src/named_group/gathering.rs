@@ -33,7 +33,7 @@ struct Gathering<'a> {
 
 impl Live {
     /// Waits for the others; who died, if somebody did.
-    pub(super) fn gather(
+    pub(crate) fn gather(
         &self,
         seat: Seat,
         come: Come,

@@ -19,7 +19,7 @@ use crate::message::SharedValues;
 /// A mailbox's membership in a group.
 pub(crate) struct Subscription {
     pub(super) live: Arc<Live>,
-    pub(super) seat: Seat,
+    pub(crate) seat: Seat,
     /// Most often the thread that retrieves is the only one here.
     place: Gate<Place>,
     /// Up to which message the server has said that they are there; none without a server.
@@ -93,7 +93,7 @@ enum Looked<T> {
 }
 
 impl Subscription {
-    pub(super) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
+    pub(crate) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
         let place = Place {
             next: first,
             kept: VecDeque::new(),
@@ -229,7 +229,7 @@ impl Subscription {
     /// [`Subscription::read`] has it.
     ///
     /// # Errors
-    /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`].
+    /// [`crate::error::GroupError::NoMember`], [`crate::error::GroupError::Broken`].
     pub(crate) fn is_ready_by_now(&self) -> Result<bool> {
         let mut place = self.place()?;
         let is_there = self.is_due(place.next) && self.live.log.broadcast(place.next).is_some();
@@ -256,8 +256,8 @@ impl Subscription {
     /// message.
     ///
     /// # Errors
-    /// [`super::GroupError::NoMember`], once, when it is no member any more;
-    /// [`super::GroupError::Broken`].
+    /// [`crate::error::GroupError::NoMember`], once, when it is no member any more;
+    /// [`crate::error::GroupError::Broken`].
     pub(crate) fn read<T>(
         &self,
         mut read: impl FnMut(&Front<'_>) -> (T, bool),
@@ -300,7 +300,7 @@ impl Subscription {
     ///
     /// # Errors
     /// As there.
-    pub(super) fn leave_politely(&self) -> Result<bool> {
+    pub(crate) fn leave_politely(&self) -> Result<bool> {
         let Some(desk) = &self.live.desk else { return self.leave() };
         loop {
             let kept = {
@@ -337,7 +337,7 @@ impl Subscription {
     /// Leaves: what is in the mailbox is kept here, nothing more comes. False when it was no member.
     ///
     /// # Errors
-    /// [`super::GroupError::Broken`], [`crate::ErrorKind::Thread`].
+    /// [`crate::error::GroupError::Broken`], [`crate::ErrorKind::Thread`].
     pub(crate) fn leave(&self) -> Result<bool> {
         let mut place = self.place()?;
         if place.is_over {

@@ -32,7 +32,7 @@ pub(super) struct Everybody {
 
 /// To what a member has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Come {
+pub(crate) struct Come {
     /// The round of the log; for who has come on the roll, should that be closed.
     round: u64,
     on_roll: Option<Turn>,
@@ -87,7 +87,7 @@ impl Everybody {
 
 impl Live {
     /// Comes to the synchronisation, once the group has started.
-    pub(super) fn come(&self, seat: Seat, deadline_ns: Option<u64>) -> Result<Come> {
+    pub(crate) fn come(&self, seat: Seat, deadline_ns: Option<u64>) -> Result<Come> {
         if let Some(come) = self.come_at_once(seat)? {
             return Ok(come);
         }
@@ -276,7 +276,7 @@ impl Live {
     }
 
     /// How a round of the log ended: none while it goes on; else who died in it.
-    pub(super) fn how_round_ended(
+    pub(crate) fn how_round_ended(
         &self,
         mirror: &Mirror,
         seat: Seat,

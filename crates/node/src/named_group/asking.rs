@@ -10,15 +10,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Server};
+use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase, Server};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::group_log::{Progress, WaitsFor};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 
-use super::GroupError;
 use super::live::{Live, Mirror, Waits, nobody};
 use crate::collective::OperationId;
-use crate::error::{Error, Result};
+use crate::error::{Error, GroupError, Result};
 use crate::shared::{Kernel, Shared};
 
 /// Stands beside the number of the request in a message that was asked for.
@@ -35,7 +34,7 @@ const HEARD_MAX: usize = 64;
 
 /// What came of a request; numbers are low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// It changes nothing any more.
     Nothing,
     /// The message was accepted.
@@ -59,7 +58,7 @@ pub(super) enum Answer {
 }
 
 /// Where replies come, and whose turn it is to ask.
-pub(super) struct Desk {
+pub(crate) struct Desk {
     shared: Arc<Shared>,
     context: u32,
     is_asking: AtomicBool,
@@ -75,7 +74,7 @@ enum Until {
 
 /// A request that was posted.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     number: u32,
     epoch: u64,
 }
@@ -194,7 +193,7 @@ impl Drop for Turn<'_> {
 impl Live {
     /// Asks for a membership of a mailbox of this process; its record, or its number if it was a
     /// member.
-    pub(super) fn ask_to_join(
+    pub(crate) fn ask_to_join(
         &self,
         desk: &Desk,
         context: u32,
@@ -224,7 +223,7 @@ impl Live {
     }
 
     /// Says that a member has come; the round, and by what to know that it is over.
-    pub(super) fn ask_to_sync(
+    pub(crate) fn ask_to_sync(
         &self,
         desk: &Desk,
         seat: landeck_groups::service::Seat,
@@ -237,7 +236,7 @@ impl Live {
     }
 
     /// Asks for the group's end; it is over when [`Live::is_told`].
-    pub(super) fn ask_to_destroy(
+    pub(crate) fn ask_to_destroy(
         &self,
         desk: &Desk,
         deadline_ns: Option<u64>,
@@ -280,7 +279,7 @@ impl Live {
     }
 
     /// Waits until `ready` finds something, which is called when the server may have replied.
-    pub(super) fn wait_for_reply<T>(
+    pub(crate) fn wait_for_reply<T>(
         &self,
         asked: &Asked,
         desk: &Desk,
@@ -380,7 +379,7 @@ impl Live {
             if let Some(server) = mirror.state.server() {
                 return Ok(Some(server));
             }
-            if mirror.state.phase() == landeck_groups::service::Phase::Ended {
+            if mirror.state.phase() == Phase::Ended {
                 return self.check_open(&mirror.state).map(|()| None);
             }
             if mirror.state.epochs() > 0 || !self.is_first_server_there() {
@@ -394,6 +393,17 @@ impl Live {
     pub(super) fn take_seat(&self) -> Result<()> {
         let served = self.employment.serve(&self.shared, &self.name, self.object.number());
         served.map_err(|why| self.no_server(why))
+    }
+
+    /// Has the process that is to serve it first do so.
+    pub(crate) fn serve_first(&self) -> Result<()> {
+        let is_new = self
+            .with(|mirror| Ok(mirror.state.epochs() == 0 && mirror.state.phase() == Phase::Open))?;
+        if is_new && self.options.first_server() == Some(self.shared.slot) {
+            self.take_seat()?;
+            self.seated(None)?;
+        }
+        Ok(())
     }
 
     fn is_first_server_there(&self) -> bool {

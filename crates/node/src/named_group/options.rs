@@ -7,7 +7,7 @@ use landeck_host::report::thousands;
 use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 
-use super::GroupError;
+use crate::error::GroupError;
 
 /// Bits that the bytes have room in; above them stands a slot.
 const BYTES_BITS: u32 = 48;
@@ -128,12 +128,12 @@ impl GroupOptions {
         }
     }
 
-    pub(super) fn is_for_launcher(&self) -> bool {
+    pub(crate) fn is_for_launcher(&self) -> bool {
         self.served_by == ServedBy::Launcher
     }
 
     /// The same where the creator is known, and what the launcher is named by if it is to serve.
-    pub(super) fn made_by(self, slot: u32, launcher: Option<ServedBy>) -> Self {
+    pub(crate) fn made_by(self, slot: u32, launcher: Option<ServedBy>) -> Self {
         match (self.served_by, launcher) {
             (ServedBy::Creator, _) => self.served_by(ServedBy::Process(slot)),
             (ServedBy::Launcher, Some(launcher)) => self.served_by(launcher),
@@ -170,7 +170,7 @@ impl GroupOptions {
     }
 
     /// The shape of the group, if there can be such a one.
-    pub(super) fn check(&self) -> Result<GroupShape, GroupError> {
+    pub(crate) fn check(&self) -> Result<GroupShape, GroupError> {
         let Self { minimum, messages, bytes, .. } = *self;
         let wrong = |what| Err(GroupError::Options { what });
         if minimum as usize > MEMBERS_MAX {
@@ -197,7 +197,7 @@ impl GroupOptions {
 
     /// Minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes (48),
     /// slot of the server (16).
-    pub(super) fn to_words(self) -> [u64; 2] {
+    pub(crate) fn to_words(self) -> [u64; 2] {
         let (policy, time_ms) = match self.when_full {
             WhenFull::Hold => (0, 0),
             WhenFull::Evict(time) => (1, u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),

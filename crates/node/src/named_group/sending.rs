@@ -9,8 +9,8 @@ use landeck_memory::system::now_ns;
 
 use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
-use super::{GroupError, WhenFull};
-use crate::error::{Error, ErrorKind, Result};
+use super::options::WhenFull;
+use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::Message;
 use crate::shared::deadline_ns;
 
@@ -83,7 +83,7 @@ struct Holding<'a> {
 }
 
 impl Live {
-    pub(super) fn broadcast(
+    pub(crate) fn broadcast(
         &self,
         message: &Message,
         sender: Sender,

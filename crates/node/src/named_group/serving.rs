@@ -20,13 +20,11 @@ use landeck_memory::{Buffer, Operation, Segment, WaitRecord};
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 
-use super::Group;
 use super::asking::{ASK, Answer, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
+use super::live::Live;
 use crate::collective::OperationId;
 use crate::error::{ErrorKind, Result};
-use crate::job::{Job, Options};
 use crate::shared::{Kernel, Shared};
-use crate::unstable::JobInternals;
 
 /// The tag of a message that says: take the broadcast with this number from the group.
 pub(crate) const FORWARDED: u32 = 1 << 17;
@@ -36,9 +34,14 @@ const HEAD_BYTES: usize = 8 * HEAD_WORDS;
 /// Bytes of a broadcast that are written at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// Joins a job of this host as a guest with an endpoint of its own, has that do something, and leaves.
+pub(crate) type AsGuest = fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()>;
+
 /// Whether this process serves groups. One of each process.
-#[derive(Default)]
-pub(crate) struct Employment(Mutex<Stage>);
+pub(crate) struct Employment {
+    as_guest: AsGuest,
+    stage: Mutex<Stage>,
+}
 
 #[derive(Default)]
 enum Stage {
@@ -76,7 +79,8 @@ struct Order {
 }
 
 struct Server<'a> {
-    job: &'a Job,
+    shared: &'a Arc<Shared>,
+    employment: &'a Arc<Employment>,
     office: &'a Office,
     /// Contexts in which something has come, once for each message.
     arrivals: Arc<Mutex<VecDeque<u32>>>,
@@ -109,7 +113,7 @@ struct Forwarded {
 
 /// A group that this process serves.
 struct Served {
-    group: Group,
+    live: Arc<Live>,
     epoch: u64,
     /// Up to which entry it was looked after.
     seen: u64,
@@ -128,6 +132,11 @@ struct Client {
 }
 
 impl Employment {
+    /// Of a process that serves none so far.
+    pub(crate) fn new(as_guest: AsGuest) -> Self {
+        Self { as_guest, stage: Mutex::default() }
+    }
+
     /// Has this process serve a group before long, unless somebody else does by then.
     ///
     /// # Errors
@@ -138,9 +147,9 @@ impl Employment {
         name: &str,
         number: u64,
     ) -> std::result::Result<(), String> {
-        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Stage::Free = *stage {
-            *stage = Stage::Serving(ServerThread::start(shared)?);
+            *stage = Stage::Serving(ServerThread::start(shared, self.as_guest)?);
         }
         match &*stage {
             Stage::Serving(thread) => thread.office.order(name, number),
@@ -150,13 +159,13 @@ impl Employment {
 
     /// The process leaves: others take its seats.
     pub(crate) fn end(&self) {
-        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         *stage = Stage::Over;
     }
 }
 
 impl ServerThread {
-    fn start(shared: &Arc<Shared>) -> std::result::Result<Self, String> {
+    fn start(shared: &Arc<Shared>, as_guest: AsGuest) -> std::result::Result<Self, String> {
         let host = HostId(shared.segment.plan().host);
         let office = Arc::new(Office {
             client: (shared.segment.clone(), shared.slot),
@@ -169,7 +178,7 @@ impl ServerThread {
         let own = office.clone();
         let thread = without_signals(|| {
             let builder = std::thread::Builder::new().name("landeck-groups".to_owned());
-            builder.spawn(move || own.work(host))
+            builder.spawn(move || own.work(host, as_guest))
         });
         let thread = Some(thread.map_err(|error| format!("no thread was to be had ({error})"))?);
         Ok(Self { office, thread, process: std::process::id() })
@@ -213,19 +222,15 @@ impl Office {
         }
     }
 
-    fn work(&self, host: HostId) {
+    fn work(&self, host: HostId, as_guest: AsGuest) {
         landeck_memory::processors::follow_parent();
-        match Job::join_running(&host.to_string(), Options::default()) {
-            Ok(job) => {
-                let _ = self.bed.set((job.segment().clone(), job.slot()));
-                Server::new(&job, self).run();
-                // Whoever was to be told finds in the log that the seat is free.
-                let _ = job.leave();
-            }
-            Err(error) => {
-                let _ = self.failure.set(error.kind.to_string());
-                self.tell_client();
-            }
+        let served = as_guest(host, &mut |shared, employment| {
+            let _ = self.bed.set((shared.segment.clone(), shared.slot));
+            Server::new(shared, employment, self).run();
+        });
+        if let Err(error) = served {
+            let _ = self.failure.set(error.kind.to_string());
+            self.tell_client();
         }
     }
 
@@ -236,14 +241,22 @@ impl Office {
 }
 
 impl<'a> Server<'a> {
-    fn new(job: &'a Job, office: &'a Office) -> Self {
-        let (arrivals, groups) = (Arc::default(), HashMap::new());
-        let (receiving, sending, filling) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, office, arrivals, groups, receiving, sending, forwarded: Vec::new(), filling }
+    fn new(shared: &'a Arc<Shared>, employment: &'a Arc<Employment>, office: &'a Office) -> Self {
+        Self {
+            shared,
+            employment,
+            office,
+            arrivals: Arc::default(),
+            groups: HashMap::new(),
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            forwarded: Vec::new(),
+            filling: Vec::new(),
+        }
     }
 
     fn run(mut self) {
-        let shared = self.job.shared.clone();
+        let shared = self.shared;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
         loop {
             let ended = shared.wait_until(&record, None, |kernel| {
@@ -286,7 +299,7 @@ impl<'a> Server<'a> {
         for filling in std::mem::take(&mut self.filling) {
             self.fill(filling)?;
         }
-        let mut kernel = self.job.shared.kernel.enter()?;
+        let mut kernel = self.shared.kernel.enter()?;
         self.sending.retain(|(id, _)| kernel.take(*id).is_none());
         drop(kernel);
         self.say_what_was_sent_on();
@@ -302,8 +315,8 @@ impl<'a> Server<'a> {
         for Forwarded { context, message, .. } in said {
             // Where the seat was left, everybody finds them by themselves.
             if let Some(served) = self.groups.get(&context) {
-                served.group.live.log.set_sent_on(message + 1);
-                served.group.live.wake(WaitsFor::Others);
+                served.live.log.set_sent_on(message + 1);
+                served.live.wake(WaitsFor::Others);
             }
         }
     }
@@ -316,7 +329,7 @@ impl<'a> Server<'a> {
 
     /// Takes the seat of a group, if it is free.
     fn sit_down(&mut self, order: &Order) -> Result<()> {
-        let is_it = |served: &Served| served.group.number() == order.number;
+        let is_it = |served: &Served| served.live.object.number() == order.number;
         let had = self.groups.iter().find(|(_, served)| is_it(served)).map(|(&context, _)| context);
         if let Some(context) = had {
             // Somebody may have taken the seat away.
@@ -326,14 +339,13 @@ impl<'a> Server<'a> {
             }
         }
         let name = ObjectName::new(&order.name).map_err(objects::ObjectError::from)?;
-        let (shared, process) = (&self.job.shared, self.job.process());
+        let (shared, process) = (self.shared, self.shared.process());
         let opened = objects::open_number(process, ObjectKind::Group, order.number)?;
-        let group = Group::of(self.job, &name, opened)?;
+        let live = Live::open(shared, self.employment, &name, opened)?;
         let context = open_context(shared)?;
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
         shared.kernel.enter()?.watch_mailbox(context, arrival);
-        let live = group.live.clone();
         let who = u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32;
         let outcome = live.with(|mirror| {
             let claim = live.claim_details(mirror, [who, u64::from(context), 0])?;
@@ -348,7 +360,7 @@ impl<'a> Server<'a> {
         };
         live.log.waits(WaitsFor::Others, true);
         let (syncing, destroying) = (Vec::new(), Vec::new());
-        self.groups.insert(context, Served { group, epoch, seen: 0, syncing, destroying });
+        self.groups.insert(context, Served { live, epoch, seen: 0, syncing, destroying });
         Ok(())
     }
 
@@ -358,7 +370,7 @@ impl<'a> Server<'a> {
         for (context, served) in groups {
             self.leave(context, &served);
         }
-        if let Ok(mut kernel) = self.job.shared.kernel.enter() {
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
             // Members find by themselves what is not on its way.
             self.sending.drain(..).for_each(|(id, _)| kernel.abandon(id));
             self.receiving.drain(..).for_each(|(_, id)| kernel.abandon(id));
@@ -366,12 +378,12 @@ impl<'a> Server<'a> {
     }
 
     fn leave(&self, context: u32, served: &Served) {
-        let live = &served.group.live;
+        let live = &served.live;
         let epoch = EntryWord::low_bits(served.epoch);
         // Whoever finds the process gone says so as well.
         let _ = live.with(|mirror| live.append(mirror, EntryWord::Vacate { epoch }, |_| Ok(())));
         live.log.waits(WaitsFor::Others, false);
-        if let Ok(mut kernel) = self.job.shared.kernel.enter() {
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
             kernel.close_mailbox(context);
         }
     }
@@ -379,7 +391,7 @@ impl<'a> Server<'a> {
     /// Begins to receive what has come.
     fn receive(&mut self) -> Result<()> {
         let arrivals = std::mem::take(&mut *lock(&self.arrivals));
-        let mut kernel = self.job.shared.kernel.enter()?;
+        let mut kernel = self.shared.kernel.enter()?;
         for context in arrivals {
             let wanted = Wanted { context, source: None, tag: None };
             if self.groups.contains_key(&context) && kernel.probe(wanted).is_some() {
@@ -390,7 +402,7 @@ impl<'a> Server<'a> {
     }
 
     fn received(&mut self) -> Result<Vec<(u32, u32, u32, Received)>> {
-        let mut kernel = self.job.shared.kernel.enter()?;
+        let mut kernel = self.shared.kernel.enter()?;
         let mut received = Vec::new();
         self.receiving.retain(|&(context, id)| match kernel.take(id) {
             None => true,
@@ -413,7 +425,7 @@ impl<'a> Server<'a> {
             bytes.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut head)) == HEAD_BYTES;
         let (kind, number) = (tag >> Asking::NUMBER_BITS, tag & ((1 << Asking::NUMBER_BITS) - 1));
         let client = Client { slot, context: head[3] as u32, number };
-        let record = self.job.shared.segment.slot_record(slot);
+        let record = self.shared.segment.slot_record(slot);
         let is_there = head[0] >> 32 == u64::from(record.incarnation) && !record.state.is_gone();
         // Who is gone asks for nothing any more.
         if !is_whole || head[0] as u32 != slot || !is_there {
@@ -446,7 +458,7 @@ impl<'a> Server<'a> {
         let (length, copied) = (data.len() - HEAD_BYTES, filling.copied);
         let piece = data.part(HEAD_BYTES + copied, PIECE_BYTES.min(length - copied));
         filling.copied += piece.len();
-        let claim = served.group.live.log.take_up(filling.aside);
+        let claim = served.live.log.take_up(filling.aside);
         claim.fill_part(length as u64, copied as u64, piece);
         if filling.copied < length {
             filling.aside = claim.put_aside();
@@ -457,7 +469,7 @@ impl<'a> Server<'a> {
         let sent = served.broadcast(&claim, words, was_held)?;
         let Some((message, members)) = sent else { return Ok(()) };
         claim.end();
-        let group = served.group.number();
+        let group = served.live.object.number();
         self.forwarded.push(Forwarded { context, group, message });
         self.forward(group, message, words[1], &members)
     }
@@ -500,7 +512,7 @@ impl<'a> Server<'a> {
             Some(words) => Area::contiguous(unsafe { Buffer::of(&words[..]) }),
             None => Area::EMPTY,
         };
-        let started = self.job.shared.kernel.enter()?.send(Peer(slot), context, tag, area);
+        let started = self.shared.kernel.enter()?.send(Peer(slot), context, tag, area);
         // Who is gone needs not be told.
         if let Ok(Started::Pending(id)) = started {
             self.sending.push((id.into(), words.unwrap_or_default()));
@@ -516,7 +528,7 @@ impl<'a> Server<'a> {
         if is_over && let Some(served) = self.groups.remove(&context) {
             let is_its = |filling: &mut Filling| filling.context == context;
             for filling in self.filling.extract_if(.., is_its) {
-                drop(served.group.live.log.take_up(filling.aside));
+                drop(served.live.log.take_up(filling.aside));
             }
             self.leave(context, &served);
         }
@@ -527,14 +539,14 @@ impl<'a> Server<'a> {
 impl Served {
     /// Whether the log has an entry that was not looked after.
     fn has_news(&self) -> bool {
-        let position = self.group.live.with(|mirror| Ok(mirror.state.position()));
+        let position = self.live.with(|mirror| Ok(mirror.state.position()));
         position.is_ok_and(|position| position != self.seen)
     }
 
     /// Whom to tell by now, and whether there is nothing more to do.
     fn look(&mut self) -> Result<(Vec<Client>, bool)> {
-        let Self { group, epoch, seen, syncing, destroying } = self;
-        group.live.with(|mirror| {
+        let Self { live, epoch, seen, syncing, destroying } = self;
+        live.with(|mirror| {
             let state = &mirror.state;
             *seen = state.position();
             let mut told: Vec<Client> = Vec::new();
@@ -554,7 +566,7 @@ impl Served {
 
     /// Has a request accepted; none when there is nothing to accept.
     fn accept(&self, asking: &Asking) -> Result<Option<Outcome>> {
-        let live = &self.group.live;
+        let live = &self.live;
         live.with(|mirror| {
             let Asking { slot, incarnation, number, .. } = *asking;
             if !live.log.begin_request(slot, incarnation, number, self.epoch) {
@@ -589,7 +601,7 @@ impl Served {
 
     /// Memory for a broadcast; none when there is none, or nobody asks for it any more.
     fn prepare(&self, words: [u64; 3], tag: u32, bytes: u64) -> Result<Option<Aside>> {
-        let live = &self.group.live;
+        let live = &self.live;
         let request = asked_in(words);
         let (slot, incarnation, number) = request;
         live.with(|mirror| {
@@ -614,13 +626,13 @@ impl Served {
     }
 
     /// Has a broadcast accepted: its number, and who gets it. None when it was not.
-    fn broadcast(
+    pub(crate) fn broadcast(
         &self,
         claim: &Claim<'_>,
         words: [u64; 3],
         was_held: bool,
     ) -> Result<Option<(u64, Vec<MemberRecord>)>> {
-        let live = &self.group.live;
+        let live = &self.live;
         let request = asked_in(words);
         let (slot, incarnation, number) = request;
         live.with(|mirror| {
@@ -648,7 +660,7 @@ impl Served {
     }
 
     fn refuse(&self, (slot, incarnation, number): (u32, u32, u32), answer: Answer) {
-        let live = &self.group.live;
+        let live = &self.live;
         live.log.refuse(slot, incarnation, number, self.epoch, answer.to_bits());
         live.wake(WaitsFor::Others);
     }

@@ -1,0 +1,29 @@
+//! A named group below its faces: the log, what a process has folded of it, sending, coming together, serving.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`options`] | how a group is made |
+//! | [`live`] | a group as this process sees it |
+//! | [`joining`] | having a mailbox become a member |
+//! | [`sending`] | sending to a group: waiting for room |
+//! | [`inbox`] | what a mailbox retrieves from a group |
+//! | [`coming`] | coming to a synchronisation |
+//! | [`gathering`] | waiting for the others of one |
+//! | [`cuts`] | who takes part in collective operations |
+//! | [`asking`] | what a client asks of a server |
+//! | [`serving`] | the server |
+
+pub(crate) mod asking;
+pub(crate) mod coming;
+pub(crate) mod cuts;
+mod gathering;
+mod inbox;
+mod joining;
+pub(crate) mod live;
+pub(crate) mod options;
+pub(crate) mod sending;
+mod serving;
+
+pub(crate) use asking::bytes_of;
+pub(crate) use inbox::{Front, Subscription};
+pub(crate) use serving::{Employment, FORWARDED};
