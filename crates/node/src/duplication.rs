@@ -3,7 +3,7 @@
 use landeck_memory::Buffer;
 
 use crate::collective::OperationId;
-use crate::collective::groups::Setting;
+use crate::collective::engine::Setting;
 use crate::error::{ErrorKind, Result};
 use crate::groups::{RECORD_WORDS, Record};
 use crate::raw::Operation;

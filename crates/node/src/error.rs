@@ -8,8 +8,8 @@ use landeck_kernel::Failure;
 use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::collective::groups::NUMBERS;
 use crate::collective::{Fault, WaitError};
+use crate::context::NUMBERS;
 use crate::message::MessageError;
 use crate::shared::Shared;
 

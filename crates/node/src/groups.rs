@@ -29,8 +29,8 @@ use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::WaitError;
-use crate::collective::groups::{Founding, Setting, founding_of, number_of};
-use crate::context::NAMES_CONTEXT;
+use crate::collective::engine::{Founding, Setting};
+use crate::context::{NAMES_CONTEXT, founding_of, number_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::world::World;

@@ -45,7 +45,7 @@ use landeck_memory::{Buffer, Bytes, NoMemory, room};
 use crate::collective::binding::Blocks;
 use crate::collective::brief::HEAD_BYTES;
 use crate::collective::call::Call;
-use crate::collective::check::ValueType;
+use crate::collective::value_type::ValueType;
 use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
 use crate::together::parts_of;

@@ -23,7 +23,7 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
-use crate::collective::groups::plain_context;
+use crate::context::plain_context;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::shared::deadline_ns;

@@ -69,14 +69,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/node/src/collective",
-        about: "modules beside, board, brief, call, check, circle, circles, council, engine, \
-                fault, groups, hands, mismatch, roll_call, running, table, visit, wait_error \
-                import",
-        reason: "the engine drives every kind of operation, and each is driven through it",
-    },
-    Exemption {
-        rule: "cycles",
         path: "crates/node/src/group_service",
         about: "modules collective, member import",
         reason: "a member has its operations, which go on in its worlds",

@@ -7,8 +7,8 @@ use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
 use super::binding::{Blocks, Owned, Sizes};
-use super::check::{Check, ValueType};
 use super::fault::Fault;
+use super::value_type::ValueType;
 
 /// One call of a collective operation by one member.
 #[derive(Clone, Debug)]
@@ -130,12 +130,6 @@ impl Call {
             commutative: self.operator.as_ref().is_none_or(Operator::is_commutative),
             reproducible: self.manner.is_reproducible,
         }
-    }
-
-    /// What members compare of it when it goes this way.
-    #[inline]
-    pub(crate) fn check_of(&self, way: &Way) -> Check {
-        if self.manner.is_checked { Check::of(self, way) } else { Check::NONE }
     }
 
     /// Whether what goes out stands where what comes in will, and must be set aside.

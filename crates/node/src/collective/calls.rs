@@ -8,8 +8,8 @@ use landeck_memory::Buffer;
 
 use super::binding::Blocks;
 use super::call::{Call, Combination, Manner};
-use super::check::ValueType;
 use super::fault::Fault;
+use super::value_type::ValueType;
 
 /// Who calls, and how it wants things done.
 #[derive(Clone, Copy)]

@@ -9,14 +9,11 @@ use landeck_collectives::{Operation, Way};
 
 use super::binding::Blocks;
 use super::call::Call;
+use super::value_type::{self, hash};
 
 /// What must agree of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Check(u32);
-
-/// The type of the values of a call, as far as whoever calls knows it; 0 when it does not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ValueType(u32);
 
 /// A field of the word: its first bit, and how many numbers it holds.
 struct Field {
@@ -24,7 +21,7 @@ struct Field {
     count: u32,
 }
 
-const TYPE: Field = Field { shift: 0, count: 1 << 10 };
+const TYPE: Field = Field { shift: 0, count: value_type::NUMBERS };
 const COMBINING: Field = Field { shift: 10, count: 1 << 5 };
 /// Primes: nothing is lost of what differs by little.
 const WAY: Field = Field { shift: 15, count: 31 };
@@ -32,8 +29,6 @@ const LENGTHS: Field = Field { shift: 20, count: 2039 };
 /// The call is checked: its word is not that of one that is not.
 const CHECKED: u32 = 1 << 31;
 
-/// Numbers of types with a name; those above are made of what else is known.
-const NAMED_TYPES: u32 = 1 + Element::ALL.len() as u32;
 /// Numbers of functions of the user's.
 const COMMUTATIVE: u32 = 30;
 const ORDERED: u32 = 31;
@@ -48,23 +43,6 @@ impl Field {
     }
 }
 
-impl ValueType {
-    /// A type of the program's.
-    pub(crate) fn of<T>() -> Self {
-        Self::hashed(std::any::type_name::<T>().bytes().map(u64::from))
-    }
-
-    /// The items of a layout. Packed data are alike to packed data only.
-    pub(crate) fn of_layout(layout: &landeck_layout::Layout, count: u64) -> Self {
-        Self::hashed([layout.signature(count).fingerprint()])
-    }
-
-    fn hashed(numbers: impl IntoIterator<Item = u64>) -> Self {
-        let rest = u64::from(TYPE.count - NAMED_TYPES);
-        Self(NAMED_TYPES + (hash(numbers) % rest) as u32)
-    }
-}
-
 impl Check {
     /// That of a call that is not checked.
     pub(crate) const NONE: Self = Self(0);
@@ -74,7 +52,7 @@ impl Check {
     pub(crate) fn of(call: &Call, way: &Way) -> Self {
         let kind = match call.operator.as_ref().and_then(Operator::reduction) {
             Some(reduction) => number_of(&Element::ALL, &reduction.element()),
-            None => call.value_type.0,
+            None => call.value_type.number(),
         };
         let style = format!("{way} {}", call.manner.is_reproducible);
         Self(
@@ -114,6 +92,14 @@ impl Check {
             differences.push("goes another way than this process".to_owned());
         }
         differences.join(", and ")
+    }
+}
+
+impl Call {
+    /// What members compare of it when it goes this way.
+    #[inline]
+    pub(crate) fn check_of(&self, way: &Way) -> Check {
+        if self.manner.is_checked { Check::of(self, way) } else { Check::NONE }
     }
 }
 
@@ -161,12 +147,6 @@ fn number_of<T: PartialEq>(all: &[T], one: &T) -> u32 {
     all.iter().position(|other| other == one).map_or(0, |place| place as u32 + 1)
 }
 
-/// FNV-1a over numbers: the same in every process, whatever it was built with.
-fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    numbers.into_iter().flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, add)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,16 +184,6 @@ mod tests {
         assert_eq!(both.matches(", and ").count(), 2, "{both}");
         assert_ne!(ours, Check::NONE);
         assert!(!ours.difference(Check(u32::MAX)).is_empty(), "scribbled");
-    }
-
-    #[test]
-    fn types_and_layouts_differ() {
-        use landeck_layout::{Family, Kind, Layout};
-        assert_ne!(ValueType::of::<u32>(), ValueType::of::<f32>());
-        let float = Layout::element(Kind::new(Family::Float, 8).unwrap());
-        let apart = Layout::vector(3, 2, 100, &float).unwrap();
-        assert_eq!(ValueType::of_layout(&float, 6), ValueType::of_layout(&apart, 1));
-        assert_ne!(ValueType::of_layout(&float, 6), ValueType::of_layout(&apart, 2));
     }
 
     #[test]

@@ -12,19 +12,21 @@ use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
 use landeck_memory::message_cells::CELL_BYTES;
-use landeck_wire::ContextId;
 
 use super::board::{AtBoard, Manner};
 use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
 use super::fault::Fault;
-use super::groups::Holdings;
+use super::holdings::Holdings;
 use super::mismatch::{Mismatch, Remark};
+use super::place::Place;
 use super::plans::{Plans, Prepared};
-use super::running::Place;
 use super::signature::Signature;
 use super::visit::{Rounds, Visit};
+use crate::context::twin_of;
+
+mod mismatches;
 
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
@@ -307,11 +309,6 @@ fn places_of(places: &[Site], members: &[Peer]) -> Vec<Site> {
     members.iter().map(of).collect()
 }
 
-/// The context of a group's collective operations.
-pub(crate) fn twin_of(context: u32) -> u32 {
-    context | ContextId::COLLECTIVE
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,12 +342,5 @@ mod tests {
             circle.count(Operation::Barrier, 0, false);
         });
         assert_eq!(circle.contradicts(theirs), None, "long ago");
-    }
-
-    #[test]
-    fn a_twin_is_another_context() {
-        let context = ContextId::new(7, 3).0;
-        assert_eq!(ContextId(twin_of(context)).generation(), 3);
-        assert_ne!(twin_of(context), context);
     }
 }

@@ -18,16 +18,23 @@ use super::WaitError;
 use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
-use super::circle::{Circle, twin_of};
+use super::circle::Circle;
 use super::circles::{Circles, circle_of};
-use super::council::Councils;
 use super::fault::Fault;
-use super::groups::{Estate, contexts_beside};
 use super::running::Running;
 use super::table::{CollectiveId, Table};
 use super::visit::fault_of;
-use crate::context::WORLD_CONTEXT;
+use crate::context::{WORLD_CONTEXT, contexts_beside, twin_of};
 use crate::signals::{SignalId, Signals};
+
+mod council;
+mod groups;
+mod mismatches;
+mod visits;
+
+use council::Councils;
+use groups::Estate;
+pub(crate) use groups::{Founding, Setting};
 
 /// An operation that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,21 +75,21 @@ pub(crate) type Watcher = Box<dyn FnMut() -> bool + Send>;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
-    pub(super) segment: Segment,
+    segment: Segment,
     /// Where the processes of this host run, by their slots: read once, so that it cannot change.
-    pub(super) places: Vec<Place>,
+    places: Vec<Place>,
     /// What this process is bound to, where nobody has said it: found out when it is needed.
-    pub(super) own_cache: Option<u16>,
-    pub(super) endpoint: Endpoint<SharedMemory>,
-    pub(super) running: Table,
-    pub(super) circles: Circles,
+    own_cache: Option<u16>,
+    endpoint: Endpoint<SharedMemory>,
+    running: Table,
+    circles: Circles,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
-    pub(super) estate: Estate,
+    estate: Estate,
     /// The groups without a board, as far as they agree and revoke.
-    pub(super) councils: Councils,
+    councils: Councils,
     pub(crate) signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
@@ -97,7 +104,7 @@ pub(crate) struct Engine {
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
-    pub(super) agreeing: usize,
+    agreeing: usize,
     /// Looks of those who do not wait.
     looks: u32,
 }
@@ -162,7 +169,7 @@ impl Engine {
     }
 
     /// The group with this context.
-    pub(super) fn circle(
+    fn circle(
         &mut self,
         context: u32,
         members: &Arc<[Peer]>,
@@ -173,7 +180,7 @@ impl Engine {
     }
 
     /// Keeps a group that this process is a member of from now on.
-    pub(super) fn keep_circle(&mut self, context: u32, mut circle: Circle) {
+    fn keep_circle(&mut self, context: u32, mut circle: Circle) {
         if let Some(board) = &mut circle.board {
             board.share_room(&self.room);
         }
@@ -182,7 +189,7 @@ impl Engine {
 
     /// Where a deposit waits for room, what others are over with is had back from all boards.
     #[inline]
-    pub(super) fn make_room(&mut self) {
+    fn make_room(&mut self) {
         if self.room.is_awaited() {
             self.collect_all();
         }
@@ -225,7 +232,7 @@ impl Engine {
 
     /// The group with this context, ready for its next operation.
     #[inline]
-    pub(super) fn ready(
+    fn ready(
         &mut self,
         context: u32,
         members: &Arc<[Peer]>,
@@ -328,7 +335,7 @@ impl Engine {
     }
 
     /// The board of a group that this process is a member of.
-    pub(super) fn board_of(&self, context: u32) -> Option<&Board> {
+    fn board_of(&self, context: u32) -> Option<&Board> {
         self.circles.get(&context)?.board.as_ref()
     }
 
@@ -603,7 +610,7 @@ impl Engine {
     /// Why somebody is gone, if it said so before: a mismatch that it has found. One that was found
     /// here is told to all.
     #[cold]
-    pub(super) fn explained(&mut self, context: u32, fault: Fault) -> Fault {
+    fn explained(&mut self, context: u32, fault: Fault) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return fault };
         match fault {
             Fault::Failure(Failure::PeerGone { .. }) => {

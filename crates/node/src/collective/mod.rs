@@ -2,9 +2,11 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`engine`] | the endpoint with all operations that go on: messages and collectives |
+//! | [`engine`] | the endpoint with all operations that go on: messages and collectives; the groups of a process: how one comes to be, agrees, is revoked and is forgotten |
 //! | [`circle`] | what a process knows of a group for its collective operations |
 //! | [`circles`] | all of its groups |
+//! | [`place`] | who takes part, and where their messages go |
+//! | [`holdings`] | the memory that a group is made of |
 //! | [`plans`] | plans that were made, kept |
 //! | [`signature`] | what a member calls, as it travels with its messages |
 //! | [`call`] | what any front asks for |
@@ -13,11 +15,11 @@
 //! | [`running`] | one operation on its way |
 //! | [`brief`] | one operation with short data at the board |
 //! | [`visit`] | one operation over the board of a host |
-//! | [`visits`] | those that a caller waits for by polling them |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
 //! | [`beside`] | blocks too long for the board, which go as messages beside it |
 //! | [`check`] | what members compare in checking mode |
+//! | [`value_type`] | the type of a call's values, as a number |
 //! | [`roll_call`] | all have come for the same, before a checked operation |
 //! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
@@ -35,20 +37,20 @@ pub(crate) mod check;
 pub(crate) mod circle;
 mod circles;
 mod combine;
-mod council;
 pub(crate) mod engine;
 pub(crate) mod fault;
-pub(crate) mod groups;
 mod hands;
+mod holdings;
 pub(crate) mod mismatch;
+mod place;
 mod plans;
 mod roll_call;
 mod running;
 pub(crate) mod sight;
 pub(crate) mod signature;
 mod table;
+pub(crate) mod value_type;
 pub(crate) mod visit;
-mod visits;
 mod wait_error;
 
 pub(crate) use engine::Engine;

@@ -5,10 +5,8 @@
 //! cannot go on stays where it is until the next time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use landeck_arithmetic::{Operator, Scratch};
-use landeck_channel::Peer;
 use landeck_collectives::{Action, BoardStyle, Cells, Execution, Way};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::board::Board;
@@ -23,6 +21,7 @@ use super::check::Check;
 use super::circle::Circle;
 use super::fault::Fault;
 use super::mismatch::{Mismatch, remark};
+use super::place::Place;
 use super::plans::Prepared;
 use super::roll_call::RollCall;
 use super::sight::Sight;
@@ -37,18 +36,6 @@ const LONG_LOOKS: u32 = 4;
 /// bytes gets one more.
 const NOTHING_BYTES: usize = 239;
 static NOTHING: [u8; NOTHING_BYTES + 1] = [0; NOTHING_BYTES + 1];
-
-/// Who takes part, and where their messages go.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// The context of the group's own messages.
-    pub(crate) context: u32,
-    /// The context of its collective operations.
-    pub(crate) twin: u32,
-    pub(crate) members: Arc<[Peer]>,
-    /// Which of them this process is.
-    pub(crate) member: u32,
-}
 
 /// What became of a step.
 enum Stepped {

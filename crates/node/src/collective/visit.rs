@@ -20,8 +20,8 @@ use super::combine::CombineError;
 use super::fault::Fault;
 use super::hands::Hands;
 use super::mismatch::Mismatch;
+use super::place::Place;
 use super::roll_call::RollCall;
-use super::running::Place;
 use super::sight::Sight;
 use super::signature::Signature;
 

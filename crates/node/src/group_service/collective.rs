@@ -10,8 +10,7 @@ use landeck_groups::service::Cut;
 use landeck_kernel::Peer;
 
 use super::Member;
-use crate::collective::groups::founding_of;
-use crate::context::NAMES_CONTEXT;
+use crate::context::{NAMES_CONTEXT, founding_of};
 use crate::error::{GroupError, Result};
 use crate::groups::tag_of;
 use crate::named_group::cuts::seats_of;

@@ -12,8 +12,8 @@ use super::{Memory, Operation, memory};
 use crate::collective::WaitError;
 use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
-use crate::collective::check::ValueType;
 use crate::collective::fault::Fault;
+use crate::collective::value_type::ValueType;
 use crate::error::Result;
 use crate::world::{Status, World};
 

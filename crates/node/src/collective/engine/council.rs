@@ -20,9 +20,9 @@ use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_transports::SharedMemory;
 
-use super::engine::Engine;
-use super::fault::Fault;
-use super::groups::council_of;
+use super::Engine;
+use crate::collective::fault::Fault;
+use crate::context::council_of;
 
 /// The tags of what members tell each other.
 const AGREEMENT: u32 = 1;

@@ -7,13 +7,13 @@ use landeck_collectives::Way;
 use landeck_kernel::Area;
 use landeck_memory::waiter::Neighbours;
 
-use super::beside::{has_long_blocks, long_instead};
-use super::board::BoardError;
-use super::call::Call;
-use super::engine::{Engine, board_fault};
-use super::fault::Fault;
-use super::sight::Sight;
-use super::visit::{Visit, Visited};
+use super::{Engine, board_fault};
+use crate::collective::beside::{has_long_blocks, long_instead};
+use crate::collective::board::BoardError;
+use crate::collective::call::Call;
+use crate::collective::fault::Fault;
+use crate::collective::sight::Sight;
+use crate::collective::visit::{Visit, Visited};
 
 impl Engine {
     /// Begins an operation over the board that the caller waits for by polling it; none when the

@@ -20,23 +20,13 @@ use landeck_memory::board::{
     Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes,
 };
 use landeck_memory::heap::Block;
-use landeck_wire::ContextId;
 
-use super::circle::{Circle, twin_of};
-use super::engine::Engine;
-use super::fault::Fault;
-use super::mismatch::Mismatch;
-
-/// Contexts of groups that are made have this bit set in their generation, and the highest one
-/// clear: no first world, no port and no context that a program chooses with a lower generation is
-/// one of them.
-const MADE_GENERATION: u32 = 1 << 10;
-/// Contexts in which members of a group talk about new groups have this bit set besides.
-const FOUNDING_GENERATION: u32 = ContextId::CREATION >> ContextId::INDEX_BITS;
-/// Contexts in which members of a group agree and revoke have this bit set besides.
-const COUNCIL_GENERATION: u32 = ContextId::AGREEMENT >> ContextId::INDEX_BITS;
-/// Groups on a host that can be told apart.
-pub(crate) const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
+use super::Engine;
+use crate::collective::circle::Circle;
+use crate::collective::fault::Fault;
+use crate::collective::holdings::Holdings;
+use crate::collective::mismatch::Mismatch;
+use crate::context::{context_of, contexts_beside, council_of, twin_of};
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {
@@ -47,15 +37,6 @@ pub(super) struct Estate {
     buried: Vec<Holdings>,
     /// Members of a group that is no more were out of step, and nobody here was told so.
     pub(super) unnoticed: Option<Mismatch>,
-}
-
-/// What of this process's memory a group is made of.
-#[derive(Default)]
-pub(crate) struct Holdings {
-    lines: Option<Block>,
-    board: Option<u64>,
-    /// Who the members are, for those who look from outside; where this process leads.
-    roster: Option<Block>,
 }
 
 /// Memory set aside for a group that is not yet made.
@@ -364,71 +345,3 @@ fn bound_to() -> u16 {
 
 /// Forgotten groups looked at when another one is made or forgotten.
 const RECLAIMED_AT_ONCE: usize = 4;
-
-/// The context beside a group's own in which its members talk about new groups.
-pub(crate) fn founding_of(context: u32) -> u32 {
-    context | FOUNDING_GENERATION << ContextId::INDEX_BITS
-}
-
-/// The context beside a group's own in which its members agree, and tell of its revocation.
-pub(crate) fn council_of(context: u32) -> u32 {
-    context | COUNCIL_GENERATION << ContextId::INDEX_BITS
-}
-
-/// A group's own context, and those beside it in which its members talk to each other, but for the one in
-/// which they agree.
-pub(crate) fn contexts_beside(context: u32) -> [u32; 4] {
-    let founding = founding_of(context);
-    [context, twin_of(context), founding, twin_of(founding)]
-}
-
-/// The context beside a group's own for the messages of who builds upon it.
-pub(crate) fn inside_of(context: u32) -> u32 {
-    twin_of(founding_of(context))
-}
-
-/// The same context without the bits by which the contexts beside it differ from it.
-pub(crate) fn plain_context(context: u32) -> u32 {
-    let beside = (FOUNDING_GENERATION | COUNCIL_GENERATION) << ContextId::INDEX_BITS;
-    context & !beside & !(1 << (ContextId::INDEX_BITS - 1))
-}
-
-/// The context of the group with this number; 0 when the numbers have run out.
-pub(crate) fn context_of(number: u32) -> u32 {
-    if number >= NUMBERS {
-        return 0;
-    }
-    let index_bits = ContextId::INDEX_BITS - 1;
-    let index = number & ((1 << index_bits) - 1);
-    ContextId::new(index, MADE_GENERATION | number >> index_bits).0
-}
-
-/// The number of a group with this context, if it was made.
-pub(crate) fn number_of(context: u32) -> Option<u32> {
-    let (index, generation) = (ContextId(context).index(), ContextId(context).generation());
-    let is_made = generation >> 8 == 4 && index >> (ContextId::INDEX_BITS - 1) == 0;
-    is_made
-        .then_some((generation & (COUNCIL_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn contexts_of_groups_are_told_apart_from_others() {
-        for number in [1, 2, (1 << 19) - 1, 1 << 19, NUMBERS - 1] {
-            let context = context_of(number);
-            assert_eq!(number_of(context), Some(number));
-            assert_ne!(twin_of(context), context);
-            assert!(context >> 30 == 1, "ports have the highest bit");
-            assert_eq!(number_of(founding_of(context)), None);
-            assert_eq!(number_of(council_of(context)), None);
-            let (twin, founding) = (twin_of(context), founding_of(context));
-            let others = [twin, founding, inside_of(context), council_of(context), context];
-            assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
-        }
-        assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
-        assert_eq!(number_of(crate::context::WORLD_CONTEXT), None);
-    }
-}
