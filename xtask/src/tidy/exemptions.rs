@@ -69,18 +69,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/node/src/group_service",
-        about: "modules collective, member import",
-        reason: "a member has its operations, which go on in its worlds",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/node/src/named_group",
-        about: "modules asking, coming, live, serving import",
-        reason: "a live group uses what it asks of a server, and asking uses the live group",
-    },
-    Exemption {
-        rule: "cycles",
         path: "fronts/mpi/src",
         about: "modules job, mistake, objects, walk import",
         reason: "a mistake names the communicator that hears of it, and the job has the first communicators",

@@ -10,24 +10,13 @@ use landeck_groups::service::Cut;
 use landeck_kernel::Peer;
 
 use super::Member;
+use super::operations::Operations;
 use crate::context::{NAMES_CONTEXT, founding_of};
 use crate::error::{GroupError, Result};
 use crate::groups::tag_of;
 use crate::named_group::cuts::seats_of;
 use crate::named_group::live::Live;
 use crate::world::World;
-
-/// How far a member has come in the group's operations.
-#[derive(Default)]
-pub(super) struct Operations {
-    /// The number of the last; zero before the first.
-    number: u64,
-    /// The cut that the world was made by.
-    cut: u64,
-    world: Option<World>,
-    /// The members' numbers, in the order of their ranks there.
-    ids: Vec<u32>,
-}
 
 impl Member {
     /// The members as a world, for collective operations and messages by rank: those of the last

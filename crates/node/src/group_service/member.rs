@@ -6,12 +6,13 @@ use std::time::Duration;
 use landeck_groups::service::Seat;
 
 use super::Group;
-use super::collective::Operations;
+use super::operations::Operations;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
 use crate::named_group::Subscription;
-use crate::named_group::asking::{Answer, Asked};
+use crate::named_group::answer::Answer;
+use crate::named_group::asking::Asked;
 use crate::named_group::coming::Come;
 use crate::named_group::sending::{Manner, Sender};
 use crate::shared::deadline_ns;

@@ -52,6 +52,7 @@
 mod collective;
 mod launcher;
 mod member;
+mod operations;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
-use crate::named_group::asking::{Answer, Desk};
+use crate::named_group::answer::Answer;
+use crate::named_group::desk::Desk;
 use crate::named_group::live::{Live, Mirror, nobody};
 use crate::named_group::sending::{Manner, Sender};
 use crate::shared::deadline_ns;

@@ -7,63 +7,20 @@
 //! and wants something takes it. Who can wait no longer for a server that has begun takes the seat away
 //! from it: then what it asked for was accepted before that, or never is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 
-use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase, Server};
-use landeck_kernel::{Area, Peer, Received, Started, Wanted};
+use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Phase, Server};
+use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::group_log::{Progress, WaitsFor};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 
+use super::answer::{Answer, nearest};
+use super::desk::{ASK, BROADCAST, Desk, HELD_BROADCAST};
 use super::live::{Live, Mirror, Waits, nobody};
+use super::serving::serve;
 use crate::collective::OperationId;
 use crate::error::{Error, GroupError, Result};
-use crate::shared::{Kernel, Shared};
-
-/// Stands beside the number of the request in a message that was asked for.
-pub(super) const REQUEST_BIT: u64 = 1 << 32;
-/// What a request is, above its number in the tag.
-pub(super) const ASK: u32 = 1;
-pub(super) const BROADCAST: u32 = 2;
-pub(super) const HELD_BROADCAST: u32 = 3;
-
-const VALUE_BITS: u32 = 20;
-const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
-/// Replies of which nobody asks any more, before they are forgotten.
-const HEARD_MAX: usize = 64;
-
-/// What came of a request; numbers are low bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// It changes nothing any more.
-    Nothing,
-    /// The message was accepted.
-    Accepted(u32),
-    /// The mailbox is a member.
-    Joined(u32),
-    /// It was one.
-    AlreadyMember(u32),
-    /// There are as many members as can be.
-    Full,
-    /// The group takes no such thing.
-    Closed,
-    /// It is a member no more.
-    Left,
-    /// It has come to this round.
-    Come(u32),
-    /// The group is being destroyed.
-    Destroying,
-    /// There is no room for the message, or the member has no copy of what was accepted before.
-    NotNow,
-}
-
-/// Where replies come, and whose turn it is to ask.
-pub(crate) struct Desk {
-    shared: Arc<Shared>,
-    context: u32,
-    is_asking: AtomicBool,
-    heard: Mutex<Vec<u32>>,
-}
+use crate::shared::Kernel;
 
 /// When a request is over for who asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,100 +45,6 @@ struct Letter<'a> {
 
 /// Says that a thread of this process asks, for as long as it does.
 struct Turn<'a>(&'a Live, &'a Desk);
-
-impl Answer {
-    pub(super) fn of(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Broadcast(number) => Self::Accepted(number as u32),
-            Outcome::Joined(id) => Self::Joined(id),
-            Outcome::AlreadyMember(id) => Self::AlreadyMember(id),
-            Outcome::Full => Self::Full,
-            Outcome::Closed => Self::Closed,
-            Outcome::Removed(..) => Self::Left,
-            Outcome::Come(round) => Self::Come(round as u32),
-            Outcome::Destroying => Self::Destroying,
-            _ => Self::Nothing,
-        }
-    }
-
-    pub(super) fn to_bits(self) -> u32 {
-        let (kind, value) = match self {
-            Self::Nothing => (0, 0),
-            Self::Accepted(number) => (1, number),
-            Self::Joined(id) => (2, id),
-            Self::AlreadyMember(id) => (3, id),
-            Self::Full => (4, 0),
-            Self::Closed => (5, 0),
-            Self::Left => (6, 0),
-            Self::Come(round) => (7, round),
-            Self::Destroying => (8, 0),
-            Self::NotNow => (9, 0),
-        };
-        kind << VALUE_BITS | value & VALUE_MASK
-    }
-
-    fn from_bits(bits: u32) -> Self {
-        let value = bits & VALUE_MASK;
-        match bits >> VALUE_BITS {
-            1 => Self::Accepted(value),
-            2 => Self::Joined(value),
-            3 => Self::AlreadyMember(value),
-            4 => Self::Full,
-            5 => Self::Closed,
-            6 => Self::Left,
-            7 => Self::Come(value),
-            8 => Self::Destroying,
-            9 => Self::NotNow,
-            _ => Self::Nothing,
-        }
-    }
-}
-
-/// The number with these low bits that is nearest to one that was seen shortly before or after.
-fn nearest(seen: u64, low: u32) -> u64 {
-    let ahead = low.wrapping_sub(seen as u32) << (32 - VALUE_BITS);
-    seen.wrapping_add_signed(i64::from(ahead as i32 >> (32 - VALUE_BITS)))
-}
-
-impl Desk {
-    pub(super) fn open(shared: &Arc<Shared>) -> Result<Self> {
-        let context = open_context(shared)?;
-        let (is_asking, heard) = (AtomicBool::new(false), Mutex::default());
-        Ok(Self { shared: shared.clone(), context, is_asking, heard })
-    }
-
-    /// Takes the replies that have come.
-    fn hear(&self, kernel: &mut Kernel) {
-        let wanted = Wanted { context: self.context, source: None, tag: None };
-        while let Some(status) = kernel.probe(wanted) {
-            let id = kernel.receive_own(wanted);
-            if kernel.take(OperationId::from(id)).is_none() {
-                kernel.abandon(id.into());
-            }
-            let mut heard = self.heard();
-            if heard.len() == HEARD_MAX {
-                heard.remove(0);
-            }
-            heard.push(status.tag);
-        }
-    }
-
-    fn has_heard(&self, number: u32) -> bool {
-        self.heard().contains(&number)
-    }
-
-    fn heard(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.close_mailbox(self.context);
-        }
-    }
-}
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
@@ -391,7 +254,7 @@ impl Live {
 
     /// Has a thread of this process serve the group, before long.
     pub(super) fn take_seat(&self) -> Result<()> {
-        let served = self.employment.serve(&self.shared, &self.name, self.object.number());
+        let served = self.employment.serve(&self.shared, &self.name, self.object.number(), serve);
         served.map_err(|why| self.no_server(why))
     }
 
@@ -487,58 +350,9 @@ fn is_served_in(mirror: &Mirror, epoch: u64) -> bool {
     mirror.state.server().is_some_and(|server| server.epoch == epoch)
 }
 
-/// A mailbox without a mark: only who is told of it posts there.
-pub(super) fn open_context(shared: &Shared) -> Result<u32> {
-    let mut kernel = shared.kernel.enter()?;
-    let context = kernel.new_mailbox();
-    kernel.set_members(context, vec![Peer(shared.slot)]);
-    Ok(context)
-}
-
-/// The bytes of a message that was received.
-pub(crate) fn bytes_of(received: &Received) -> Bytes<'_> {
-    match received {
-        Received::Private(bytes) => Bytes::from(&bytes[..]),
-        Received::Borrowed { block, length } => block.piece(0, *length),
-    }
-}
-
 impl Live {
     /// That nobody can serve the group.
     pub(super) fn no_server(&self, why: String) -> Error {
         GroupError::NoServer { group: self.name.clone(), why }.into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_read_as_they_were_given() {
-        for answer in [
-            Answer::Nothing,
-            Answer::Accepted(VALUE_MASK),
-            Answer::Joined(1023),
-            Answer::AlreadyMember(0),
-            Answer::Full,
-            Answer::Closed,
-            Answer::Left,
-            Answer::Come(5),
-            Answer::Destroying,
-            Answer::NotNow,
-        ] {
-            assert_eq!(Answer::from_bits(answer.to_bits()), answer);
-            assert!(answer.to_bits() < 1 << 24);
-        }
-    }
-
-    #[test]
-    fn numbers_are_known_by_their_low_bits() {
-        for number in [0u64, 5, 1 << 20, (1 << 20) - 1, (1 << 40) + 3] {
-            for seen in [number.saturating_sub(1), number, number + 1, number + 400_000] {
-                assert_eq!(nearest(seen, number as u32 & VALUE_MASK), number, "{seen}");
-            }
-        }
     }
 }

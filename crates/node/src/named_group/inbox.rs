@@ -10,7 +10,7 @@ use landeck_memory::group_log::{Described, WaitsFor};
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use super::asking::Answer;
+use super::answer::Answer;
 use super::live::{Live, Waits};
 use super::sending::SHARED_FROM;
 use crate::error::Result;

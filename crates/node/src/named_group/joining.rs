@@ -2,7 +2,7 @@
 
 use landeck_groups::service::{EntryWord, Outcome, Seat};
 
-use super::asking::Answer;
+use super::answer::Answer;
 use super::live::Live;
 use crate::error::{Error, GroupError, Result};
 

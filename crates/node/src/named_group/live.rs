@@ -14,10 +14,11 @@ use landeck_memory::group_log::{
 };
 use landeck_memory::{Bytes, Gate, Operation, SharedArea, SlotState, ThreadMode, WaitRecord};
 
-use super::asking::{Answer, Desk, REQUEST_BIT};
-use super::coming::Everybody;
+use super::answer::Answer;
+use super::desk::{Desk, REQUEST_BIT};
+use super::employment::Employment;
+use super::everybody::Everybody;
 use super::options::GroupOptions;
-use super::serving::Employment;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::SharedValues;
 use crate::shared::Shared;

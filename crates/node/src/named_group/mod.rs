@@ -10,12 +10,20 @@
 //! | [`coming`] | coming to a synchronisation |
 //! | [`gathering`] | waiting for the others of one |
 //! | [`cuts`] | who takes part in collective operations |
+//! | [`everybody`] | all members, as they stand on the roll |
 //! | [`asking`] | what a client asks of a server |
-//! | [`serving`] | the server |
+//! | [`answer`] | what comes of that |
+//! | [`desk`] | where the replies come |
+//! | [`employment`] | the thread of a process that serves groups |
+//! | [`serving`] | what it does |
 
+pub(crate) mod answer;
 pub(crate) mod asking;
 pub(crate) mod coming;
 pub(crate) mod cuts;
+pub(crate) mod desk;
+mod employment;
+mod everybody;
 mod gathering;
 mod inbox;
 mod joining;
@@ -24,6 +32,7 @@ pub(crate) mod options;
 pub(crate) mod sending;
 mod serving;
 
-pub(crate) use asking::bytes_of;
+pub(crate) use desk::bytes_of;
+pub(crate) use employment::Employment;
 pub(crate) use inbox::{Front, Subscription};
-pub(crate) use serving::{Employment, FORWARDED};
+pub(crate) use serving::FORWARDED;

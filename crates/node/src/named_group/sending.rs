@@ -7,7 +7,8 @@ use landeck_memory::Bytes;
 use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
 
-use super::asking::{Answer, Desk};
+use super::answer::Answer;
+use super::desk::Desk;
 use super::live::{Live, Mirror};
 use super::options::WhenFull;
 use crate::error::{Error, ErrorKind, GroupError, Result};

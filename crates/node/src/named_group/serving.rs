@@ -8,19 +8,17 @@
 //! pieces, with what others ask for in between.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 
 use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
 use landeck_host::objects::{self, ObjectKind, ObjectName};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::group_log::{Aside, Claim, WaitsFor};
-use landeck_memory::{Buffer, Operation, Segment, WaitRecord};
-use landeck_transports::wake_thread::without_signals;
-use landeck_wire::HostId;
+use landeck_memory::{Buffer, Operation, WaitRecord};
 
-use super::asking::{ASK, Answer, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
+use super::answer::Answer;
+use super::desk::{ASK, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
+use super::employment::{Employment, Office, Order, lock};
 use super::live::Live;
 use crate::collective::OperationId;
 use crate::error::{ErrorKind, Result};
@@ -33,50 +31,6 @@ const HEAD_WORDS: usize = 4;
 const HEAD_BYTES: usize = 8 * HEAD_WORDS;
 /// Bytes of a broadcast that are written at a time.
 const PIECE_BYTES: usize = 256 << 10;
-
-/// Joins a job of this host as a guest with an endpoint of its own, has that do something, and leaves.
-pub(crate) type AsGuest = fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()>;
-
-/// Whether this process serves groups. One of each process.
-pub(crate) struct Employment {
-    as_guest: AsGuest,
-    stage: Mutex<Stage>,
-}
-
-#[derive(Default)]
-enum Stage {
-    #[default]
-    Free,
-    Serving(ServerThread),
-    /// The process has left the job.
-    Over,
-}
-
-/// The thread. It ends when this is dropped.
-struct ServerThread {
-    office: Arc<Office>,
-    thread: Option<JoinHandle<()>>,
-    /// In a child made by fork there is no thread.
-    process: u32,
-}
-
-/// What the thread shares with the rest of the process.
-struct Office {
-    client: (Segment, u32),
-    orders: Mutex<Vec<Order>>,
-    failures: Mutex<Vec<(u64, String)>>,
-    is_over: AtomicBool,
-    /// Where the thread sleeps.
-    bed: OnceLock<(Segment, u32)>,
-    /// Why there is no thread.
-    failure: OnceLock<String>,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-struct Order {
-    name: String,
-    number: u64,
-}
 
 struct Server<'a> {
     shared: &'a Arc<Shared>,
@@ -131,113 +85,9 @@ struct Client {
     number: u32,
 }
 
-impl Employment {
-    /// Of a process that serves none so far.
-    pub(crate) fn new(as_guest: AsGuest) -> Self {
-        Self { as_guest, stage: Mutex::default() }
-    }
-
-    /// Has this process serve a group before long, unless somebody else does by then.
-    ///
-    /// # Errors
-    /// Why it cannot.
-    pub(crate) fn serve(
-        &self,
-        shared: &Arc<Shared>,
-        name: &str,
-        number: u64,
-    ) -> std::result::Result<(), String> {
-        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Stage::Free = *stage {
-            *stage = Stage::Serving(ServerThread::start(shared, self.as_guest)?);
-        }
-        match &*stage {
-            Stage::Serving(thread) => thread.office.order(name, number),
-            Stage::Free | Stage::Over => Err("it has left the job".to_owned()),
-        }
-    }
-
-    /// The process leaves: others take its seats.
-    pub(crate) fn end(&self) {
-        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        *stage = Stage::Over;
-    }
-}
-
-impl ServerThread {
-    fn start(shared: &Arc<Shared>, as_guest: AsGuest) -> std::result::Result<Self, String> {
-        let host = HostId(shared.segment.plan().host);
-        let office = Arc::new(Office {
-            client: (shared.segment.clone(), shared.slot),
-            orders: Mutex::default(),
-            failures: Mutex::default(),
-            is_over: AtomicBool::new(false),
-            bed: OnceLock::new(),
-            failure: OnceLock::new(),
-        });
-        let own = office.clone();
-        let thread = without_signals(|| {
-            let builder = std::thread::Builder::new().name("landeck-groups".to_owned());
-            builder.spawn(move || own.work(host, as_guest))
-        });
-        let thread = Some(thread.map_err(|error| format!("no thread was to be had ({error})"))?);
-        Ok(Self { office, thread, process: std::process::id() })
-    }
-}
-
-impl Drop for ServerThread {
-    fn drop(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
-        if std::process::id() != self.process {
-            std::mem::forget(thread);
-            return;
-        }
-        self.office.is_over.store(true, Ordering::SeqCst);
-        self.office.ring();
-        // What it did stands in the logs, whatever became of it.
-        let _ = thread.join();
-    }
-}
-
-impl Office {
-    fn order(&self, name: &str, number: u64) -> std::result::Result<(), String> {
-        let failures = lock(&self.failures);
-        let failed = failures.iter().find(|(group, _)| *group == number).map(|(_, why)| why);
-        if let Some(why) = self.failure.get().or(failed) {
-            return Err(why.clone());
-        }
-        let order = Order { name: name.to_owned(), number };
-        let mut orders = lock(&self.orders);
-        if !orders.contains(&order) {
-            orders.push(order);
-            drop(orders);
-            self.ring();
-        }
-        Ok(())
-    }
-
-    fn ring(&self) {
-        if let Some((segment, slot)) = self.bed.get() {
-            segment.tell_news(*slot);
-        }
-    }
-
-    fn work(&self, host: HostId, as_guest: AsGuest) {
-        landeck_memory::processors::follow_parent();
-        let served = as_guest(host, &mut |shared, employment| {
-            let _ = self.bed.set((shared.segment.clone(), shared.slot));
-            Server::new(shared, employment, self).run();
-        });
-        if let Err(error) = served {
-            let _ = self.failure.set(error.kind.to_string());
-            self.tell_client();
-        }
-    }
-
-    fn tell_client(&self) {
-        let (segment, slot) = &self.client;
-        segment.tell_news(*slot);
-    }
+/// Serves groups as a guest of the job, until the process that it works for needs it no more.
+pub(super) fn serve(office: &Office, shared: &Arc<Shared>, employment: &Arc<Employment>) {
+    Server::new(shared, employment, office).run();
 }
 
 impl<'a> Server<'a> {
@@ -263,7 +113,7 @@ impl<'a> Server<'a> {
                 kernel.refresh();
                 self.has_work(kernel).then_some(())
             });
-            if ended.is_err() || self.office.is_over.load(Ordering::SeqCst) {
+            if ended.is_err() || self.office.is_over() {
                 break;
             }
             // A group that is broken says so to its clients.
@@ -274,8 +124,8 @@ impl<'a> Server<'a> {
 
     fn has_work(&self, kernel: &Kernel) -> bool {
         let is_done = |id: &OperationId| kernel.is_done(*id);
-        self.office.is_over.load(Ordering::SeqCst)
-            || !lock(&self.office.orders).is_empty()
+        self.office.is_over()
+            || self.office.has_orders()
             || !lock(&self.arrivals).is_empty()
             || !self.filling.is_empty()
             || self.forwarded.iter().any(|&forwarded| self.is_sent_on(forwarded))
@@ -285,10 +135,9 @@ impl<'a> Server<'a> {
     }
 
     fn work(&mut self) -> Result<()> {
-        let orders = std::mem::take(&mut *lock(&self.office.orders));
-        for order in orders {
+        for order in self.office.take_orders() {
             if let Err(error) = self.sit_down(&order) {
-                lock(&self.office.failures).push((order.number, error.kind.to_string()));
+                self.office.fail(order.number, error.kind.to_string());
             }
             self.office.tell_client();
         }
@@ -674,8 +523,4 @@ impl Served {
 /// Who has asked for a broadcast: slot and incarnation, and the number of the request.
 fn asked_in([who, _, request]: [u64; 3]) -> (u32, u32, u32) {
     (who as u32, (who >> 32) as u32, request as u32)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
