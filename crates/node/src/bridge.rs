@@ -27,7 +27,7 @@ use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::combine::Minimum;
-use crate::context::{context_of, founding_of, number_of, twin_of};
+use crate::engine::context::{context_of, founding_of, number_of, twin_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 

@@ -6,8 +6,8 @@ use landeck_arithmetic::{self as arithmetic, Reduction, UserFunction};
 use landeck_collectives::Way;
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 
-pub use crate::collective::call::Combination;
 use crate::element::Element;
+pub use crate::engine::Combination;
 use crate::error::Result;
 
 /// A way to combine two values of type `T` into one, and how the reduction is to be done.

@@ -8,10 +8,9 @@ use landeck_kernel::Failure;
 use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::collective::{Fault, WaitError};
-use crate::context::NUMBERS;
+use crate::engine::context::NUMBERS;
+use crate::engine::{Fault, Shared, WaitError};
 use crate::message::MessageError;
-use crate::shared::Shared;
 
 mod group;
 mod mailbox;

@@ -28,9 +28,8 @@ use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::collective::WaitError;
-use crate::collective::engine::{Founding, Setting};
-use crate::context::{NAMES_CONTEXT, founding_of, number_of};
+use crate::engine::context::{NAMES_CONTEXT, founding_of, number_of};
+use crate::engine::{Founding, Setting, WaitError};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::world::World;

@@ -10,13 +10,11 @@ use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_wire::HostId;
 
-use crate::collective::Fault;
-use crate::context::WORLD_CONTEXT;
+use crate::engine::context::WORLD_CONTEXT;
+use crate::engine::{Fault, Progress, ProgressThread, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
 use crate::named_group::Employment;
-use crate::progress::{Progress, ProgressThread};
-use crate::shared::Shared;
 use crate::tuning;
 use crate::world::World;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::shared::Shared;
+use crate::engine::Shared;
 
 /// Frees a group with the last handle to it.
 pub(crate) struct Lease {

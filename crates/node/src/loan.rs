@@ -10,9 +10,8 @@ use landeck_memory::plain::Plain;
 use landeck_memory::{Bytes, room};
 use landeck_wire::Tag;
 
-use crate::collective::WaitError;
+use crate::engine::{Shared, WaitError};
 use crate::error::{ErrorKind, Result};
-use crate::shared::Shared;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_kernel::Received;
 

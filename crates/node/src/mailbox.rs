@@ -41,7 +41,7 @@ use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{Incarnation, ProcessId, Slot};
 
-use crate::collective::WaitError;
+use crate::engine::{Shared, WaitError, deadline_ns};
 pub use crate::error::MailboxError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
@@ -49,8 +49,6 @@ use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
 use crate::named_group::FORWARDED;
 use crate::outbox::Outbox;
-use crate::shared::Shared;
-use crate::shared::deadline_ns;
 use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;

@@ -7,14 +7,11 @@ use landeck_kernel::{Area, Failure, Peer, Started};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
+use crate::engine::{Kernel, OperationId, Shared, WaitError, deadline_ns};
 use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::shared::deadline_ns;
-use crate::shared::{Kernel, Shared};
 use crate::typed::Typed;
 
 /// The way to a mailbox. Threads may use it as the thread mode of the job says; a clone is another

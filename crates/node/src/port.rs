@@ -23,10 +23,10 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
-use crate::context::plain_context;
+use crate::engine::context::plain_context;
+use crate::engine::deadline_ns;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
-use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
 use crate::world::{Status, TagFilter, World};
 

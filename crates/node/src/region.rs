@@ -38,10 +38,9 @@ use landeck_memory::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use crate::engine::{Shared, deadline_ns};
 use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::job::Job;
-use crate::shared::Shared;
-use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
 
 /// Where a region is: a plain value that may travel in any way.

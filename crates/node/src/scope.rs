@@ -12,10 +12,8 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
+use crate::engine::{Kernel, OperationId, WaitError};
 use crate::error::Result;
-use crate::shared::Kernel;
 use crate::world::{Source, Status, TagFilter, World};
 
 /// The operations of one [`World::scope`].

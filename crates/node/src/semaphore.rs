@@ -38,12 +38,10 @@ use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_wire::ProcessId;
 
-use crate::collective::WaitError;
+use crate::engine::{Shared, WaitError, deadline_ns};
 pub use crate::error::SemaphoreError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
-use crate::shared::Shared;
-use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
 
 /// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.

@@ -11,13 +11,10 @@ use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
-use crate::collective::call::Manner;
-use crate::context::{WORLD_CONTEXT, inside_of};
+use crate::engine::context::{WORLD_CONTEXT, inside_of};
+use crate::engine::{Kernel, Manner, OperationId, Shared, WaitError, deadline_ns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
-use crate::shared::{Kernel, Shared, deadline_ns};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

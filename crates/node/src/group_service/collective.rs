@@ -11,7 +11,7 @@ use landeck_kernel::Peer;
 
 use super::Member;
 use super::operations::Operations;
-use crate::context::{NAMES_CONTEXT, founding_of};
+use crate::engine::context::{NAMES_CONTEXT, founding_of};
 use crate::error::{GroupError, Result};
 use crate::groups::tag_of;
 use crate::named_group::cuts::seats_of;

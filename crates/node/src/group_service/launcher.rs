@@ -10,14 +10,12 @@ use landeck_host::objects::{self, ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Slot;
 
-use crate::collective::WaitError;
+use crate::engine::{Kernel, WaitError, deadline_ns};
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::named_group::options::{GroupOptions, ServedBy};
 use crate::outbox::Outbox;
-use crate::shared::Kernel;
-use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
 
 /// The name of the launcher's mailbox.

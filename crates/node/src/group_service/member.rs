@@ -7,6 +7,7 @@ use landeck_groups::service::Seat;
 
 use super::Group;
 use super::operations::Operations;
+use crate::engine::deadline_ns;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
@@ -15,7 +16,6 @@ use crate::named_group::answer::Answer;
 use crate::named_group::asking::Asked;
 use crate::named_group::coming::Come;
 use crate::named_group::sending::{Manner, Sender};
-use crate::shared::deadline_ns;
 
 /// A membership. Dropped, it leaves. It may be moved to another thread than that of its mailbox.
 pub struct Member {

@@ -62,6 +62,7 @@ use landeck_groups::service::{EntryWord, MemberRecord, Phase};
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
 use landeck_wire::HostId;
 
+use crate::engine::deadline_ns;
 pub use crate::error::GroupError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
@@ -71,7 +72,6 @@ use crate::named_group::answer::Answer;
 use crate::named_group::desk::Desk;
 use crate::named_group::live::{Live, Mirror, nobody};
 use crate::named_group::sending::{Manner, Sender};
-use crate::shared::deadline_ns;
 use crate::unstable::JobInternals;
 
 pub use crate::named_group::options::{GroupOptions, ServedBy, WhenFull};

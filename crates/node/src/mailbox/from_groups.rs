@@ -8,10 +8,10 @@ use landeck_memory::{Operation, WaitRecord};
 
 use super::availability::Availability;
 use super::{Limit, Mailbox};
+use crate::engine::Shared;
 use crate::error::{MailboxError, Result};
 use crate::message::{Message, tag_of_values};
 use crate::named_group::{FORWARDED, Front, Subscription, bytes_of};
-use crate::shared::Shared;
 use crate::typed::Typed;
 
 /// The groups of a mailbox.

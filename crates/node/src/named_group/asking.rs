@@ -18,9 +18,8 @@ use super::answer::{Answer, nearest};
 use super::desk::{ASK, BROADCAST, Desk, HELD_BROADCAST};
 use super::live::{Live, Mirror, Waits, nobody};
 use super::serving::serve;
-use crate::collective::OperationId;
+use crate::engine::{Kernel, OperationId};
 use crate::error::{Error, GroupError, Result};
-use crate::shared::Kernel;
 
 /// When a request is over for who asked.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landeck_kernel::{Peer, Received, Wanted};
 use landeck_memory::Bytes;
 
-use crate::collective::OperationId;
+use crate::engine::{Kernel, OperationId, Shared};
 use crate::error::Result;
-use crate::shared::{Kernel, Shared};
 
 /// Stands beside the number of the request in a message that was asked for.
 pub(super) const REQUEST_BIT: u64 = 1 << 32;

@@ -8,8 +8,8 @@ use landeck_memory::Segment;
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 
+use crate::engine::Shared;
 use crate::error::Result;
-use crate::shared::Shared;
 
 /// What the thread does as a guest of the job.
 pub(super) type Work = fn(&Office, &Arc<Shared>, &Arc<Employment>);

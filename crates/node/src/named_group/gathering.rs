@@ -12,8 +12,8 @@ use landeck_memory::{End, Operation, WaitRecord};
 
 use super::coming::{Come, Said};
 use super::live::{Live, Mirror, Waits};
+use crate::engine::{Kernel, why};
 use crate::error::{Error, Result};
-use crate::shared::{Kernel, why};
 
 /// In so many looks the messages are looked at once.
 const LOOKS_PER_PROGRESS: u32 = 32;

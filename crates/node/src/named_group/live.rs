@@ -19,9 +19,9 @@ use super::desk::{Desk, REQUEST_BIT};
 use super::employment::Employment;
 use super::everybody::Everybody;
 use super::options::GroupOptions;
+use crate::engine::Shared;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::SharedValues;
-use crate::shared::Shared;
 
 /// Times that others may be faster before something must be wrong.
 pub(super) const ATTEMPTS: u32 = 1 << 20;

@@ -20,9 +20,8 @@ use super::answer::Answer;
 use super::desk::{ASK, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
 use super::employment::{Employment, Office, Order, lock};
 use super::live::Live;
-use crate::collective::OperationId;
+use crate::engine::{Kernel, OperationId, Shared};
 use crate::error::{ErrorKind, Result};
-use crate::shared::{Kernel, Shared};
 
 /// The tag of a message that says: take the broadcast with this number from the group.
 pub(crate) const FORWARDED: u32 = 1 << 17;

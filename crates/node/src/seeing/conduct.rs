@@ -17,7 +17,7 @@ use rustix::event::Timespec;
 
 use super::picture::{Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs};
-use crate::collective::signature::Signature;
+use crate::engine::Signature;
 
 /// How long a wait lasts at least that says anything: a process that somebody has just woken may
 /// have to wait for a processor.

@@ -15,8 +15,8 @@ use super::conduct::{Conducts, Groups, conducts, lasting};
 use super::names::NAMED_MAX;
 use super::picture::{Doing, Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
-use crate::collective::signature::Signature;
-use crate::context::WORLD_CONTEXT;
+use crate::engine::Signature;
+use crate::engine::context::WORLD_CONTEXT;
 
 /// What there is to say of a job.
 #[derive(Clone, Debug)]

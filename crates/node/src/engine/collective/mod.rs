@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`engine`] | the endpoint with all operations that go on: messages and collectives; the groups of a process: how one comes to be, agrees, is revoked and is forgotten |
+//! | [`operations`] | the endpoint with all operations that go on: messages and collectives; the groups of a process: how one comes to be, agrees, is revoked and is forgotten |
 //! | [`circle`] | what a process knows of a group for its collective operations |
 //! | [`circles`] | all of its groups |
 //! | [`place`] | who takes part, and where their messages go |
@@ -37,11 +37,11 @@ pub(crate) mod check;
 pub(crate) mod circle;
 mod circles;
 mod combine;
-pub(crate) mod engine;
 pub(crate) mod fault;
 mod hands;
 mod holdings;
 pub(crate) mod mismatch;
+pub(crate) mod operations;
 mod place;
 mod plans;
 mod roll_call;
@@ -53,7 +53,7 @@ pub(crate) mod value_type;
 pub(crate) mod visit;
 mod wait_error;
 
-pub(crate) use engine::Engine;
-pub use engine::OperationId;
 pub(crate) use fault::Fault;
+pub(crate) use operations::Engine;
+pub use operations::OperationId;
 pub(crate) use wait_error::WaitError;

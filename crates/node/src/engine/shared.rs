@@ -20,10 +20,10 @@ use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::collective::engine::START_BYTES;
-use crate::collective::mismatch::Mismatch;
-use crate::collective::{Engine, OperationId, WaitError};
-use crate::signals::SignalId;
+use crate::engine::collective::mismatch::Mismatch;
+use crate::engine::collective::operations::START_BYTES;
+use crate::engine::collective::{Engine, OperationId, WaitError};
+use crate::engine::signals::SignalId;
 
 mod helper;
 mod waits;

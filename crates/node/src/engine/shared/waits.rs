@@ -4,7 +4,7 @@ use landeck_memory::waiter::Waiting;
 use landeck_memory::{End, WaitRecord};
 
 use super::{Helper, Kernel, Shared};
-use crate::collective::OperationId;
+use crate::engine::collective::OperationId;
 
 /// Asked for the slots any of which can end a wait, once that has lasted for long.
 pub(super) type AnyOf<'a> = &'a dyn Fn(&Kernel) -> Vec<u32>;

@@ -150,7 +150,7 @@ fn number_of<T: PartialEq>(all: &[T], one: &T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::call::Manner;
+    use crate::engine::collective::call::Manner;
     use landeck_arithmetic::Reduction;
     use landeck_collectives::BoardStyle;
     use landeck_collectives::architecture::{Flat, Ring};

@@ -12,7 +12,7 @@ use landeck_memory::board::{Board, Room};
 
 use super::circle::Circle;
 use super::fault::Fault;
-use crate::context::WORLD_CONTEXT;
+use crate::engine::context::WORLD_CONTEXT;
 
 /// The groups of a process.
 #[derive(Default)]

@@ -21,8 +21,8 @@ use landeck_memory::plain::bytes_of_mut;
 use landeck_transports::SharedMemory;
 
 use super::Engine;
-use crate::collective::fault::Fault;
-use crate::context::council_of;
+use crate::engine::collective::fault::Fault;
+use crate::engine::context::council_of;
 
 /// The tags of what members tell each other.
 const AGREEMENT: u32 = 1;

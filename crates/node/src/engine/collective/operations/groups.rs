@@ -22,11 +22,11 @@ use landeck_memory::board::{
 use landeck_memory::heap::Block;
 
 use super::Engine;
-use crate::collective::circle::Circle;
-use crate::collective::fault::Fault;
-use crate::collective::holdings::Holdings;
-use crate::collective::mismatch::Mismatch;
-use crate::context::{context_of, contexts_beside, council_of, twin_of};
+use crate::engine::collective::circle::Circle;
+use crate::engine::collective::fault::Fault;
+use crate::engine::collective::holdings::Holdings;
+use crate::engine::collective::mismatch::Mismatch;
+use crate::engine::context::{context_of, contexts_beside, council_of, twin_of};
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {

@@ -20,14 +20,14 @@ use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
 use super::Circle;
-use crate::collective::mismatch::{Mismatch, Remark};
-use crate::collective::place::Place;
-use crate::collective::signature::Signature;
+use crate::engine::collective::mismatch::{Mismatch, Remark};
+use crate::engine::collective::place::Place;
+use crate::engine::collective::signature::Signature;
 
 impl Circle {
     /// What the waiting messages of the group say against its calls here.
     #[cold]
-    pub(in crate::collective) fn look_for_mismatch(
+    pub(in crate::engine::collective) fn look_for_mismatch(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
@@ -62,7 +62,7 @@ impl Circle {
     /// What the message of the group that has waited longest says against its calls here: all that
     /// members ask for goes, so one that nobody asks for comes to be that.
     #[inline]
-    pub(in crate::collective) fn look_at_oldest(
+    pub(in crate::engine::collective) fn look_at_oldest(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
@@ -76,7 +76,7 @@ impl Circle {
 
     /// What there is to be found when nobody waits any more, and nobody was told of.
     #[cold]
-    pub(in crate::collective) fn unnoticed(
+    pub(in crate::engine::collective) fn unnoticed(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
@@ -141,7 +141,7 @@ impl Circle {
     /// Tells the others what was found, as far as there is room: who waits learns of it, and who
     /// does not need not.
     #[cold]
-    pub(in crate::collective) fn tell_all(
+    pub(in crate::engine::collective) fn tell_all(
         &self,
         endpoint: &mut Endpoint<SharedMemory>,
         mismatch: &Mismatch,

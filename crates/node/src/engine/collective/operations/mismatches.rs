@@ -1,8 +1,8 @@
 //! Whether all that has come fits what was called here, in any group of the process.
 
 use super::Engine;
-use crate::collective::fault::Fault;
-use crate::collective::mismatch::Mismatch;
+use crate::engine::collective::fault::Fault;
+use crate::engine::collective::mismatch::Mismatch;
 
 /// After so many operations over messages all that has arrived is looked at.
 const CALLS_PER_LOOK: u32 = 8;

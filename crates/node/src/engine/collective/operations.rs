@@ -24,8 +24,8 @@ use super::fault::Fault;
 use super::running::Running;
 use super::table::{CollectiveId, Table};
 use super::visit::fault_of;
-use crate::context::{WORLD_CONTEXT, contexts_beside, twin_of};
-use crate::signals::{SignalId, Signals};
+use crate::engine::context::{WORLD_CONTEXT, contexts_beside, twin_of};
+use crate::engine::signals::{SignalId, Signals};
 
 mod council;
 mod groups;

@@ -24,7 +24,7 @@ use super::place::Place;
 use super::plans::{Plans, Prepared};
 use super::signature::Signature;
 use super::visit::{Rounds, Visit};
-use crate::context::twin_of;
+use crate::engine::context::twin_of;
 
 mod mismatches;
 
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn ways_are_those_that_the_segment_asks_for() {
-        let asked = crate::collective::call::Manner::default();
+        let asked = crate::engine::collective::call::Manner::default();
         let way = |text: &str| {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();

@@ -13,16 +13,16 @@ use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
-use crate::collective::Fault;
-use crate::collective::WaitError;
-use crate::collective::board::BoardError;
-use crate::collective::brief::Brief;
-use crate::collective::call::Call;
-use crate::collective::circle::Circle;
-use crate::collective::engine::board_fault;
-use crate::collective::sight::Sight;
-use crate::collective::visit::Visit;
-use crate::shared::{Kernel, Shared, why};
+use crate::engine::collective::Fault;
+use crate::engine::collective::WaitError;
+use crate::engine::collective::board::BoardError;
+use crate::engine::collective::brief::Brief;
+use crate::engine::collective::call::Call;
+use crate::engine::collective::circle::Circle;
+use crate::engine::collective::operations::board_fault;
+use crate::engine::collective::sight::Sight;
+use crate::engine::collective::visit::Visit;
+use crate::engine::shared::{Kernel, Shared, why};
 
 /// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
 /// is two words: one that was written to memory would be copied at each step back to the caller.

@@ -8,12 +8,12 @@ use landeck_kernel::Area;
 use landeck_memory::waiter::Neighbours;
 
 use super::{Engine, board_fault};
-use crate::collective::beside::{has_long_blocks, long_instead};
-use crate::collective::board::BoardError;
-use crate::collective::call::Call;
-use crate::collective::fault::Fault;
-use crate::collective::sight::Sight;
-use crate::collective::visit::{Visit, Visited};
+use crate::engine::collective::beside::{has_long_blocks, long_instead};
+use crate::engine::collective::board::BoardError;
+use crate::engine::collective::call::Call;
+use crate::engine::collective::fault::Fault;
+use crate::engine::collective::sight::Sight;
+use crate::engine::collective::visit::{Visit, Visited};
 
 impl Engine {
     /// Begins an operation over the board that the caller waits for by polling it; none when the
