@@ -13,6 +13,7 @@ use landeck_groups::door::{Asked, ObjectAnswer, ObjectQuestion};
 pub use landeck_groups::door::{
     OBJECT_NAME_BYTES_MAX, Object, ObjectKind, ObjectName, ObjectNameError,
 };
+use landeck_memory::SharedArea;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_wire::ProcessId;
 
@@ -186,6 +187,42 @@ pub fn next_group(
         Err(ObjectError::Gone { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// This process's use of memory that the agent keeps. Dropped, it is one user less.
+pub struct Use {
+    process: ProcessId,
+    kind: ObjectKind,
+    number: u64,
+}
+
+impl Use {
+    /// This process has made the object, or opened it.
+    pub fn new(process: ProcessId, kind: ObjectKind, number: u64) -> Self {
+        Self { process, kind, number }
+    }
+
+    /// The object's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        // The use ends with the process in any case.
+        let _ = close(self.process, self.kind, self.number);
+    }
+}
+
+/// The memory that the agent has handed out, mapped.
+///
+/// # Errors
+/// [`ObjectError::NoMemory`].
+pub fn map(file: &OwnedFd, object: &Object) -> Result<SharedArea, ObjectError> {
+    let Object { bytes, .. } = *object;
+    let kind = ObjectKind::Segment;
+    SharedArea::map(file, bytes).map_err(|_| ObjectError::NoMemory { kind, bytes })
 }
 
 fn with_memory(question: &ObjectQuestion) -> Result<(Object, OwnedFd), ObjectError> {

@@ -24,8 +24,8 @@ use landeck_collectives::Operation;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
-use crate::collective::call::Call;
 use crate::combine::Combine;
+use crate::engine::Call;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
 use crate::together::{Part, parts_of};

@@ -26,9 +26,8 @@ use landeck_kernel::Peer;
 use landeck_memory::room;
 use landeck_wire::Tag;
 
-use crate::collective::circle::twin_of;
-use crate::collective::groups::{context_of, founding_of, number_of};
 use crate::combine::Minimum;
+use crate::engine::context::{context_of, founding_of, number_of, twin_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 

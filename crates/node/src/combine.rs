@@ -2,12 +2,12 @@
 
 use std::marker::PhantomData;
 
-use landeck_arithmetic::{self as arithmetic, Operator, Reduction, UserFunction};
+use landeck_arithmetic::{self as arithmetic, Reduction, UserFunction};
 use landeck_collectives::Way;
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 
-use crate::collective::call::Manner;
 use crate::element::Element;
+pub use crate::engine::Combination;
 use crate::error::Result;
 
 /// A way to combine two values of type `T` into one, and how the reduction is to be done.
@@ -17,37 +17,6 @@ pub trait Combine<T: Plain> {
     /// # Errors
     /// [`crate::ErrorKind::Reduction`] when it means nothing for the type.
     fn combination(self) -> Result<Combination>;
-}
-
-/// A way to combine values of one type, ready to be used.
-#[derive(Clone, Debug)]
-pub struct Combination {
-    pub(crate) operator: Operator,
-    /// None: as the world says.
-    pub(crate) way: Option<Way>,
-    pub(crate) is_reproducible: bool,
-}
-
-impl Combination {
-    /// What an operator comes to when nothing else is asked for.
-    pub(crate) fn of(operator: Operator) -> Self {
-        Self { operator, way: None, is_reproducible: false }
-    }
-
-    /// A predefined operation, in no special way.
-    pub(crate) fn is_usual(&self) -> bool {
-        self.way.is_none() && self.operator.reduction().is_some()
-    }
-
-    /// How the operation is to be done in a world that wants it done like this.
-    pub(crate) fn manner(&self, of_world: &Manner) -> Manner {
-        Manner {
-            way: self.way.clone().or_else(|| of_world.way.clone()),
-            is_reproducible: self.is_reproducible || of_world.is_reproducible,
-            is_checked: of_world.is_checked,
-            is_late: of_world.is_late,
-        }
-    }
 }
 
 /// The same combination in another manner: made by `via` and `reproducible`.

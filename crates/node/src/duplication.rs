@@ -2,8 +2,7 @@
 
 use landeck_memory::Buffer;
 
-use crate::collective::OperationId;
-use crate::collective::groups::Setting;
+use crate::engine::{OperationId, Setting};
 use crate::error::{ErrorKind, Result};
 use crate::groups::{RECORD_WORDS, Record};
 use crate::raw::Operation;

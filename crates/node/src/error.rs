@@ -8,13 +8,19 @@ use landeck_kernel::Failure;
 use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::collective::Fault;
-use crate::collective::groups::NUMBERS;
-use crate::group_service::GroupError;
-use crate::mailbox::MailboxError;
+use crate::engine::context::NUMBERS;
+use crate::engine::{Fault, Shared, WaitError};
 use crate::message::MessageError;
-use crate::semaphore::SemaphoreError;
-use crate::thread::ThreadError;
+
+mod group;
+mod mailbox;
+mod semaphore;
+mod thread;
+
+pub use group::GroupError;
+pub use mailbox::MailboxError;
+pub use semaphore::SemaphoreError;
+pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
 
 // What the errors below say in more detail.
 pub use landeck_arithmetic::ReductionError;
@@ -59,6 +65,39 @@ impl Error {
     pub(crate) fn of_call(self, call: &'static str, rank: Option<usize>) -> Self {
         Self { call: Some(call), rank, ..self }
     }
+
+    /// Why a call ended whose wait went wrong; `timeout` is how long it was to wait.
+    pub(crate) fn of_wait(
+        shared: &Shared,
+        error: WaitError,
+        timeout: Option<Duration>,
+        rank_of: impl Fn(Peer) -> Option<usize>,
+    ) -> Self {
+        let kind = match error {
+            WaitError::Failure(failure) => ErrorKind::of(failure, &shared.segment, rank_of),
+            WaitError::Collective(fault) => ErrorKind::of_fault(fault, &shared.segment, rank_of),
+            WaitError::TimedOut => ErrorKind::TimedOut(timeout.unwrap_or_default()),
+            WaitError::Ended => ErrorKind::Ended,
+            WaitError::Gate(error) => error.into(),
+        };
+        Self { rank: shared.rank(), ..kind.into() }
+    }
+}
+
+/// Does what a call does that is none of a world; its errors say then which call it was.
+#[inline(always)]
+pub(crate) fn call<T>(
+    shared: &Shared,
+    name: &'static str,
+    call: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    call().map_err(|error| in_call(shared, name, error))
+}
+
+/// Says that an error comes from this call, which is none of a world.
+#[cold]
+pub(crate) fn in_call(shared: &Shared, call: &'static str, error: Error) -> Error {
+    error.of_call(call, shared.rank())
 }
 
 impl<T> From<T> for Error

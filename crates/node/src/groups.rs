@@ -28,11 +28,10 @@ use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::collective::WaitError;
-use crate::collective::groups::{Founding, Setting, founding_of, number_of};
-use crate::context::NAMES_CONTEXT;
+use crate::engine::context::{NAMES_CONTEXT, founding_of, number_of};
+use crate::engine::{Founding, Setting, WaitError};
 use crate::error::{Error, ErrorKind, Result};
-use crate::shared::Shared;
+use crate::lease::Lease;
 use crate::world::World;
 
 /// What the members of a world have agreed on: the same for all who return.
@@ -45,27 +44,6 @@ pub struct Agreement {
     /// Everybody who is not gone had acknowledged all deaths among the members
     /// ([`Job::acknowledge_failures`](crate::Job::acknowledge_failures)) before it called.
     pub are_acknowledged: bool,
-}
-
-/// Frees a group with the last handle to it.
-pub(crate) struct Lease {
-    shared: Arc<Shared>,
-    context: u32,
-}
-
-impl Lease {
-    pub(crate) fn new(shared: Arc<Shared>, context: u32) -> Arc<Self> {
-        Arc::new(Self { shared, context })
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // A thread that may not call leaves the group to the end of the process.
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.forget(self.context);
-        }
-    }
 }
 
 /// What a member says when a group is made: what it wants, and what it offers.

@@ -8,13 +8,13 @@ pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
+use landeck_wire::HostId;
 
-use crate::context::WORLD_CONTEXT;
-use crate::error::{ErrorKind, Result};
+use crate::engine::context::WORLD_CONTEXT;
+use crate::engine::{Fault, Progress, ProgressThread, Shared};
+use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
-use crate::progress::{Progress, ProgressThread};
-use crate::raw;
-use crate::shared::Shared;
+use crate::named_group::Employment;
 use crate::tuning;
 use crate::world::World;
 
@@ -24,6 +24,8 @@ use crate::world::World;
 /// panics: then the job learns of a death.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
+    /// Whether a thread of this process serves groups.
+    pub(crate) employment: Arc<Employment>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
@@ -78,6 +80,15 @@ impl Job {
         Self::with_attachment(attach::running(job)?, options)
     }
 
+    /// Joins the job of this host as a guest, has that do something, and leaves.
+    fn as_guest(host: HostId, body: &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()> {
+        let guest = Self::join_running(&host.to_string(), Options::default())?;
+        body(&guest.shared, &guest.employment);
+        // What it has done is done, however its leave ends.
+        let _ = guest.leave();
+        Ok(())
+    }
+
     fn with_attachment(attachment: Attachment, options: Options) -> Result<Self> {
         let (segment, slot) = (&attachment.segment, attachment.slot);
         let threads = match options.progress {
@@ -88,9 +99,10 @@ impl Job {
             Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
         segment.keep_from_children();
-        let thread = shared.start_helper().map_err(ErrorKind::ProgressThread)?;
+        let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        Ok(Self { shared, progress: thread, attachment: Some(attachment) })
+        let employment = Arc::new(Employment::new(Self::as_guest));
+        Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
     }
 
     /// Which process this one replaces, if the launcher has started it again after a failure
@@ -137,12 +149,7 @@ impl Job {
 
     /// Who this process is.
     pub fn process(&self) -> landeck_wire::ProcessId {
-        let record = self.shared.segment.slot_record(self.shared.slot);
-        landeck_wire::ProcessId {
-            host: landeck_wire::HostId(self.shared.segment.plan().host),
-            slot: landeck_wire::Slot(self.shared.slot),
-            incarnation: landeck_wire::Incarnation(record.incarnation),
-        }
+        self.shared.process()
     }
 
     /// Takes note of the processes that have died: receives from anybody go on without them.
@@ -184,7 +191,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Ended`].
     pub fn drain(&self) -> Result<()> {
-        raw::drain(&self.world())
+        self.world().drain()
     }
 
     /// Leaves in good order: waits until what was sent is out of this process's hands, then says
@@ -210,7 +217,7 @@ impl Job {
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
-        self.shared.unnoticed_mismatch().map_or(Ok(()), Err)
+        self.unnoticed_mismatch().map_or(Ok(()), Err)
     }
 
     /// Takes back that this process has left.
@@ -225,16 +232,22 @@ impl Job {
             std::mem::forget(attachment);
             return Err(GateError::Forked.into());
         }
-        self.shared.employment.end();
+        self.employment.end();
         // Who could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
-        let drained = drained.map_err(|error| self.shared.error(error, None, |_| None));
-        let mismatch = self.shared.unnoticed_mismatch();
+        let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));
+        let mismatch = self.unnoticed_mismatch();
         self.progress = None;
         self.shared.drop_ended_watchers();
         attachment.leave()?;
         drained?;
         mismatch.map_or(Ok(()), Err)
+    }
+
+    /// That members of a world are out of step, if nobody here was told so.
+    fn unnoticed_mismatch(&self) -> Option<Error> {
+        let mismatch = Fault::Mismatch(self.shared.unnoticed_mismatch()?);
+        Some(ErrorKind::of_fault(mismatch, &self.shared.segment, |_| None).into())
     }
 }
 

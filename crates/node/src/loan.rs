@@ -5,15 +5,14 @@ use std::ops::{Deref, DerefMut};
 
 use landeck_channel::Peer;
 use landeck_kernel::Started;
-use landeck_memory::Bytes;
 use landeck_memory::heap::Block;
 use landeck_memory::plain::Plain;
+use landeck_memory::{Bytes, room};
 use landeck_wire::Tag;
 
-use crate::collective::WaitError;
+use crate::engine::{Shared, WaitError};
 use crate::error::{ErrorKind, Result};
-use crate::shared::Shared;
-use crate::world::World;
+use crate::world::{Source, Status, TagFilter, World};
 use landeck_kernel::Received;
 
 /// Memory of the shared heap, this process's own until it is sent.
@@ -43,6 +42,59 @@ impl<T: Plain> Loan<T> {
             Err(failure) => Err(WaitError::Failure(failure)),
         };
         finished.map_err(|error| world.error(error, None))
+    }
+}
+
+impl World {
+    /// Gives memory of the shared heap away: only its reference travels.
+    ///
+    /// # Errors
+    /// As [`World::send`].
+    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: impl Into<Tag>) -> Result<()> {
+        self.call("send", || {
+            let peer = self.peer(to)?;
+            loan.send(self, peer, tag.into())
+        })
+    }
+
+    /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
+    /// place; what was not is copied.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], and [`ErrorKind::WrongType`].
+    pub fn receive_loan<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
+    ) -> Result<(Loaned<T>, Status)> {
+        self.call("receive", || {
+            let wanted = self.wanted(from.into(), tag.into())?;
+            let completion =
+                self.shared.receive_own(wanted).map_err(|error| self.error(error, None))?;
+            let status = self.status(&completion)?;
+            Ok((Loaned::new(completion.data)?, status))
+        })
+    }
+
+    /// Receives a message of any length.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
+    pub fn receive_vec<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
+    ) -> Result<(Vec<T>, Status)> {
+        self.call("receive", || {
+            let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
+            let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
+            if bytes.len() % value_bytes != 0 {
+                return Err(
+                    ErrorKind::WrongType { message_bytes: status.bytes(), value_bytes }.into()
+                );
+            }
+            Ok((room::copy(bytes)?, status))
+        })
     }
 }
 

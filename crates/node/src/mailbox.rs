@@ -41,69 +41,17 @@ use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{Incarnation, ProcessId, Slot};
 
-use crate::collective::WaitError;
-use crate::error::{Error, ErrorKind, Result};
-use crate::group_service::FORWARDED;
+use crate::engine::{Shared, WaitError, deadline_ns};
+pub use crate::error::MailboxError;
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
+use crate::named_group::FORWARDED;
 use crate::outbox::Outbox;
-use crate::shared::Shared;
 use crate::typed::Typed;
-use crate::world::deadline_ns;
 use availability::Availability;
 use from_groups::FromGroups;
-
-/// Why a mailbox does not do what was asked. Nothing is lost.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MailboxError {
-    /// Its owner has dropped it.
-    #[error(
-        "the mailbox is gone: process {slot} (pid {pid}) has destroyed it; ask for the address of another"
-    )]
-    Gone {
-        /// The slot of its owner.
-        slot: u32,
-        /// The owner's process number.
-        pid: u32,
-    },
-    /// It belongs to another job.
-    #[error("the mailbox is one of another job: connect the jobs with a port first")]
-    AnotherJob,
-    /// The address is none that a mailbox can have.
-    #[error("this is no address of a mailbox: take it from a mailbox, a message or a name")]
-    NoAddress,
-    /// The next message is longer than the values that it is retrieved into.
-    #[error(
-        "the next message has {message_bytes} bytes, there is room for {buffer_bytes}: retrieve it into more values, or as a message"
-    )]
-    TooLong {
-        /// Bytes of the message.
-        message_bytes: u64,
-        /// Bytes of the values.
-        buffer_bytes: usize,
-    },
-    /// The next message is no values of one type, or of another.
-    #[error(
-        "the next message holds no plain values of type {asked}: retrieve it as a message, or as what was posted"
-    )]
-    OtherType {
-        /// The type that was asked for.
-        asked: &'static str,
-    },
-    /// Nobody would tell of what comes.
-    #[error(
-        "nobody receives while the program does not call: join with `Progress::Thread` to be told of messages"
-    )]
-    NoProgressThread,
-    /// The system gives no descriptor or thread to tell with.
-    #[error("there is no descriptor or thread to tell of messages with: {0}; raise the limits")]
-    NoDescriptor(std::io::Error),
-    /// All numbers for mailboxes are in use.
-    #[error("this process has no number left for a mailbox: drop some")]
-    TooMany,
-}
 
 /// How long a call waits.
 #[derive(Clone, Copy)]
@@ -151,7 +99,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Heap`], [`MailboxError::TooMany`], [`ErrorKind::Thread`].
     pub fn create_mailbox(&self) -> Result<Mailbox> {
-        self.shared.call("create_mailbox", || {
+        error::call(&self.shared, "create_mailbox", || {
             let process = self.process();
             let mut kernel = self.shared.kernel.enter()?;
             let block = kernel.allocate(Mark::BYTES)?;
@@ -183,7 +131,7 @@ impl Job {
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
     /// [`ErrorKind::PeerFailed`].
     pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
-        self.shared.call("open_mailbox_by_address", || Outbox::open(&self.shared, address))
+        error::call(&self.shared, "open_mailbox_by_address", || Outbox::open(&self.shared, address))
     }
 
     /// Opens the mailbox that is registered under a name.
@@ -192,7 +140,7 @@ impl Job {
     /// [`ErrorKind::Object`] when the bytes are no name, when nobody has registered it, and when the
     /// agent does not answer; and as [`Job::open_mailbox_by_address`].
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
-        self.shared.call("open_mailbox", || {
+        error::call(&self.shared, "open_mailbox", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let found = objects::find_mailbox(self.process(), &name)?;
             let [context, place] = found.words;
@@ -500,8 +448,10 @@ impl Mailbox {
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
-        self.shared.in_call("retrieve", error)
+        let error = Error::of_wait(&self.shared, error, time, |peer| {
+            rank_of(peer).map(|rank| rank as usize)
+        });
+        error::in_call(&self.shared, "retrieve", error)
     }
 }
 

@@ -8,10 +8,9 @@ use landeck_kernel::{Failure, Peer};
 use landeck_memory::room;
 use landeck_wire::Tag;
 
-use crate::collective::WaitError;
+use crate::engine::{Kernel, WaitError};
 use crate::error::{Error, Result};
 use crate::loan::Loaned;
-use crate::shared::Kernel;
 use crate::world::World;
 
 impl World {

@@ -42,10 +42,7 @@ use landeck_layout::{Family, Kind, Layout};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
-use crate::collective::binding::Blocks;
-use crate::collective::brief::HEAD_BYTES;
-use crate::collective::call::Call;
-use crate::collective::check::ValueType;
+use crate::engine::{Blocks, Call, HEAD_BYTES, ValueType};
 use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
 use crate::together::parts_of;

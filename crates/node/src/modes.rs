@@ -6,11 +6,9 @@ use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
+use crate::engine::{Kernel, OperationId, WaitError};
 use crate::error::{ErrorKind, Result};
 use crate::loan::Loan;
-use crate::shared::Kernel;
 use crate::world::{Source, Status, TagFilter, World};
 
 /// When a send is over.

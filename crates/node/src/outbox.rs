@@ -7,16 +7,12 @@ use landeck_kernel::{Area, Failure, Peer, Started};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
-use crate::error::{Error, ErrorKind, Result};
-use crate::mailbox::MailboxError;
+use crate::engine::{Kernel, OperationId, Shared, WaitError, deadline_ns};
+use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::shared::{Kernel, Shared};
 use crate::typed::Typed;
-use crate::world::deadline_ns;
 
 /// The way to a mailbox. Threads may use it as the thread mode of the job says; a clone is another
 /// handle to the same mailbox.
@@ -178,7 +174,7 @@ impl Outbox {
         time: Option<Duration>,
         mut send: impl FnMut(&mut Kernel) -> Option<Posted>,
     ) -> Result<()> {
-        self.shared.call("post", || {
+        error::call(&self.shared, "post", || {
             let at_once = send(&mut *self.shared.kernel.enter()?);
             let (operation, peer, context) =
                 (Operation::Send, Some(self.peer().0), self.address.context());
@@ -227,7 +223,7 @@ impl Outbox {
     /// Returns when nothing reads the bytes any more.
     #[inline]
     fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
-        self.shared.call("post", || {
+        error::call(&self.shared, "post", || {
             if !self.mark.is_set() {
                 return Err(self.gone());
             }
@@ -249,7 +245,7 @@ impl Outbox {
     }
 
     fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
-        self.shared.call("post", || {
+        error::call(&self.shared, "post", || {
             if !self.mark.is_set() {
                 return Err(self.gone());
             }
@@ -305,8 +301,10 @@ impl Outbox {
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize));
-        self.shared.in_call("post", error)
+        let error = Error::of_wait(&self.shared, error, time, |peer| {
+            rank_of(peer).map(|rank| rank as usize)
+        });
+        error::in_call(&self.shared, "post", error)
     }
 }
 

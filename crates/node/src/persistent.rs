@@ -21,10 +21,8 @@ use landeck_collectives::Operation;
 use landeck_memory::Buffer;
 use landeck_memory::plain::{Plain, zero};
 
-use crate::collective::OperationId;
-use crate::collective::call::Call;
-use crate::collective::calls::Caller;
 use crate::combine::{Combination, Combine};
+use crate::engine::{Call, Caller, OperationId};
 use crate::error::Result;
 use crate::world::World;
 

@@ -23,11 +23,12 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
-use crate::collective::groups::plain_context;
-use crate::error::{ErrorKind, Result};
+use crate::engine::context::plain_context;
+use crate::engine::deadline_ns;
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
-use crate::world::{Status, TagFilter, World, deadline_ns};
+use crate::world::{Status, TagFilter, World};
 
 /// How long the other process may take to answer; it answers in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
@@ -69,7 +70,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Publish`]: among others, the name is in use.
     pub fn create_port(&self, name: &str) -> Result<Port<'_>> {
-        self.shared.call("create_port", || {
+        error::call(&self.shared, "create_port", || {
             let context = random_context();
             socket::publish(self.process(), name, context, AGENT_TIME)?;
             Ok(Port { job: self, name: name.to_owned(), context })
@@ -82,7 +83,7 @@ impl Job {
     /// [`ErrorKind::Connect`]: among others, nobody has published it. [`ErrorKind::Handshake`],
     /// [`ErrorKind::TimedOut`], [`ErrorKind::PeerFailed`].
     pub fn connect(&self, name: &str) -> Result<Remote> {
-        self.shared.call("connect", || {
+        error::call(&self.shared, "connect", || {
             let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
             let (segment, own_slot, connection) = enter(joined)?;
             let target = published.process.slot.0;
@@ -135,7 +136,7 @@ impl Job {
         // SAFETY: the request is over when `send` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of(&words) });
         let sent = self.shared.send(to, context, HANDSHAKE, area);
-        sent.map_err(|error| self.shared.error(error, None, |_| None))
+        sent.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None))
     }
 
     fn hear(&self, context: u32, from: Option<u32>, time: Duration) -> Result<(Greeting, Peer)> {
@@ -155,7 +156,7 @@ impl Job {
                 what: "its greeting has another length",
             }
             .into()),
-            Err(error) => Err(self.shared.error(error, Some(time), |_| None)),
+            Err(error) => Err(Error::of_wait(&self.shared, error, Some(time), |_| None)),
         }
     }
 

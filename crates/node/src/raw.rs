@@ -61,13 +61,13 @@ use landeck_kernel::{Area, Failure, Started};
 use landeck_memory::Buffer;
 use landeck_wire::Tag;
 
-pub use crate::collective::OperationId;
+pub use crate::engine::OperationId;
 pub use memory::Memory;
 pub use message::{Held, Mode};
 pub use moves::Moves;
 pub use request::{Endings, are_over, cancel, each_over, find_over, release, test, wait, wait_any};
 
-use crate::collective::WaitError;
+use crate::engine::WaitError;
 use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
 
@@ -172,7 +172,7 @@ pub unsafe fn start_receive(
 /// # Errors
 /// [`crate::ErrorKind::Ended`].
 pub fn drain(world: &World) -> Result<()> {
-    world.shared.drain(None).map_err(|error| world.error(error, None))
+    world.drain()
 }
 
 #[inline(always)]

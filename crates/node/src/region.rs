@@ -38,12 +38,10 @@ use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::{Shared, deadline_ns};
+use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::job::Job;
-use crate::mailbox::MailboxError;
-use crate::shared::Shared;
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
 /// Where a region is: a plain value that may travel in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +102,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn create_region(&self, bytes: usize) -> Result<Region> {
-        self.shared.call("create_region", || {
+        error::call(&self.shared, "create_region", || {
             let mut kernel = self.shared.kernel.enter()?;
             kernel.free_withdrawn();
             let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
@@ -122,7 +120,7 @@ impl Job {
     /// [`MailboxError::AnotherJob`], [`ErrorKind::Access`] when it is gone (or, in a hardened job, when the
     /// kernel permits no further mapping), [`ErrorKind::PeerFailed`] when its owner is.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
-        self.shared.call("open_region", || {
+        error::call(&self.shared, "open_region", || {
             if address.process.host.0 != self.segment().plan().host {
                 return Err(MailboxError::AnotherJob.into());
             }
@@ -215,7 +213,7 @@ impl Region {
             let deadline = deadline_ns(time);
             let waited = self.shared.wait_until(&record, deadline, |_| is_there().then_some(()));
             region.waits(false);
-            waited.map_err(|error| self.shared.error(error, time, |_| None))?;
+            waited.map_err(|error| Error::of_wait(&self.shared, error, time, |_| None))?;
         }
         self.seen = wanted;
         Ok(())

@@ -12,10 +12,8 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
+use crate::engine::{Kernel, OperationId, WaitError};
 use crate::error::Result;
-use crate::shared::Kernel;
 use crate::world::{Source, Status, TagFilter, World};
 
 /// The operations of one [`World::scope`].
@@ -49,6 +47,60 @@ pub struct Request<'scope> {
 enum State {
     Complete(Status),
     Pending(OperationId),
+}
+
+impl World {
+    /// Runs operations that go on while the program does something else: they borrow memory from
+    /// outside the scope, and all are over when the scope ends.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// # let (left, right) = (0, 0);
+    /// # let (row, mut halo) = ([0.0f64; 8], [0.0f64; 8]);
+    /// use landeck::Tag;
+    /// world.scope(|scope| {
+    ///     let receive = scope.receive_into(&mut halo, left, Tag(1))?;
+    ///     scope.send(&row, right, Tag(1))?;
+    ///     // ... compute what needs no halo ...
+    ///     receive.wait()
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the closure; then those of the operations that were left to the end of the scope.
+    pub fn scope<'env, T>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T>,
+    ) -> Result<T> {
+        let (_guard, scope) = Scope::new(self);
+        let result = body(&scope)?;
+        scope.finish()?;
+        Ok(result)
+    }
+
+    /// Sends and receives at once, so that two processes may do it to each other.
+    ///
+    /// # Errors
+    /// As [`World::send`] and [`World::receive_into`].
+    pub fn send_receive<S: Plain, R: Plain>(
+        &self,
+        values: &[S],
+        (to, send_tag): (usize, impl Into<Tag>),
+        into: &mut [R],
+        (from, receive_tag): (impl Into<Source>, impl Into<TagFilter>),
+    ) -> Result<Status> {
+        self.call("send_receive", || {
+            self.scope(|scope| {
+                let receive = scope.receive_into(into, from, receive_tag)?;
+                let send = scope.send(values, to, send_tag)?;
+                let status = receive.wait()?;
+                send.wait()?;
+                Ok(status)
+            })
+        })
+    }
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {

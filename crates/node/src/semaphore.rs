@@ -33,43 +33,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Object, ObjectKind, ObjectName, Use, map};
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_wire::ProcessId;
 
-use crate::collective::WaitError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::{Shared, WaitError, deadline_ns};
+pub use crate::error::SemaphoreError;
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
-use crate::shared::Shared;
-use crate::shared_segment::{Use, map};
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
-
-/// Why a semaphore does not do what was asked.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SemaphoreError {
-    /// Somebody died that held units.
-    #[error(
-        "process {slot} (pid {pid}) is no more and held a unit of the semaphore: put right what it left half done, and call `recover`"
-    )]
-    OwnerDied {
-        /// Its slot.
-        slot: u32,
-        /// Its process number, or that of who has its place now.
-        pid: u32,
-    },
-    /// There would be more units than a semaphore can have.
-    #[error("a semaphore has at most {UNITS_MAX} units: {units} more are too many")]
-    TooManyUnits {
-        /// How many were to be added.
-        units: u32,
-    },
-    /// The memory of the semaphore is none.
-    #[error("the memory under this name is no semaphore of this job: another version made it")]
-    NotASemaphore,
-}
 
 /// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.
 #[derive(Clone)]
@@ -94,7 +67,7 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer;
     /// [`SemaphoreError::TooManyUnits`].
     pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
-        self.shared.call("create_semaphore", || {
+        error::call(&self.shared, "create_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             self.new_semaphore(Some(&name), units)
         })
@@ -105,7 +78,7 @@ impl Job {
     /// # Errors
     /// As [`Job::create_semaphore`].
     pub fn create_unnamed_semaphore(&self, units: u32) -> Result<Semaphore> {
-        self.shared.call("create_unnamed_semaphore", || self.new_semaphore(None, units))
+        error::call(&self.shared, "create_unnamed_semaphore", || self.new_semaphore(None, units))
     }
 
     /// Opens the semaphore under a name.
@@ -113,7 +86,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
     pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
-        self.shared.call("open_semaphore", || {
+        error::call(&self.shared, "open_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let process = self.process();
             Semaphore::of(
@@ -129,7 +102,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Object`]: it is gone, the agent does not answer.
     pub fn open_semaphore_by_number(&self, number: u64) -> Result<Semaphore> {
-        self.shared.call("open_semaphore_by_number", || {
+        error::call(&self.shared, "open_semaphore_by_number", || {
             let process = self.process();
             let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
             Semaphore::of(&self.shared, process, opened)
@@ -192,7 +165,7 @@ impl Semaphore {
     /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead;
     /// [`ErrorKind::Thread`].
     pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
-        self.0.shared.call("take", || {
+        error::call(&self.0.shared, "take", || {
             let words = self.words()?;
             match words.try_take() {
                 Take::Taken => Ok(Some(Permit { semaphore: self })),
@@ -246,7 +219,7 @@ impl Semaphore {
     }
 
     fn take_until(&self, time: Option<Duration>) -> Result<Permit<'_>> {
-        self.0.shared.call("take", || {
+        error::call(&self.0.shared, "take", || {
             let words = self.words()?;
             if words.try_take() == Take::Taken {
                 return Ok(Permit { semaphore: self });
@@ -259,7 +232,7 @@ impl Semaphore {
                 Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
                 // A wait ends with something.
                 Ok(Take::Empty) => Err(ErrorKind::WouldBlock.into()),
-                Err(error) => Err(self.0.shared.error(error, time, |_| None)),
+                Err(error) => Err(Error::of_wait(&self.0.shared, error, time, |_| None)),
             }
         })
     }

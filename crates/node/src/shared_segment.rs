@@ -27,11 +27,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName, Use, map};
 use landeck_memory::{Bytes, GateError, Plain, SharedArea};
 use landeck_wire::ProcessId;
 
-use crate::error::Result;
+use crate::error::{self, Result};
 use crate::job::Job;
 
 /// Memory that several processes use. A clone is another handle to it; any thread may use it, also
@@ -50,7 +50,7 @@ impl Job {
     /// [`crate::ErrorKind::Object`]: the bytes are no name, the name is taken, there is no such memory
     /// (0 bytes or more than 2^40 are refused by name), the agent does not answer.
     pub fn create_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
-        self.shared.call("create_segment", || {
+        error::call(&self.shared, "create_segment", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             let made = objects::make(process, ObjectKind::Segment, Some(&name), bytes, [0; 2])?;
@@ -63,7 +63,7 @@ impl Job {
     /// # Errors
     /// As [`Job::create_segment`].
     pub fn create_unnamed_segment(&self, bytes: u64) -> Result<SharedSegment> {
-        self.shared.call("create_unnamed_segment", || {
+        error::call(&self.shared, "create_unnamed_segment", || {
             let process = self.process();
             let made = objects::make(process, ObjectKind::Segment, None, bytes, [0; 2])?;
             SharedSegment::of(process, made)
@@ -76,7 +76,7 @@ impl Job {
     /// [`crate::ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not
     /// answer.
     pub fn open_segment(&self, name: impl AsRef<[u8]>) -> Result<SharedSegment> {
-        self.shared.call("open_segment", || {
+        error::call(&self.shared, "open_segment", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             SharedSegment::of(process, objects::open(process, ObjectKind::Segment, &name)?)
@@ -88,7 +88,7 @@ impl Job {
     /// # Errors
     /// [`crate::ErrorKind::Object`]: it is gone, the agent does not answer.
     pub fn open_segment_by_number(&self, number: u64) -> Result<SharedSegment> {
-        self.shared.call("open_segment_by_number", || {
+        error::call(&self.shared, "open_segment_by_number", || {
             let process = self.process();
             SharedSegment::of(process, objects::open_number(process, ObjectKind::Segment, number)?)
         })
@@ -161,35 +161,4 @@ impl std::fmt::Debug for SharedSegment {
             .field("bytes", &bytes)
             .finish()
     }
-}
-
-/// This process's use of memory that the agent keeps. Dropped, it is one user less.
-pub(crate) struct Use {
-    process: ProcessId,
-    kind: ObjectKind,
-    number: u64,
-}
-
-impl Use {
-    pub(crate) fn new(process: ProcessId, kind: ObjectKind, number: u64) -> Self {
-        Self { process, kind, number }
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        // The use ends with the process in any case.
-        let _ = objects::close(self.process, self.kind, self.number);
-    }
-}
-
-/// The memory that the agent has handed out, mapped.
-pub(crate) fn map(file: &OwnedFd, object: &Object) -> std::result::Result<SharedArea, ObjectError> {
-    let Object { bytes, .. } = *object;
-    let kind = ObjectKind::Segment;
-    SharedArea::map(file, bytes).map_err(|_| ObjectError::NoMemory { kind, bytes })
 }

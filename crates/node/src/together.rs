@@ -24,15 +24,8 @@ use landeck_layout::Layout;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
-use crate::collective::Fault;
-use crate::collective::OperationId;
-use crate::collective::WaitError;
-use crate::collective::brief::Brief;
-use crate::collective::call::Call;
-use crate::collective::calls::{Caller, Parts};
-use crate::collective::check::ValueType;
-use crate::collective::engine::Begun;
 use crate::combine::{Combination, Combine};
+use crate::engine::{Begun, Brief, Call, Caller, Fault, OperationId, Parts, ValueType, WaitError};
 use crate::error::{Error, Result};
 use crate::world::World;
 

@@ -8,20 +8,13 @@ use landeck_channel::Peer;
 use landeck_kernel::{Area, Completion, Wanted};
 use landeck_layout::Layout;
 use landeck_memory::plain::{Plain, bytes_of, zero};
-use landeck_memory::system::now_ns;
-use landeck_memory::{Buffer, Operation, WaitRecord, room};
+use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::collective::OperationId;
-use crate::collective::WaitError;
-use crate::collective::call::Manner;
-use crate::collective::groups::inside_of;
-use crate::context::WORLD_CONTEXT;
+use crate::engine::context::{WORLD_CONTEXT, inside_of};
+use crate::engine::{Kernel, Manner, OperationId, Shared, WaitError, deadline_ns};
 use crate::error::{Error, ErrorKind, Result};
-use crate::groups::Lease;
-use crate::loan::{Loan, Loaned};
-use crate::scope::Scope;
-use crate::shared::{Kernel, Shared};
+use crate::lease::Lease;
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,109 +318,6 @@ impl World {
         })
     }
 
-    /// Receives a message of any length.
-    ///
-    /// # Errors
-    /// As [`World::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
-    pub fn receive_vec<T: Plain>(
-        &self,
-        from: impl Into<Source>,
-        tag: impl Into<TagFilter>,
-    ) -> Result<(Vec<T>, Status)> {
-        self.call("receive", || {
-            let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
-            let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
-            if bytes.len() % value_bytes != 0 {
-                return Err(
-                    ErrorKind::WrongType { message_bytes: status.bytes, value_bytes }.into()
-                );
-            }
-            Ok((room::copy(bytes)?, status))
-        })
-    }
-
-    /// Gives memory of the shared heap away: only its reference travels.
-    ///
-    /// # Errors
-    /// As [`World::send`].
-    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: impl Into<Tag>) -> Result<()> {
-        self.call("send", || {
-            let peer = self.peer(to)?;
-            loan.send(self, peer, tag.into())
-        })
-    }
-
-    /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
-    /// place; what was not is copied.
-    ///
-    /// # Errors
-    /// As [`World::receive_into`], and [`ErrorKind::WrongType`].
-    pub fn receive_loan<T: Plain>(
-        &self,
-        from: impl Into<Source>,
-        tag: impl Into<TagFilter>,
-    ) -> Result<(Loaned<T>, Status)> {
-        self.call("receive", || {
-            let wanted = self.wanted(from.into(), tag.into())?;
-            let completion =
-                self.shared.receive_own(wanted).map_err(|error| self.error(error, None))?;
-            let status = self.status(&completion)?;
-            Ok((Loaned::new(completion.data)?, status))
-        })
-    }
-
-    /// Sends and receives at once, so that two processes may do it to each other.
-    ///
-    /// # Errors
-    /// As [`World::send`] and [`World::receive_into`].
-    pub fn send_receive<S: Plain, R: Plain>(
-        &self,
-        values: &[S],
-        (to, send_tag): (usize, impl Into<Tag>),
-        into: &mut [R],
-        (from, receive_tag): (impl Into<Source>, impl Into<TagFilter>),
-    ) -> Result<Status> {
-        self.call("send_receive", || {
-            self.scope(|scope| {
-                let receive = scope.receive_into(into, from, receive_tag)?;
-                let send = scope.send(values, to, send_tag)?;
-                let status = receive.wait()?;
-                send.wait()?;
-                Ok(status)
-            })
-        })
-    }
-
-    /// Runs operations that go on while the program does something else: they borrow memory from
-    /// outside the scope, and all are over when the scope ends.
-    ///
-    /// ```no_run
-    /// # fn main() -> landeck::Result<()> {
-    /// # let world = landeck::Job::join()?.world();
-    /// # let (left, right) = (0, 0);
-    /// # let (row, mut halo) = ([0.0f64; 8], [0.0f64; 8]);
-    /// use landeck::Tag;
-    /// world.scope(|scope| {
-    ///     let receive = scope.receive_into(&mut halo, left, Tag(1))?;
-    ///     scope.send(&row, right, Tag(1))?;
-    ///     // ... compute what needs no halo ...
-    ///     receive.wait()
-    /// })?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of the closure; then those of the operations that were left to the end of the scope.
-    pub fn scope<'env, T>(
-        &'env self,
-        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T>,
-    ) -> Result<T> {
-        let (_guard, scope) = Scope::new(self);
-        let result = body(&scope)?;
-        scope.finish()?;
-        Ok(result)
-    }
-
     /// What a receive would get; none when there is no such message yet. That somebody has left the
     /// job in good order is no failure to one who only looks.
     ///
@@ -548,6 +438,11 @@ impl World {
         }
     }
 
+    /// Waits until everything that was sent has left this process's hands.
+    pub(crate) fn drain(&self) -> Result<()> {
+        self.shared.drain(None).map_err(|error| self.error(error, None))
+    }
+
     #[inline]
     pub(crate) fn status(&self, completion: &Completion) -> Result<Status> {
         match &completion.result {
@@ -568,7 +463,7 @@ impl World {
 
     #[cold]
     pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let error = self.shared.error(error, time, |peer| self.rank_of(peer));
+        let error = Error::of_wait(&self.shared, error, time, |peer| self.rank_of(peer));
         Error { rank: self.own_rank(), ..error }
     }
 
@@ -602,8 +497,4 @@ impl fmt::Debug for World {
             .field("size", &self.size())
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) fn deadline_ns(time: Option<Duration>) -> Option<u64> {
-    time.map(|time| now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

@@ -69,34 +69,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/node/src",
-        about: "modules collective, combine, error, group_service, groups, job, loan, \
-                mailbox, modes, outbox, progress, raw, scope, semaphore, shared, \
-                shared_segment, thread, unstable, world import",
-        reason: "jobs, worlds, mailboxes and named groups know what they all share, and that knows them",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/node/src/collective",
-        about: "modules beside, board, brief, call, check, circle, circles, council, engine, \
-                fault, groups, hands, mismatch, roll_call, running, table, visit, wait_error \
-                import",
-        reason: "the engine drives every kind of operation, and each is driven through it",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/node/src/group_service",
-        about: "modules asking, coming, live import",
-        reason: "a live group uses what it asks of a server, and asking uses the live group",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/node/src/group_service",
-        about: "modules collective, member import",
-        reason: "a member has its operations, which go on in its worlds",
-    },
-    Exemption {
-        rule: "cycles",
         path: "fronts/mpi/src",
         about: "modules job, mistake, objects, walk import",
         reason: "a mistake names the communicator that hears of it, and the job has the first communicators",

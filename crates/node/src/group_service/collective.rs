@@ -6,28 +6,17 @@
 
 use std::sync::Arc;
 
-use landeck_groups::service::{Cut, EntryWord, Seat, State};
+use landeck_groups::service::Cut;
 use landeck_kernel::Peer;
 
-use super::live::{Live, Mirror, nobody};
-use super::{GroupError, Member};
-use crate::collective::groups::founding_of;
-use crate::context::NAMES_CONTEXT;
-use crate::error::Result;
+use super::Member;
+use super::operations::Operations;
+use crate::engine::context::{NAMES_CONTEXT, founding_of};
+use crate::error::{GroupError, Result};
 use crate::groups::tag_of;
+use crate::named_group::cuts::seats_of;
+use crate::named_group::live::Live;
 use crate::world::World;
-
-/// How far a member has come in the group's operations.
-#[derive(Default)]
-pub(super) struct Operations {
-    /// The number of the last; zero before the first.
-    number: u64,
-    /// The cut that the world was made by.
-    cut: u64,
-    world: Option<World>,
-    /// The members' numbers, in the order of their ranks there.
-    ids: Vec<u32>,
-}
 
 impl Member {
     /// The members as a world, for collective operations and messages by rank: those of the last
@@ -90,70 +79,21 @@ impl Member {
         // Whatever becomes of it, the one before is over.
         *world = None;
         *known = cut.number;
-        *world = Some(live.world_of(&cut)?);
+        *world = Some(world_of(&live, &cut)?);
         *ids = seats_of(&cut).map(|seat| seat.id).collect();
         Ok(true)
     }
 }
 
-impl Live {
-    /// The cut of an operation, made by whoever comes there first.
-    fn cut(&self, number: u64, seat: Seat) -> Result<Cut> {
-        self.with(|mirror| {
-            self.check_member(&mirror.state, seat)?;
-            self.make_cut(mirror, number)?;
-            let left_behind = || GroupError::LeftBehind { group: self.name.clone(), number };
-            mirror.state.cut(number).cloned().ok_or_else(|| left_behind().into())
-        })
+/// The world of those who take part from a cut on.
+fn world_of(live: &Live, cut: &Cut) -> Result<World> {
+    let peers: Arc<[Peer]> = cut.members.iter().map(|member| Peer(member[1] as u32)).collect();
+    let is_twice = |(place, peer)| peers[..place].contains(peer);
+    if peers.iter().enumerate().any(is_twice) {
+        return Err(GroupError::TwiceInProcess { group: live.name.clone() }.into());
     }
-
-    /// The first cut that this member is in.
-    fn first_cut(&self, seat: Seat) -> Result<Cut> {
-        self.wait(None, nobody, |mirror| {
-            self.check_goes_on(&mirror.state)?;
-            self.check_member(&mirror.state, seat)?;
-            let last = mirror.state.cuts_made();
-            // If nobody of those who would make the next one is left, it is for whoever comes.
-            let is_forlorn = mirror
-                .state
-                .cut(last)
-                .is_none_or(|cut| !seats_of(cut).any(|seat| mirror.state.member(seat).is_some()));
-            if is_forlorn {
-                self.make_cut(mirror, last + 1)?;
-            }
-            let newest = mirror.state.cut(mirror.state.cuts_made());
-            Ok(newest.filter(|cut| seats_of(cut).any(|it| it == seat)).cloned())
-        })
-    }
-
-    fn make_cut(&self, mirror: &mut Mirror, number: u64) -> Result<()> {
-        if mirror.state.cuts_made() < number {
-            let number = EntryWord::low_bits(number);
-            self.append(mirror, EntryWord::Cut { number }, |mirror| {
-                self.check_open(&mirror.state)
-            })?;
-        }
-        Ok(())
-    }
-
-    fn check_member(&self, state: &State, seat: Seat) -> Result<()> {
-        self.check_open(state)?;
-        state.member(seat).map(drop).ok_or_else(|| self.no_member(seat.id))
-    }
-
-    fn world_of(&self, cut: &Cut) -> Result<World> {
-        let peers: Arc<[Peer]> = cut.members.iter().map(|member| Peer(member[1] as u32)).collect();
-        let is_twice = |(place, peer)| peers[..place].contains(peer);
-        if peers.iter().enumerate().any(is_twice) {
-            return Err(GroupError::TwiceInProcess { group: self.name.clone() }.into());
-        }
-        let name = format!("group {} from operation {}", self.object.number(), cut.number);
-        let tag = tag_of(name.as_bytes(), &peers);
-        let talk = World::new(self.shared.clone(), founding_of(NAMES_CONTEXT), peers);
-        talk.found_by_messages(tag)
-    }
-}
-
-fn seats_of(cut: &Cut) -> impl Iterator<Item = Seat> + '_ {
-    cut.members.iter().map(|&[id, _, _, joined_at]| Seat::new(id as u32, joined_at))
+    let name = format!("group {} from operation {}", live.object.number(), cut.number);
+    let tag = tag_of(name.as_bytes(), &peers);
+    let talk = World::new(live.shared.clone(), founding_of(NAMES_CONTEXT), peers);
+    talk.found_by_messages(tag)
 }

@@ -10,16 +10,13 @@ use landeck_host::objects::{self, ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Slot;
 
-use super::GroupError;
-use super::options::{GroupOptions, ServedBy};
-use crate::collective::WaitError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::{Kernel, WaitError, deadline_ns};
+use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::job::Job;
 use crate::message::Message;
+use crate::named_group::options::{GroupOptions, ServedBy};
 use crate::outbox::Outbox;
-use crate::shared::Kernel;
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.
 const DESK: &str = "landeck: group server";
@@ -83,7 +80,7 @@ impl Job {
                 let group = group.as_str().to_owned();
                 return Err(GroupError::NoServingLauncher { group }.into());
             }
-            Err(error) => return Err(self.shared.error(error, None, |_| None)),
+            Err(error) => return Err(Error::of_wait(&self.shared, error, None, |_| None)),
         }
         Ok(Some(ServingLauncher(self.open_mailbox(DESK)?)))
     }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, Outcome, Seat};
+use landeck_groups::service::Seat;
 
-use super::asking::{Answer, Asked};
-use super::collective::Operations;
-use super::coming::Come;
-use super::inbox::Subscription;
-use super::live::Live;
-use super::sending::{Manner, Sender};
-use super::{Group, GroupError};
-use crate::error::{Error, ErrorKind, Result};
+use super::Group;
+use super::operations::Operations;
+use crate::engine::deadline_ns;
+use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
-use crate::world::deadline_ns;
+use crate::named_group::Subscription;
+use crate::named_group::answer::Answer;
+use crate::named_group::asking::Asked;
+use crate::named_group::coming::Come;
+use crate::named_group::sending::{Manner, Sender};
 
 /// A membership. Dropped, it leaves. It may be moved to another thread than that of its mailbox.
 pub struct Member {
@@ -62,38 +62,6 @@ impl Group {
         mailbox.subscribe(subscription.clone())?;
         let operations = Operations::default();
         Ok(Member { group: self.clone(), subscription, round: None, operations })
-    }
-}
-
-impl Live {
-    /// Has a mailbox become a member; the first broadcast that it gets.
-    fn join(&self, words: [u64; 3]) -> Result<(Seat, u64)> {
-        self.with(|mirror| {
-            self.check_open(&mirror.state)?;
-            let claim = self.claim_details(mirror, words)?;
-            let entry = EntryWord::Join { cell: claim.cell() };
-            let (place, outcome) =
-                self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
-            claim.becomes_entry(place);
-            match outcome {
-                Outcome::Joined(id) => {
-                    let (seat, all) = (Seat::new(id, place), mirror.state.broadcasts());
-                    // More may have been accepted since.
-                    Ok((seat, mirror.state.member(seat).map_or(all, |member| member.first)))
-                }
-                other => Err(self.not_joined(Answer::of(other))),
-            }
-        })
-    }
-
-    fn not_joined(&self, answer: Answer) -> Error {
-        let group = self.name.clone();
-        match answer {
-            Answer::AlreadyMember(member) => GroupError::AlreadyMember { group, member },
-            Answer::Full => GroupError::TooManyMembers { group },
-            _ => GroupError::GroupDestroyed { group },
-        }
-        .into()
     }
 }
 

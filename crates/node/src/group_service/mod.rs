@@ -45,50 +45,37 @@
 //!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
 //!
 //! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK had it: then the same is
-//! asked of it by messages (`asking`, `serving`). The log remains what a group is.
+//! asked of it by messages. The log remains what a group is.
 //!
 //! All processes of a group are on one host; on another, no group has the name.
 
-mod asking;
 mod collective;
-mod coming;
-mod error;
-mod gathering;
-mod inbox;
 mod launcher;
-mod live;
 mod member;
-mod options;
-mod sending;
-mod serving;
+mod operations;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_groups::service::{EntryWord, MemberRecord, Phase};
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
-use landeck_memory::SharedArea;
-use landeck_objects::group_log::GroupLog;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::HostId;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::deadline_ns;
+pub use crate::error::GroupError;
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
-use crate::shared::Shared;
-use crate::shared_segment::{Use, map};
+use crate::named_group::answer::Answer;
+use crate::named_group::desk::Desk;
+use crate::named_group::live::{Live, Mirror, nobody};
+use crate::named_group::sending::{Manner, Sender};
 use crate::unstable::JobInternals;
-use crate::world::deadline_ns;
 
-pub(crate) use asking::bytes_of;
-use asking::{Answer, Desk};
-pub use error::GroupError;
-pub(crate) use inbox::{Front, Subscription};
-use live::{Live, Mirror, nobody};
+pub use crate::named_group::options::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;
-pub use options::{GroupOptions, ServedBy, WhenFull};
-pub(crate) use sending::{Manner, Sender};
-pub(crate) use serving::{Employment, FORWARDED};
 
 /// Times that a name is tried which others give to groups that are over at once.
 const ATTEMPTS: u32 = 16;
@@ -129,7 +116,7 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
     /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
-        self.shared.call("create_group", || {
+        error::call(&self.shared, "create_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let launcher = self.serving_launcher(&name, options)?;
             let options = options
@@ -141,7 +128,7 @@ impl Job {
                 match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
                     Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
                     made => {
-                        let group = Group::of(&self.shared, process, &name, made?)?;
+                        let group = self.group(&name, made?)?;
                         launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
                         return Ok(group);
                     }
@@ -158,11 +145,11 @@ impl Job {
     /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
     /// [`GroupError::GroupDestroyed`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
-        self.shared.call("open_group", || {
+        error::call(&self.shared, "open_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             let opened = objects::open(process, ObjectKind::Group, &name)?;
-            let group = Group::of(&self.shared, process, &name, opened)?;
+            let group = self.group(&name, opened)?;
             match group.phase()? {
                 Phase::Ended => {
                     group.live.retire();
@@ -200,44 +187,16 @@ impl Job {
     }
 }
 
+impl Job {
+    /// The group whose memory was made or opened; this process serves it first if it is to.
+    fn group(&self, name: &ObjectName, memory: (Object, OwnedFd)) -> Result<Group> {
+        let live = Live::open(&self.shared, &self.employment, name, memory)?;
+        live.serve_first()?;
+        Ok(Group { live })
+    }
+}
+
 impl Group {
-    fn of(
-        shared: &Arc<Shared>,
-        process: ProcessId,
-        name: &ObjectName,
-        (object, file): (Object, std::os::fd::OwnedFd),
-    ) -> Result<Self> {
-        let used = Use::new(process, ObjectKind::Group, object.number);
-        let area: SharedArea = map(&file, &object)?;
-        let name = name.as_str().to_owned();
-        let broken = |group| GroupError::Broken { group, what: "its memory has no shape" };
-        let options = GroupOptions::from_words(object.words);
-        let log = options.and_then(|options| {
-            GroupLog::open(area, &shared.segment, shared.slot, options.shape()?)
-        });
-        match (options, log) {
-            (Some(options), Some(log)) => {
-                let live = Live::new(shared, log, name, options, used)?;
-                let group = Self { live: Arc::new(live) };
-                group.serve_first()?;
-                Ok(group)
-            }
-            _ => Err(broken(name).into()),
-        }
-    }
-
-    /// Has the process that is to serve it first do so.
-    fn serve_first(&self) -> Result<()> {
-        let live = &self.live;
-        let is_new = live
-            .with(|mirror| Ok(mirror.state.epochs() == 0 && mirror.state.phase() == Phase::Open))?;
-        if is_new && live.options.first_server() == Some(live.shared.slot) {
-            live.take_seat()?;
-            live.seated(None)?;
-        }
-        Ok(())
-    }
-
     /// Its name.
     pub fn name(&self) -> &str {
         &self.live.name
@@ -491,18 +450,6 @@ impl Group {
 
     fn phase(&self) -> Result<Phase> {
         self.live.with(|mirror| Ok(mirror.state.phase()))
-    }
-}
-
-impl Live {
-    /// Frees the name of a group that is over. Who finds it taken does so as well.
-    fn retire(&self) {
-        let host = HostId(self.shared.segment.plan().host);
-        let record = self.shared.segment.slot_record(self.shared.slot);
-        let (slot, incarnation) = (Slot(self.shared.slot), Incarnation(record.incarnation));
-        let process = ProcessId { host, slot, incarnation };
-        // Somebody else may have said so, or will.
-        let _ = objects::retire(process, self.object.number());
     }
 }
 

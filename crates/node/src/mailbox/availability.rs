@@ -11,10 +11,9 @@ use landeck_memory::fork;
 use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::MailboxError;
-use crate::error::Result;
-use crate::group_service::Subscription;
-use crate::shared::Shared;
+use crate::engine::Shared;
+use crate::error::{MailboxError, Result};
+use crate::named_group::Subscription;
 
 /// What tells of the messages of one mailbox.
 pub(super) struct Availability {

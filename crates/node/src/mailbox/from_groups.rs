@@ -7,11 +7,11 @@ use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
 
 use super::availability::Availability;
-use super::{Limit, Mailbox, MailboxError};
-use crate::error::Result;
-use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
+use super::{Limit, Mailbox};
+use crate::engine::Shared;
+use crate::error::{MailboxError, Result};
 use crate::message::{Message, tag_of_values};
-use crate::shared::Shared;
+use crate::named_group::{FORWARDED, Front, Subscription, bytes_of};
 use crate::typed::Typed;
 
 /// The groups of a mailbox.

@@ -9,11 +9,7 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, NoMemory};
 
 use super::{Memory, Operation, memory};
-use crate::collective::WaitError;
-use crate::collective::binding::Blocks;
-use crate::collective::call::Call;
-use crate::collective::check::ValueType;
-use crate::collective::fault::Fault;
+use crate::engine::{Blocks, Call, Fault, ValueType, WaitError};
 use crate::error::Result;
 use crate::world::{Status, World};
 

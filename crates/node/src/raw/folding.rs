@@ -369,9 +369,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::context::WORLD_CONTEXT;
-    use crate::progress::Progress;
-    use crate::shared::Shared;
+    use crate::engine::context::WORLD_CONTEXT;
+    use crate::engine::{Progress, Shared};
     use landeck_channel::Peer;
     use landeck_layout::Kind;
     use landeck_memory::{Segment, SegmentPlan, ThreadMode};

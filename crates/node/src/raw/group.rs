@@ -6,8 +6,9 @@ use std::time::Duration;
 pub use landeck_groups::service::Seat;
 
 use crate::error::Result;
-use crate::group_service::{Group, Manner, Member, Sender};
+use crate::group_service::{Group, Member};
 use crate::message::Message;
+use crate::named_group::sending::{Manner, Sender};
 
 /// What a member is in its group, as a value to keep anywhere.
 pub fn seat(member: &Member) -> Seat {

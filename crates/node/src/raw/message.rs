@@ -9,9 +9,8 @@ use landeck_wire::Tag;
 
 use super::memory::SHORT_BYTES;
 use super::{Memory, Operation, going, operation, started_receive, started_send};
-use crate::collective::WaitError;
+use crate::engine::{Kernel, WaitError};
 use crate::error::Result;
-use crate::shared::Kernel;
 use crate::world::{Source, Status, TagFilter, World};
 
 /// When a send is over.

@@ -7,8 +7,8 @@ use landeck_memory::gate::Entry;
 use landeck_memory::{Operation as Waited, ThreadMode, WaitRecord};
 
 use super::{Operation, OperationId};
+use crate::engine::Kernel;
 use crate::error::Result;
-use crate::shared::Kernel;
 use crate::world::{Status, World};
 
 /// Waits until an operation is over.
