@@ -4,7 +4,8 @@
 //! one more for each name that a process of the job publishes, `landeck-<uid>-name-<name>`. They
 //! have no file, and go with the agent. One more has a file, in the user's index
 //! ([`crate::index`]). Both ends check that the other is the same user. One
-//! question, one answer; who was let in keeps the connection for as long as it stays.
+//! question, one answer, whose bytes stand in [`landeck_groups::door`]; a process that was let in keeps
+//! the connection for as long as it stays.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,6 +13,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_groups::door::{Answer, PublicName, Question};
+pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_memory::GateError;
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::io::Errno;
@@ -24,7 +26,6 @@ use rustix::net::{
 use crate::address::{Address, dial, own_uid, remaining, uninterrupted};
 use crate::index::Index;
 use crate::peer;
-pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 
 /// How long who needs an agent waits for its answer: one that is stopped gives none.
 pub const AGENT_TIME: Duration = Duration::from_secs(10);

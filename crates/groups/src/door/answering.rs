@@ -1,5 +1,7 @@
 //! How the door answers each question: at once, or when its driver has done something for it.
 
+use std::time::Duration;
+
 use landeck_wire::ProcessId;
 
 use super::keeper::Keeper;
@@ -13,8 +15,9 @@ use crate::membership::{Membership, Presence};
 /// A question that is answered when the driver has done something.
 #[derive(Clone, Debug)]
 pub(super) enum Pending {
-    /// To join: when the membership has answered.
-    Join,
+    /// To join: when the membership has answered. A visitor that has waited for a slot before waits at
+    /// most until then.
+    Join { until: Option<Duration> },
     /// To publish: when there is a socket.
     Publish(Publication),
     /// To be watched: when it is known whether the process has joined.
@@ -44,7 +47,11 @@ impl Door {
     ) {
         match (question, by) {
             (Question::Join { wanted }, by) if by.is_none() || wanted.is_none() => {
-                self.wait_for(visitor, Pending::Join, Action::Ask { visitor, wanted, pid });
+                self.wait_for(
+                    visitor,
+                    Pending::Join { until: None },
+                    Action::Ask { visitor, wanted, pid },
+                );
             }
             (Question::Observe, None) => {
                 self.wait_for(visitor, Pending::Observe, Action::Expose { visitor });

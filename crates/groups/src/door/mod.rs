@@ -10,8 +10,9 @@
 //! | asks | pending | the driver is to do something before the answer |
 //! | pending | closed | it was answered, or is gone |
 //! | pending | waits | a vacated slot would be free if others had no need of what is in it |
-//! | waits | closed | its time is over, or it is gone |
-//! | pending, waits | inside | the membership has let it in |
+//! | waits | pending | it is asked for a slot again |
+//! | waits | closed | it is gone |
+//! | pending | inside | the membership has let it in |
 //! | pending | below | it has joined in the place of the process that was started |
 //! | inside, below | closed | it is gone, or says anything |
 
@@ -85,6 +86,13 @@ enum Standing {
     Inside { process: ProcessId },
     /// It has joined in the place of the process that was started, and is watched besides.
     Below { process: ProcessId },
+}
+
+impl Standing {
+    /// Whether the membership has been asked for a slot.
+    fn is_joining(&self) -> bool {
+        matches!(self, Self::Pending(Pending::Join { .. }))
+    }
 }
 
 impl Door {
@@ -173,7 +181,8 @@ impl Door {
     }
 
     fn admitted(&mut self, visitor: Visitor, process: ProcessId) {
-        let Some(visit) = self.visitors.get_mut(&visitor) else {
+        let asked = self.visitors.get_mut(&visitor);
+        let Some(visit) = asked.filter(|visit| visit.standing.is_joining()) else {
             // It is gone since it asked.
             return self.actions.push(Action::Left { process });
         };
@@ -189,14 +198,13 @@ impl Door {
     /// they are made to look, and it waits for them a little.
     fn refused(&mut self, now: Duration, membership: &Membership, visitor: Visitor, why: Refusal) {
         let Some(visit) = self.visitors.get_mut(&visitor) else { return };
-        let may_wait = why == Refusal::Full && membership.keeps_any();
-        match visit.standing {
-            Standing::Pending(Pending::Join) if may_wait => {
-                visit.standing = Standing::Waiting { until: now + VACANCY_TIME };
-                self.actions.push(Action::Announce);
-            }
-            Standing::Waiting { until } if may_wait && now < until => {}
-            _ => self.refuse(visitor, verdict_of(why)),
+        let Standing::Pending(Pending::Join { until }) = visit.standing else { return };
+        let has_time = until.is_none_or(|until| now < until);
+        if why == Refusal::Full && membership.keeps_any() && has_time {
+            visit.standing = Standing::Waiting { until: until.unwrap_or(now + VACANCY_TIME) };
+            self.actions.extend(until.is_none().then_some(Action::Announce));
+        } else {
+            self.refuse(visitor, verdict_of(why));
         }
     }
 
@@ -215,8 +223,9 @@ impl Door {
         let late = self.visitors.iter().filter(|(_, visit)| is_late(visit));
         let late: Vec<Visitor> = late.map(|(&visitor, _)| visitor).collect();
         late.into_iter().for_each(|visitor| self.close(visitor));
-        for (&visitor, visit) in &self.visitors {
-            if matches!(visit.standing, Standing::Waiting { .. }) {
+        for (&visitor, visit) in &mut self.visitors {
+            if let Standing::Waiting { until } = visit.standing {
+                visit.standing = Standing::Pending(Pending::Join { until: Some(until) });
                 self.actions.push(Action::Ask { visitor, wanted: None, pid: visit.pid });
             }
         }
@@ -416,6 +425,12 @@ mod tests {
         let granted = Answer { joined: process(2), ..Answer::bare(HOST, Verdict::Granted) };
         assert_eq!(actions, [Action::Admit { visitor: guest, answer: granted }]);
         assert!(!house.door.may_ask(guest));
+        let again = Input::Admitted { visitor: guest, process: process(1) };
+        assert_eq!(
+            house.tell(again),
+            [Action::Left { process: process(1) }],
+            "it did not ask twice"
+        );
         let (_, actions) = house.asks(None, &join);
         assert_eq!(answer(&actions).verdict, Verdict::Full);
         for (wanted, verdict) in [(0, Verdict::Taken), (9, Verdict::NoSuchSlot)] {
