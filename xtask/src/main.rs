@@ -112,7 +112,7 @@ fn complete(mut command: Program) -> Result<(), Problem> {
 #[derive(Debug, thiserror::Error)]
 enum Problem {
     #[error("cargo metadata failed: {0}. Repair the manifest it names.")]
-    Metadata(#[from] cargo_metadata::Error),
+    Metadata(String),
     #[error("cannot read {path}: {error}. Check that the file is there and readable.")]
     Read { path: PathBuf, error: std::io::Error },
     #[error("cannot write {path}: {error}. Check the folder's permissions and the free space.")]

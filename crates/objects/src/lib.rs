@@ -12,7 +12,7 @@
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
-#[cfg(all(feature = "crash-points", not(loom)))]
+#[cfg(all(debug_assertions, not(loom)))]
 pub mod crash_point;
 #[cfg(not(loom))]
 pub mod group_log;

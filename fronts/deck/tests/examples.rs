@@ -144,7 +144,7 @@ fn two_terminals_talk() {
 #[test]
 fn three_libraries_are_in_one_group() {
     let mut cargo = Command::new(env!("CARGO"));
-    // Beside the launcher, whose libraries have the same features then, so nothing is built again.
+    // Beside the launcher the libraries have the features that they have in other tests: nothing is built again.
     cargo.args(["build", "--quiet", "--package=landeck-launcher"]);
     cargo.args(["--package=landeck-examples", "--bin=mixed"]);
     let own = std::env::current_exe().expect("this test has a file");

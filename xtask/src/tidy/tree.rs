@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use cargo_metadata::{MetadataCommand, Package as Manifest};
+use serde::Deserialize;
 
 use super::source::Source;
 use crate::Problem;
@@ -42,10 +43,8 @@ pub(super) struct Document {
 
 impl Tree {
     pub(super) fn read(root: &Path) -> Result<Self, Problem> {
-        let metadata =
-            MetadataCommand::new().manifest_path(root.join("Cargo.toml")).no_deps().exec()?;
         let mut tree = Self::default();
-        for manifest in &metadata.packages {
+        for manifest in &Metadata::of(root)?.packages {
             tree.packages.push(Package::read(root, manifest)?);
         }
         tree.walk(root, root)?;
@@ -76,21 +75,52 @@ impl Tree {
 
 impl Package {
     fn read(root: &Path, manifest: &Manifest) -> Result<Self, Problem> {
-        let path: PathBuf = manifest.manifest_path.clone().into();
-        let folder = path.parent().unwrap_or(root);
+        let folder = manifest.manifest_path.parent().unwrap_or(root);
         let dependencies = manifest
             .dependencies
             .iter()
             .map(|dependency| Dependency {
                 name: dependency.name.clone(),
-                for_tests: dependency.kind == cargo_metadata::DependencyKind::Development,
+                for_tests: dependency.kind.as_deref() == Some("dev"),
             })
             .collect();
         Ok(Self {
-            name: manifest.name.to_string(),
+            name: manifest.name.clone(),
             room: relative_text(root, folder),
-            manifest: read(&path)?,
+            manifest: read(&manifest.manifest_path)?,
             dependencies,
+        })
+    }
+}
+
+/// What `cargo metadata` says.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Manifest>,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    name: String,
+    manifest_path: PathBuf,
+    dependencies: Vec<Needed>,
+}
+
+#[derive(Deserialize)]
+struct Needed {
+    name: String,
+    /// None for what the product needs.
+    kind: Option<String>,
+}
+
+impl Metadata {
+    fn of(root: &Path) -> Result<Self, Problem> {
+        let mut cargo = Command::new("cargo");
+        cargo.current_dir(root).args(["metadata", "--no-deps", "--format-version", "1"]);
+        let unstartable = |error| Problem::Start { program: "cargo".to_owned(), error };
+        let output = cargo.output().map_err(unstartable)?;
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            Problem::Metadata(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         })
     }
 }

@@ -447,7 +447,7 @@ impl GroupLog {
 /// After each store: here a process dies in tests that have it so.
 #[inline(always)]
 fn stored() {
-    #[cfg(all(feature = "crash-points", not(loom)))]
+    #[cfg(debug_assertions)]
     crate::crash_point::stored();
 }
 
