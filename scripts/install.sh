@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what is installed and runs `xtask install` or `xtask uninstall`. Under sudo the user who called it
-# builds, with the compiler of that user, so no file below target/ becomes root's. Called by `make install` and
+# Builds what is installed and runs `xtask install` or `xtask uninstall`. Under sudo the compiler
+# runs as the user who called it. Called by `make install` and
 # `make uninstall`:
 #
 #     scripts/install.sh install --as-built --prefix PREFIX

@@ -1,4 +1,4 @@
-//! What a member of the first world still needs of another one that is gone.
+//! Whether a member of the first world still needs the board lines of a member that is gone.
 
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;

@@ -1,6 +1,6 @@
 //! Boards as those see them who only look at a job: who the members of a group are, and how far each of them is.
 //!
-//! What is read may be anything, as everything in an [`Observed`] segment.
+//! Every word may have any value, as in all of an [`Observed`] segment.
 
 use landeck_memory::observed::Observed;
 

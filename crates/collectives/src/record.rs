@@ -1,4 +1,4 @@
-//! What `landeck tune` keeps of a machine: its figures and details, as text.
+//! The text in which `landeck tune` keeps the figures of a machine.
 
 use std::fmt;
 use std::str::FromStr;

@@ -10,7 +10,7 @@ use crate::agreement::{
 };
 use crate::words::{Line, Vote};
 
-/// What a member keeps of its agreements.
+/// The state of a member between its agreements.
 #[derive(Default)]
 pub(crate) struct OwnPart {
     /// Of the last agreement; 0 before the first.
@@ -53,7 +53,7 @@ impl Board {
         self.part.is_under_way
     }
 
-    /// What was agreed; none while others are missing.
+    /// The value that was agreed; none while others are missing.
     ///
     /// # Errors
     /// [`BoardBroken`].
@@ -78,7 +78,7 @@ impl Board {
         Ok(Some(agreed))
     }
 
-    /// What a member that is not gone has offered in the last agreement.
+    /// The offer of a living member in the last agreement.
     pub fn offer(&self, member: u32) -> Offer {
         let number = self.part.number;
         let part = self.vote(member, number).and_then(|vote| vote.brought(number));

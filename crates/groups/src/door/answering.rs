@@ -28,7 +28,7 @@ pub(super) enum Pending {
     Object(ObjectQuestion),
 }
 
-/// What a process wants to publish.
+/// A name that a process wants to publish, with the context of its port.
 #[derive(Clone, Debug)]
 pub(super) struct Publication {
     process: ProcessId,

@@ -1,8 +1,8 @@
-//! What the questions and answers at a joining socket have in common as bytes.
+//! The bytes that all questions and answers at a joining socket have in common.
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// What each of them begins with: magic and version.
+/// The first bytes of each: magic and version.
 pub(super) const MAGIC: [u8; 4] = *b"LDK\x01";
 
 /// The four bytes at this place, as a number.

@@ -56,7 +56,7 @@ impl Names {
         doomed
     }
 
-    /// What is published at this socket.
+    /// The name that is published at this socket, if there is one.
     pub(super) fn at(&self, listener: Listener) -> Option<Published> {
         self.names.get(&listener).map(|&(_, published)| published)
     }

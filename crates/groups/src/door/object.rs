@@ -19,7 +19,7 @@ use super::verdict::Verdict;
 /// Most bytes of an object's name.
 pub const OBJECT_NAME_BYTES_MAX: usize = 64;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ObjectKind {
