@@ -418,8 +418,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cost_parameters::CostParameters;
     use crate::derive::{Task, plan_of, plans};
-    use crate::figures::Figures;
 
     fn facts(size: u32, processors: u32, has_board: bool) -> Facts {
         let hosts = if has_board { 1 } else { size.div_ceil(4) };
@@ -446,10 +446,10 @@ mod tests {
         )
     }
 
-    fn any_figures() -> impl Strategy<Value = Figures> {
+    fn any_figures() -> impl Strategy<Value = CostParameters> {
         prop::array::uniform11(1u64..1 << 24).prop_map(|mut words| {
             words[0] = words[0] % 64 + 1;
-            Figures::from_words(&words).unwrap()
+            CostParameters::from_words(&words).unwrap()
         })
     }
 

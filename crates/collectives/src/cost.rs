@@ -11,9 +11,9 @@
 //! the same figures give the same bits in every process.
 
 use crate::architecture::Architecture;
+use crate::cost_parameters::CostParameters;
 use crate::derive::know::{self, Tell};
 use crate::derive::{BoardStyle, Way, all_reduce};
-use crate::figures::Figures;
 use crate::group::Group;
 use crate::operation::Operation;
 use crate::rounds::Rounds;
@@ -33,7 +33,7 @@ const LOOSE: f64 = 0.5;
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
     /// What each host can do.
-    pub figures: &'a Figures,
+    pub figures: &'a CostParameters,
     /// The members.
     pub group: &'a Group,
     /// Processes of the job on a host; those of the group are among them.

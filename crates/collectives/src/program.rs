@@ -12,9 +12,9 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::blocks::Blocks;
-use crate::likeness::Likeness;
 use crate::operation::Operation;
 use crate::plan::{Action, Cells, Plan, Step, Store};
+use crate::plan_symmetry::PlanSymmetry;
 
 /// A sequence of statements about all members, of which some members' plans are kept.
 pub struct Program {
@@ -31,7 +31,7 @@ pub struct Program {
 enum Kept {
     Plans(Projections),
     /// No plans, but what tells whose are alike.
-    Likeness(Likeness),
+    PlanSymmetry(PlanSymmetry),
 }
 
 /// Scratch stores that a member has before the first is used again: the more, the more can go on
@@ -66,8 +66,8 @@ impl Program {
     }
 
     /// The same where no plan is kept, but whose are alike.
-    pub(crate) fn of_none(likeness: Likeness) -> Self {
-        Self::keeping(likeness.size(), Kept::Likeness(likeness))
+    pub(crate) fn of_none(likeness: PlanSymmetry) -> Self {
+        Self::keeping(likeness.size(), Kept::PlanSymmetry(likeness))
     }
 
     fn keeping(size: u32, kept: Kept) -> Self {
@@ -87,7 +87,7 @@ impl Program {
                 [only] => Some(only.plan.member),
                 _ => None,
             },
-            Kept::Likeness(_) => None,
+            Kept::PlanSymmetry(_) => None,
         }
     }
 
@@ -95,7 +95,7 @@ impl Program {
     pub fn is_kept(&self, member: u32) -> bool {
         match &self.kept {
             Kept::Plans(projections) => projections.place(member).is_some(),
-            Kept::Likeness(_) => true,
+            Kept::PlanSymmetry(_) => true,
         }
     }
 
@@ -142,7 +142,7 @@ impl Program {
     pub fn local(&mut self, member: u32, action: Action) {
         match &mut self.kept {
             Kept::Plans(projections) => projections.add(member, action),
-            Kept::Likeness(likeness) => likeness.add(member, &action),
+            Kept::PlanSymmetry(likeness) => likeness.add(member, &action),
         }
     }
 
@@ -190,15 +190,15 @@ impl Program {
             Kept::Plans(Projections { plans, .. }) => {
                 plans.into_iter().map(Projection::finish).collect()
             }
-            Kept::Likeness(_) => Vec::new(),
+            Kept::PlanSymmetry(_) => Vec::new(),
         }
     }
 
     /// Whose plans are alike, where that is kept instead of plans.
-    pub(crate) fn likeness(self) -> Option<Likeness> {
+    pub(crate) fn likeness(self) -> Option<PlanSymmetry> {
         match self.kept {
             Kept::Plans(_) => None,
-            Kept::Likeness(likeness) => Some(likeness),
+            Kept::PlanSymmetry(likeness) => Some(likeness),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::details::{self, Details};
-use crate::figures::{FIELDS, Figures, FiguresError, TIME_MAX_PS};
+use crate::calibration::{self, Calibration};
+use crate::cost_parameters::{CostParameters, CostParametersError, FIELDS, TIME_MAX_PS};
 
 /// Figures, and the machine that they are of: what a file of them says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub struct Record {
     /// The machine, in words that differ where the figures do.
     pub machine: String,
     /// Its figures.
-    pub figures: Figures,
-    /// More about it; what a file does not say is [`Details::of`] the figures.
-    pub details: Details,
+    pub figures: CostParameters,
+    /// More about it; what a file does not say is [`Calibration::of`] the figures.
+    pub details: Calibration,
 }
 
 impl fmt::Display for Record {
@@ -30,14 +30,15 @@ impl fmt::Display for Record {
 }
 
 impl FromStr for Record {
-    type Err = FiguresError;
+    type Err = CostParametersError;
 
-    fn from_str(text: &str) -> Result<Self, FiguresError> {
+    fn from_str(text: &str) -> Result<Self, CostParametersError> {
         let mut machine = None;
-        let mut values = [None; Figures::WORDS];
-        let mut details = [None; Details::WORDS];
+        let mut values = [None; CostParameters::WORDS];
+        let mut details = [None; Calibration::WORDS];
         for (line, whole) in (1..).zip(text.lines()) {
-            let stranger = || FiguresError::Line { line, text: whole.chars().take(80).collect() };
+            let stranger =
+                || CostParametersError::Line { line, text: whole.chars().take(80).collect() };
             let (name, value) = match whole.trim() {
                 text if text.is_empty() || text.starts_with('#') => continue,
                 text => text.split_once(" = ").ok_or_else(stranger)?,
@@ -46,11 +47,11 @@ impl FromStr for Record {
                 machine = Some(value.trim_matches('"').to_owned());
                 continue;
             }
-            if details::RETIRED.contains(&name) {
+            if calibration::RETIRED.contains(&name) {
                 continue;
             }
             let field = FIELDS.iter().position(|field| field.name == name);
-            let detail = details::NAMES.iter().position(|(detail, _)| *detail == name);
+            let detail = calibration::NAMES.iter().position(|(detail, _)| *detail == name);
             let place = match (field, detail) {
                 (Some(field), _) => &mut values[field],
                 (_, Some(detail)) => &mut details[detail],
@@ -63,17 +64,17 @@ impl FromStr for Record {
             }
             *place = Some(number);
         }
-        let mut words = [0; Figures::WORDS];
+        let mut words = [0; CostParameters::WORDS];
         for ((word, value), field) in words.iter_mut().zip(values).zip(&FIELDS) {
-            *word = value.ok_or(FiguresError::Missing { name: field.name })?;
+            *word = value.ok_or(CostParametersError::Missing { name: field.name })?;
         }
-        let machine = machine.ok_or(FiguresError::Missing { name: "machine" })?;
-        let figures = Figures::from_words(&words)?;
-        let mut known = Details::of(&figures).words();
+        let machine = machine.ok_or(CostParametersError::Missing { name: "machine" })?;
+        let figures = CostParameters::from_words(&words)?;
+        let mut known = Calibration::of(&figures).words();
         for (word, value) in known.iter_mut().zip(details) {
             *word = value.unwrap_or(*word);
         }
-        Ok(Self { machine, figures, details: Details::from_words(known) })
+        Ok(Self { machine, figures, details: Calibration::from_words(known) })
     }
 }
 
@@ -82,8 +83,9 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        let figures = Figures { line_ps: 31_000, processors: 16, ..Figures::default() };
-        let details = Details { call_ps: 5, ..Details::of(&figures) };
+        let figures =
+            CostParameters { line_ps: 31_000, processors: 16, ..CostParameters::default() };
+        let details = Calibration { call_ps: 5, ..Calibration::of(&figures) };
         Record { machine: "Some Processor 9, 16 processors".into(), figures, details }
     }
 
@@ -91,14 +93,14 @@ mod tests {
     fn text_and_words_lead_back() {
         let text = record().to_string();
         assert_eq!(text.parse(), Ok(record()), "{text}");
-        assert_eq!(Figures::from_words(&record().figures.to_words()), Ok(record().figures));
+        assert_eq!(CostParameters::from_words(&record().figures.to_words()), Ok(record().figures));
     }
 
     #[test]
     fn a_file_without_details_has_those_that_are_to_be_expected() {
         let text = record().to_string().replace("call_ps = 5", "");
         let read: Record = text.parse().unwrap();
-        assert_eq!(read.details, Details::of(&record().figures));
+        assert_eq!(read.details, Calibration::of(&record().figures));
         let damaged = record().to_string().replace("call_ps = 5", "call_ps = 99999999999999999");
         assert!(damaged.parse::<Record>().is_err());
     }
@@ -113,7 +115,10 @@ mod tests {
     fn a_damaged_text_is_named_by_its_line() {
         let text = record().to_string();
         let missing = text.replace("\nswitch_ps", "\n# switch_ps");
-        assert_eq!(missing.parse::<Record>(), Err(FiguresError::Missing { name: "switch_ps" }));
+        assert_eq!(
+            missing.parse::<Record>(),
+            Err(CostParametersError::Missing { name: "switch_ps" })
+        );
         let damaged = text.replace("line_ps = 31000", "line_ps = fast");
         let error = damaged.parse::<Record>().unwrap_err();
         assert!(error.to_string().starts_with("line 5 is \"line_ps = fast"), "{error}");

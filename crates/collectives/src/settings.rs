@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::figures::Figures;
+use crate::cost_parameters::CostParameters;
 use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
@@ -18,7 +18,7 @@ const NEARNESS_BIT: u32 = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The host's figures.
-    pub figures: Figures,
+    pub figures: CostParameters,
     /// What the user has asked for.
     pub overrides: Overrides,
     /// Members compare what must agree in their calls.
@@ -34,9 +34,11 @@ impl Settings {
     /// As words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
-        words[..Figures::WORDS].copy_from_slice(&self.figures.to_words());
+        words[..CostParameters::WORDS].copy_from_slice(&self.figures.to_words());
         let text = self.overrides.to_string();
-        for (word, bytes) in words[Figures::WORDS..].iter_mut().zip(text.as_bytes().chunks(8)) {
+        for (word, bytes) in
+            words[CostParameters::WORDS..].iter_mut().zip(text.as_bytes().chunks(8))
+        {
             let mut eight = [0; 8];
             eight[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_le_bytes(eight);
@@ -49,15 +51,16 @@ impl Settings {
     /// From words that may say anything: what makes no sense is as if nobody had said it. Every
     /// process reads the same words, so all leave out the same.
     pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
-        let mut numbers = [0; Figures::WORDS];
-        numbers.copy_from_slice(&words[..Figures::WORDS]);
-        let bytes =
-            words[Figures::WORDS..Self::WORDS - 1].iter().flat_map(|word| word.to_le_bytes());
+        let mut numbers = [0; CostParameters::WORDS];
+        numbers.copy_from_slice(&words[..CostParameters::WORDS]);
+        let bytes = words[CostParameters::WORDS..Self::WORDS - 1]
+            .iter()
+            .flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let last = words[Self::WORDS - 1];
         Self {
-            figures: Figures::from_words(&numbers).unwrap_or_default(),
+            figures: CostParameters::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
             is_checked: last & u64::from(u8::MAX) == 1,
             nearness: Nearness::from_word(last >> NEARNESS_BIT),
@@ -102,7 +105,7 @@ pub enum OverridesError {
 
 impl Overrides {
     /// Bytes of the longest text.
-    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - Figures::WORDS - 1);
+    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - CostParameters::WORDS - 1);
 
     /// What was asked for.
     pub fn preset(&self, operation: Operation) -> Option<&Preset> {
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn words_lead_back() {
         let settings = Settings {
-            figures: Figures { line_ps: 31_000, ..Figures::default() },
+            figures: CostParameters { line_ps: 31_000, ..CostParameters::default() },
             overrides: "flat, allreduce=butterfly+split,broadcast=knomial:4".parse().unwrap(),
             is_checked: true,
             nearness: Nearness::Hosts,
@@ -196,9 +199,9 @@ mod tests {
         assert_eq!(Settings::from_words(&[0; Settings::WORDS]), Settings::default());
         assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), Settings::default());
         let mut words = Settings::default().to_words();
-        words[Figures::WORDS] = u64::from_le_bytes(*b"nonsense");
+        words[CostParameters::WORDS] = u64::from_le_bytes(*b"nonsense");
         assert_eq!(Settings::from_words(&words), Settings::default());
-        words[Figures::WORDS..].fill(u64::from_le_bytes(*b"flat,,,,"));
+        words[CostParameters::WORDS..].fill(u64::from_le_bytes(*b"flat,,,,"));
         assert!(!Settings::from_words(&words).overrides.is_empty(), "as long as there is room for");
     }
 

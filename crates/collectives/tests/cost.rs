@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use landeck_collectives::architecture::{Butterfly, Circulant, Flat, Knomial, Ring};
 use landeck_collectives::cost::{Load, Scene};
 use landeck_collectives::{
-    Action, BoardStyle, Cells, Execution, Figures, Group, Operation, Plan, Task, Walk, Way, plans,
+    Action, BoardStyle, Cells, CostParameters, Execution, Group, Operation, Plan, Task, Walk, Way,
+    plans,
 };
 
 /// What a message and a combination take, in nanoseconds, with the usual figures.
@@ -23,7 +24,7 @@ struct Times {
 }
 
 impl Times {
-    fn new(figures: &Figures) -> Self {
+    fn new(figures: &CostParameters) -> Self {
         let line = figures.line_ps as f64 / 1e3;
         let per_byte = |kib_ps: u64| kib_ps as f64 / 1e3 / 1024.0;
         let out = per_byte(figures.one_copy_kib_ps);
@@ -125,7 +126,7 @@ fn blocks(operation: Operation, size: u32, segments: u32) -> u32 {
 }
 
 fn compare(operation: Operation, way: &Way, size: u32, bytes: u64) -> (f64, f64) {
-    let figures = Figures::default();
+    let figures = CostParameters::default();
     let group = Group::whole(size).unwrap();
     let scene = Scene {
         figures: &figures,
@@ -156,7 +157,7 @@ const BYTES: [u64; 3] = [8, 4096, 1 << 20];
 
 #[test]
 fn one_message_costs_what_was_measured() {
-    let figures = Figures::default();
+    let figures = CostParameters::default();
     for (bytes, expected_ps) in
         [(8, figures.message_ps), (1 << 20, figures.message_ps + 1024 * figures.two_copy_kib_ps)]
     {
@@ -211,7 +212,7 @@ fn exchanges_cost_what_their_plans_cost() {
 
 #[test]
 fn the_board_costs_a_word_and_a_line_or_a_rotation() {
-    let figures = Figures::default();
+    let figures = CostParameters::default();
     let barrier = |size, processors| {
         let group = Group::whole(size).unwrap();
         let scene = Scene {
@@ -230,7 +231,7 @@ fn the_board_costs_a_word_and_a_line_or_a_rotation() {
 
 #[test]
 fn where_processors_are_shared_each_step_down_costs_a_rotation() {
-    let figures = Figures::default();
+    let figures = CostParameters::default();
     let group = Group::whole(8).unwrap();
     let scene = Scene {
         figures: &figures,

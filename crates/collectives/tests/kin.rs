@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use landeck_collectives::{
-    Action, BoardStyle, Cells, Group, Kin, Operation, Plan, Preset, Store, Task, Way, each_kin,
-    plans,
+    Action, BoardStyle, Cells, Group, Operation, Plan, PlanClass, Preset, Store, Task, Way,
+    each_kin, plans,
 };
 use landeck_testing::Watchdog;
 
@@ -26,7 +26,7 @@ const WAYS: [&str; 13] = [
     "board",
 ];
 
-fn handed_out(task: &Task, way: &Way, group: &Group, room_bytes: u64) -> Vec<Kin> {
+fn handed_out(task: &Task, way: &Way, group: &Group, room_bytes: u64) -> Vec<PlanClass> {
     let mut all = Vec::new();
     each_kin(task, way, group, room_bytes, |kin| all.push(kin));
     all
@@ -69,7 +69,7 @@ fn set(cells: impl IntoIterator<Item = Cells>) -> Blocks {
     cells.into_iter().flat_map(blocks).collect()
 }
 
-fn is_turned(kin: &Kin, member: u32, own: &Plan) -> bool {
+fn is_turned(kin: &PlanClass, member: u32, own: &Plan) -> bool {
     let turned =
         |cells: &[Cells]| set(cells.iter().flat_map(|&cells| kin.turned_cells(cells, member)));
     let pairs = kin.plan.steps.iter().zip(&own.steps);

@@ -145,13 +145,13 @@ impl Core {
                 area.write(0, data);
                 self.requests.end_well(id, status);
             }
-            _ => self.receive_otherwise(id, status, data),
+            _ => self.receive_truncated_or_owned(id, status, data),
         }
     }
 
     /// The same where the message does not fit, or comes without memory for it.
     #[inline(never)]
-    fn receive_otherwise(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
+    fn receive_truncated_or_owned(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         let completion = match self.requests.get(id) {
             Some(Work::Posted { target: Target::Area(area), .. }) => {
                 let result = put(area, &status, data).map(|()| status).map_err(|failure| *failure);

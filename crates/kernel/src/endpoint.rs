@@ -155,7 +155,7 @@ impl<N: Channel> Endpoint<N> {
         {
             return Ok(Started::Complete(Status { peer: to, tag, bytes, cancelled: false }));
         }
-        self.send_anyhow(to, context, tag, area)
+        self.send_slow(to, context, tag, area)
     }
 
     /// Sends the bytes of an area that could not go at once in one piece.
@@ -163,7 +163,7 @@ impl<N: Channel> Endpoint<N> {
     /// # Errors
     /// As [`Endpoint::send`].
     #[inline(never)]
-    pub fn send_anyhow(
+    pub fn send_slow(
         &mut self,
         to: Peer,
         context: u32,

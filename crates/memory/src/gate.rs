@@ -9,8 +9,8 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-pub use crate::favouring_lock::Favour;
-use crate::favouring_lock::{FavouringLock, Way};
+pub use crate::biased_lock::Bias;
+use crate::biased_lock::{BiasedLock, Way};
 use crate::fork;
 use crate::lock::Lock;
 use crate::system;
@@ -61,7 +61,7 @@ pub struct Gate<T> {
     /// Of the owner, in mode single.
     alone: Lock,
     /// Of all threads, in mode multiple.
-    lock: FavouringLock,
+    lock: BiasedLock,
     value: UnsafeCell<T>,
 }
 
@@ -76,7 +76,7 @@ pub struct Entry<'a, T> {
     way: Option<Way>,
 }
 
-impl Favour {
+impl Bias {
     /// For the calling thread, if the kernel offers what it takes.
     pub fn of_this_thread() -> Self {
         Self::of(system::register_for_barriers().then(system::this_thread))
@@ -87,21 +87,21 @@ impl<T> Gate<T> {
     /// A gate in this mode; its owner in mode single is the calling thread.
     pub fn new(mode: ThreadMode, value: T) -> Self {
         let favour = match mode {
-            ThreadMode::Single => Favour::of(None),
-            ThreadMode::Multiple => Favour::of_this_thread(),
+            ThreadMode::Single => Bias::of(None),
+            ThreadMode::Multiple => Bias::of_this_thread(),
         };
         Self::with(mode, Arc::new(favour), value)
     }
 
     /// A gate in mode multiple that shares a favour with others: entering costs its thread no exchange,
     /// until another one enters any of them.
-    pub fn favouring(favour: &Arc<Favour>, value: T) -> Self {
+    pub fn favouring(favour: &Arc<Bias>, value: T) -> Self {
         Self::with(ThreadMode::Multiple, favour.clone(), value)
     }
 
-    fn with(mode: ThreadMode, favour: Arc<Favour>, value: T) -> Self {
+    fn with(mode: ThreadMode, favour: Arc<Bias>, value: T) -> Self {
         fork::watch();
-        let (owner, lock) = (system::this_thread(), FavouringLock::new(favour));
+        let (owner, lock) = (system::this_thread(), BiasedLock::new(favour));
         Self { mode, owner, alone: Lock::new(), lock, value: UnsafeCell::new(value) }
     }
 

@@ -35,11 +35,11 @@
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
+mod biased_lock;
 pub mod blocks;
 #[cfg(not(loom))]
 pub mod bond;
 pub mod bytes;
-mod favouring_lock;
 mod filled;
 #[cfg(not(loom))]
 pub mod fork;

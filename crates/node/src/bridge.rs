@@ -27,7 +27,7 @@ use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::combine::Minimum;
-use crate::engine::context::{context_of, founding_of, number_of, twin_of};
+use crate::engine::context::{collective_context, context_of, founding_of, number_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 
@@ -170,7 +170,7 @@ impl Bridge {
         if !is_of_both || both.members != between.members {
             return Err(ErrorKind::NotAMember.into());
         }
-        let (context, twin) = (between.context, twin_of(between.context));
+        let (context, twin) = (between.context, collective_context(between.context));
         let mut kernel = between.shared.kernel.enter()?;
         kernel.set_members(context, remote.to_vec());
         kernel.set_members(twin, remote.to_vec());

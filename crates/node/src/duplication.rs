@@ -2,7 +2,7 @@
 
 use landeck_memory::Buffer;
 
-use crate::engine::{OperationId, Setting};
+use crate::engine::{OperationId, Reservation};
 use crate::error::{ErrorKind, Result};
 use crate::groups::{RECORD_WORDS, Record};
 use crate::raw::Operation;
@@ -12,7 +12,7 @@ use crate::world::{Status, World};
 pub struct Duplication {
     world: World,
     /// None when it was used.
-    setting: Option<Setting>,
+    setting: Option<Reservation>,
     /// What this process says, until all have heard it.
     record: Vec<u64>,
     records: Vec<u64>,
@@ -47,7 +47,7 @@ impl Duplication {
         if let Some(id) = self.going.take()
             && let Err(error) = self.world.shared.wait_or_abandon(id, None)
         {
-            self.world.bury(setting)?;
+            self.world.quarantine(setting)?;
             return Err(self.world.error(error, None));
         }
         let shape = self.world.shared.kernel.enter()?.shape(self.world.context);
@@ -70,7 +70,7 @@ impl Drop for Duplication {
             kernel.abandon(id);
         }
         if let Some(setting) = self.setting.take() {
-            kernel.bury(self.world.shared.slot, setting);
+            kernel.quarantine(self.world.shared.slot, setting);
         }
     }
 }

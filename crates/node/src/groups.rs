@@ -29,7 +29,7 @@ use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::engine::context::{NAMES_CONTEXT, founding_of, number_of};
-use crate::engine::{Founding, Setting, WaitError};
+use crate::engine::{Founding, Reservation, WaitError};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::world::World;
@@ -184,19 +184,19 @@ impl World {
         let records = match self.gather_records(&own, tag) {
             Ok(records) => records,
             Err(error) => {
-                self.bury(setting)?;
+                self.quarantine(setting)?;
                 return Err(error);
             }
         };
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
         if let Some(error) = self.short_member(&records) {
-            self.bury(setting)?;
+            self.quarantine(setting)?;
             return Err(error);
         }
         let offers: Vec<Offer> = records.iter().map(|record| record.offer).collect();
         let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
         if context == 0 || offers.len() != self.size() {
-            self.bury(setting)?;
+            self.quarantine(setting)?;
             return Err(ErrorKind::TooManyGroups.into());
         }
         let ranks: Vec<usize> = (0..self.size()).collect();
@@ -284,7 +284,7 @@ impl World {
         match self.all_gather(&record, &mut records) {
             Ok(()) => self.divide(&records, shape, setting),
             Err(error) => {
-                self.bury(setting)?;
+                self.quarantine(setting)?;
                 Err(error)
             }
         }
@@ -295,7 +295,7 @@ impl World {
         &self,
         records: &[u64],
         shape: Option<Group>,
-        setting: Setting,
+        setting: Reservation,
     ) -> Result<Option<World>> {
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
         if let Some(error) = self.short_member(&records) {
@@ -366,8 +366,8 @@ impl World {
 
     /// Others may know of what was set aside for a group that does not come to be here. Those that have made it, and
     /// sleep there, look again.
-    pub(crate) fn bury(&self, setting: Setting) -> Result<()> {
-        self.shared.kernel.enter()?.bury(self.shared.slot, setting);
+    pub(crate) fn quarantine(&self, setting: Reservation) -> Result<()> {
+        self.shared.kernel.enter()?.quarantine(self.shared.slot, setting);
         let segment = &self.shared.segment;
         let is_near = |peer: &&Peer| peer.0 < segment.plan().slots();
         self.members.iter().filter(is_near).for_each(|peer| segment.tell_news(peer.0));
@@ -375,7 +375,7 @@ impl World {
     }
 
     /// Memory for a new group.
-    pub(crate) fn set_aside(&self) -> Result<Setting> {
+    pub(crate) fn set_aside(&self) -> Result<Reservation> {
         let mut kernel = self.shared.kernel.enter()?;
         // Who is in one group only with processes of its own host can leave the number to rank 0.
         let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
@@ -392,7 +392,7 @@ impl World {
         ranks: &[usize],
         offers: Vec<Offer>,
         shape: Group,
-        setting: Setting,
+        setting: Reservation,
     ) -> Result<World> {
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
         let member =
@@ -468,7 +468,7 @@ impl World {
                     match error.kind {
                         // Nothing was brought, so nobody knows of it.
                         ErrorKind::NotAMember | ErrorKind::Heap(_) => kernel.withdraw(setting),
-                        _ => kernel.bury(self.shared.slot, setting),
+                        _ => kernel.quarantine(self.shared.slot, setting),
                     }
                     return Err(error);
                 }

@@ -14,7 +14,7 @@ use crate::engine::context::WORLD_CONTEXT;
 use crate::engine::{Fault, Progress, ProgressThread, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
-use crate::named_group::Employment;
+use crate::named_group::ServerHandle;
 use crate::tuning;
 use crate::world::World;
 
@@ -25,7 +25,7 @@ use crate::world::World;
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
     /// Whether a thread of this process serves groups.
-    pub(crate) employment: Arc<Employment>,
+    pub(crate) employment: Arc<ServerHandle>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
@@ -81,7 +81,10 @@ impl Job {
     }
 
     /// Joins the job of this host as a guest, has that do something, and leaves.
-    fn as_guest(host: HostId, body: &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()> {
+    fn as_guest(
+        host: HostId,
+        body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
+    ) -> Result<()> {
         let guest = Self::join_running(&host.to_string(), Options::default())?;
         body(&guest.shared, &guest.employment);
         // What it has done is done, however its leave ends.
@@ -101,7 +104,7 @@ impl Job {
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        let employment = Arc::new(Employment::new(Self::as_guest));
+        let employment = Arc::new(ServerHandle::new(Self::as_guest));
         Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
     }
 

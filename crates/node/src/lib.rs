@@ -46,8 +46,8 @@
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
 pub mod architecture;
-pub mod begin;
 pub mod bridge;
+pub mod collectives;
 pub mod combine;
 pub mod duplication;
 pub mod element;
@@ -65,6 +65,7 @@ pub mod message;
 pub mod message_world;
 pub mod modes;
 mod named_group;
+pub mod nonblocking;
 pub mod outbox;
 pub mod persistent;
 pub mod port;
@@ -75,13 +76,13 @@ pub mod scope;
 pub mod semaphore;
 pub mod shared_segment;
 pub mod thread;
-pub mod together;
 pub mod tuning;
 pub mod typed;
 pub mod unstable;
 pub mod world;
 
 pub use bridge::Bridge;
+pub use collectives::Part;
 pub use combine::{
     And, BitAnd, BitOr, BitXor, Combination, Combine, Maximum, Minimum, Or, Product, Sum, User, Xor,
 };
@@ -112,6 +113,5 @@ pub use scope::{Request, Scope};
 pub use semaphore::{Permit, Semaphore};
 pub use shared_segment::SharedSegment;
 pub use thread::{Thread, Threads};
-pub use together::Part;
 pub use typed::Typed;
 pub use world::{Any, Source, Status, TagFilter, World};

@@ -42,10 +42,10 @@ use landeck_layout::{Family, Kind, Layout};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
+use crate::collectives::parts_of;
 use crate::engine::{Blocks, Call, HEAD_BYTES, ValueType};
 use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
-use crate::together::parts_of;
 use crate::world::World;
 
 /// Bytes that say more of a message for which there is no room: they stand in its place.

@@ -207,7 +207,7 @@ impl Region {
         let wanted = self.seen.wrapping_add(more);
         let region = self.there()?;
         let is_there = || region.notifications().wrapping_sub(wanted) < 1 << 63;
-        if !self.shared.look_at_once(is_there)? {
+        if !self.shared.spin_once(is_there)? {
             region.waits(true);
             let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
             let deadline = deadline_ns(time);

@@ -10,9 +10,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use landeck_collectives::figures::{Figures, FiguresError};
+use landeck_collectives::cost_parameters::{CostParameters, CostParametersError};
 use landeck_collectives::record::Record;
-use landeck_collectives::{Details, Nearness, NearnessError, Overrides, OverridesError, Settings};
+use landeck_collectives::{
+    Calibration, Nearness, NearnessError, Overrides, OverridesError, Settings,
+};
 use landeck_host::file::{make_directory, read_within};
 use landeck_host::say::{brief, quoted};
 
@@ -74,7 +76,7 @@ pub enum TuningError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        error: FiguresError,
+        error: CostParametersError,
     },
     /// The file is of another machine.
     #[error(
@@ -131,7 +133,7 @@ fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
 ///
 /// # Errors
 /// [`TuningError`].
-pub fn read() -> Result<Option<Figures>, TuningError> {
+pub fn read() -> Result<Option<CostParameters>, TuningError> {
     Ok(read_from(&place()?, machine())?.map(|record| record.figures))
 }
 
@@ -139,7 +141,7 @@ pub fn read() -> Result<Option<Figures>, TuningError> {
 ///
 /// # Errors
 /// [`TuningError`].
-pub fn read_all() -> Result<Option<(Figures, Details)>, TuningError> {
+pub fn read_all() -> Result<Option<(CostParameters, Calibration)>, TuningError> {
     let record = read_from(&place()?, machine())?;
     Ok(record.map(|record| (record.figures, record.details)))
 }
@@ -148,7 +150,7 @@ pub fn read_all() -> Result<Option<(Figures, Details)>, TuningError> {
 ///
 /// # Errors
 /// [`TuningError::NoPlace`], [`TuningError::File`].
-pub fn write(figures: Figures, details: Details) -> Result<PathBuf, TuningError> {
+pub fn write(figures: CostParameters, details: Calibration) -> Result<PathBuf, TuningError> {
     let path = place()?;
     write_to(&path, &Record { machine: machine(), figures, details })?;
     Ok(path)
@@ -226,8 +228,8 @@ mod tests {
         let directory = directory("kept");
         let path = directory.join("landeck/figures");
         assert_eq!(read_from(&path, "own".into()).unwrap(), None);
-        let figures = Figures { line_ps: 31_000, ..Figures::default() };
-        let details = Details { call_ps: 7, ..Details::of(&figures) };
+        let figures = CostParameters { line_ps: 31_000, ..CostParameters::default() };
+        let details = Calibration { call_ps: 7, ..Calibration::of(&figures) };
         let record = Record { machine: "own".into(), figures, details };
         write_to(&path, &record).unwrap();
         assert_eq!(read_from(&path, "own".into()).unwrap(), Some(record));
@@ -252,8 +254,8 @@ mod tests {
         let directory = directory("not-kept");
         let path = directory.join("figures");
         fs::create_dir_all(&path).unwrap();
-        let figures = Figures::default();
-        let record = Record { machine: "own".into(), figures, details: Details::of(&figures) };
+        let figures = CostParameters::default();
+        let record = Record { machine: "own".into(), figures, details: Calibration::of(&figures) };
         assert!(write_to(&path, &record).is_err(), "a directory has the name");
         let left = fs::read_dir(&directory).unwrap().count();
         fs::remove_dir_all(directory).unwrap();

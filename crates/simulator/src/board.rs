@@ -4,14 +4,14 @@
 //! deposit that is combined. Where members share processors, a line that one of them has fetched is
 //! near for the others, and those of their own processor always are.
 
-use landeck_collectives::details::FIRST_BYTES;
-use landeck_collectives::{Details, Figures};
+use landeck_collectives::calibration::FIRST_BYTES;
+use landeck_collectives::{Calibration, CostParameters};
 
 use crate::caches::{Rates, Whose};
+use crate::compact_plans::SimStep;
 use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
 use crate::time::Time;
-use crate::walks::Deed;
 
 /// Bytes of a deposit that stand in its word's line and the one behind it, which is asked for with it.
 const INLINE_BYTES: u64 = 112;
@@ -26,7 +26,7 @@ const CELL_BYTES_MAX: u64 = landeck_memory::message_cells::CELL_BYTES;
 /// What lies on the board.
 #[derive(Debug)]
 pub(crate) struct Board {
-    figures: Figures,
+    figures: CostParameters,
     fetched_reduction_kib_ps: u64,
     /// What a combination takes beside its bytes.
     step_ps: u64,
@@ -120,11 +120,12 @@ impl Board {
         };
         let take_ps = match sharing {
             ..=1 => 0,
-            _ => Details::of_crowd(&details.crowd_finds_ps, sharing.into()).saturating_sub(line_ps),
+            _ => Calibration::of_crowd(&details.crowd_finds_ps, sharing.into())
+                .saturating_sub(line_ps),
         };
         let around_ps = match sharing {
             ..=1 => figures.deposit_ps,
-            _ => Details::of_crowd(&details.crowd_deposits_ps, sharing.into()),
+            _ => Calibration::of_crowd(&details.crowd_deposits_ps, sharing.into()),
         };
         Self {
             figures,
@@ -162,14 +163,14 @@ impl Board {
     }
 
     /// What a member can do about a step.
-    pub(crate) fn look(&mut self, deed: Deed, by: &Looking<'_>) -> Look {
+    pub(crate) fn look(&mut self, deed: SimStep, by: &Looking<'_>) -> Look {
         let have_all = self.come as usize == self.deposits.len();
         let all = if have_all { Some(self.last) } else { None };
         let rates = by.rates;
         match deed {
-            Deed::Deposit { bytes } => Look::Do(self.deposit_ps(bytes, by), NOTHING),
-            Deed::Await => all.map_or(Look::Wait, |all| Look::Do(self.line_ps, all)),
-            Deed::Take { from, bytes, resolved } => {
+            SimStep::Deposit { bytes } => Look::Do(self.deposit_ps(bytes, by), NOTHING),
+            SimStep::Await => all.map_or(Look::Wait, |all| Look::Do(self.line_ps, all)),
+            SimStep::Take { from, bytes, resolved } => {
                 let places = if resolved { &mut self.results } else { &mut self.deposits };
                 let Some(laid) = &mut places[from as usize] else { return Look::Wait };
                 let (is_word_here, Laid { until, record, bytes: whole, .. }) =
@@ -186,19 +187,19 @@ impl Board {
                 let last_ps = if left_ps > 0 { left_ps + of(bytes.min(TOLD_BYTES)) } else { 0 };
                 Look::Do(span_ps.max(last_ps), record)
             }
-            Deed::CombineDeposits { members, bytes } => match self.first(members) {
+            SimStep::CombineDeposits { members, bytes } => match self.first(members) {
                 Some(record) => {
                     let span_ps = self.step_ps + self.combine_ps(members, bytes, by, true);
                     Look::Do(span_ps, record)
                 }
                 None => Look::Wait,
             },
-            Deed::Resolve { bytes } => all.map_or(Look::Wait, |all| {
+            SimStep::Resolve { bytes } => all.map_or(Look::Wait, |all| {
                 let members = self.deposits.len() as u32;
                 Look::Do(self.step_ps + self.combine_ps(members, bytes, by, false), all)
             }),
-            Deed::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
-            Deed::TakeResult { bytes } => {
+            SimStep::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
+            SimStep::TakeResult { bytes } => {
                 let is_here = self.have_result.add(by.processor);
                 let (own, others) = (rates.take_ps(Whose::Own), rates.take_ps(Whose::Others));
                 // As much of it as of each processor was made here.
@@ -209,23 +210,24 @@ impl Board {
                     self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
                 Look::Do(span_ps, self.together)
             }
-            Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
-                Look::Do(0, NOTHING)
-            }
+            SimStep::Send { .. }
+            | SimStep::Receive { .. }
+            | SimStep::Copy { .. }
+            | SimStep::Combine { .. } => Look::Do(0, NOTHING),
         }
     }
 
     /// Whether a step waits for this member.
-    pub(crate) fn waits_for(&self, deed: Deed, member: u32) -> bool {
+    pub(crate) fn waits_for(&self, deed: SimStep, member: u32) -> bool {
         let at = member as usize;
         match deed {
-            Deed::Await | Deed::Resolve { .. } | Deed::Together { .. } => {
+            SimStep::Await | SimStep::Resolve { .. } | SimStep::Together { .. } => {
                 self.deposits[at].is_none()
             }
-            Deed::Take { from, resolved, .. } => {
+            SimStep::Take { from, resolved, .. } => {
                 from == member && self.places(resolved)[at].is_none()
             }
-            Deed::CombineDeposits { members, .. } => {
+            SimStep::CombineDeposits { members, .. } => {
                 member < members && self.deposits[at].is_none()
             }
             _ => false,
@@ -250,19 +252,19 @@ impl Board {
     /// A member has done a step on its processor. Whether others may wait for that.
     pub(crate) fn done(
         &mut self,
-        deed: Deed,
+        deed: SimStep,
         member: u32,
         by: (usize, Time),
         record: RecordId,
     ) -> bool {
         match deed {
-            Deed::Deposit { bytes } => {
+            SimStep::Deposit { bytes } => {
                 self.lay(member, bytes, by, record);
                 self.come += 1;
                 self.last = record;
                 true
             }
-            Deed::Resolve { bytes } => {
+            SimStep::Resolve { bytes } => {
                 let on = Processors::of(by.0);
                 self.results[member as usize] =
                     Some(Laid { bytes, until: by.1, by: by.0, on, record });
@@ -356,7 +358,7 @@ impl Board {
 }
 
 /// A message of so many bytes finds its data as what lies on the board is found, and was measured as a whole.
-fn first_kib_ps(figures: &Figures, details: &Details) -> u64 {
+fn first_kib_ps(figures: &CostParameters, details: &Calibration) -> u64 {
     let copies_ps =
         details.deposits_kib_ps[0] + figures.one_copy_kib_ps.min(details.takes_kib_ps[0]);
     let found_ps = figures.message_ps + figures.line_ps;
@@ -372,14 +374,14 @@ const fn copied(bytes: u64, laid_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::touched::Touched;
-    use crate::walks::{Path, Walks};
+    use crate::compact_plans::{CompactPlans, Path};
+    use crate::footprint::Footprint;
     use landeck_collectives::{BoardStyle, Group, Operation, Precedence, Task, Way};
     use std::sync::Arc;
 
     fn host() -> Host {
-        let figures = Figures::default();
-        Host { processors: 2, figures, details: Details::of(&figures).with_calls(0, 0) }
+        let figures = CostParameters::default();
+        Host { processors: 2, figures, details: Calibration::of(&figures).with_calls(0, 0) }
     }
 
     fn board(size: u32) -> Board {
@@ -387,7 +389,7 @@ mod tests {
     }
 
     fn rates() -> Rates {
-        let touched = Touched::default();
+        let touched = Footprint::default();
         Rates::of(&host(), &touched, &touched)
     }
 
@@ -396,7 +398,7 @@ mod tests {
         Looking { member, processor, rates, now: Time::from_ps(now), place: Whose::Own }
     }
 
-    fn look(board: &mut Board, deed: Deed, by: (u32, usize), now: u64) -> u64 {
+    fn look(board: &mut Board, deed: SimStep, by: (u32, usize), now: u64) -> u64 {
         match board.look(deed, &looking(&rates(), by.0, by.1, now)) {
             Look::Do(span_ps, _) => span_ps,
             other => panic!("{other:?}"),
@@ -404,18 +406,20 @@ mod tests {
     }
 
     /// What member 1 of four does, step by step, with so many bytes.
-    fn deeds_of(operation: Operation, bytes: u64) -> Vec<Deed> {
+    fn deeds_of(operation: Operation, bytes: u64) -> Vec<SimStep> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);
-        let path =
-            Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, (bytes, 1))), 1);
+        let path = Path::new(
+            &Arc::new(CompactPlans::of(&Task::new(operation), &way, &group, (bytes, 1))),
+            1,
+        );
         (0..path.steps()).map(|step| path.deed(step)).collect()
     }
 
     #[test]
     fn what_one_on_a_processor_has_fetched_is_near_for_the_others() {
-        let Figures { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
-            Figures::default();
+        let CostParameters { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
+            CostParameters::default();
         assert_eq!(board(2).line_ps, line_ps);
         assert_eq!(board(8).line_ps, deposit_ps + line_ps / 2 / 4, "one of four fetches the half");
         for (bytes, far_ps, near_ps) in [
@@ -424,7 +428,7 @@ mod tests {
         ] {
             let mut board = board(8);
             board.lay(0, bytes, (0, Time::ZERO), NOTHING);
-            let take = Deed::Take { from: 0, bytes, resolved: false };
+            let take = SimStep::Take { from: 0, bytes, resolved: false };
             let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
             assert_eq!([1, 3, 2].map(&mut take), [far_ps, near_ps, near_ps], "{bytes}");
         }
@@ -432,11 +436,11 @@ mod tests {
 
     #[test]
     fn of_what_each_takes_another_part_only_the_word_is_near() {
-        let Figures { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
-            Figures::default();
+        let CostParameters { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
+            CostParameters::default();
         let mut board = board(8);
         board.lay(0, 8 * 1024, (0, Time::ZERO), NOTHING);
-        let take = Deed::Take { from: 0, bytes: 1024, resolved: false };
+        let take = SimStep::Take { from: 0, bytes: 1024, resolved: false };
         let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
         let far_ps = line_ps + one_copy_kib_ps;
         let spans_ps = [line_ps + far_ps, deposit_ps + far_ps, 2 * deposit_ps + local_copy_kib_ps];
@@ -450,7 +454,7 @@ mod tests {
         let take_ps = |size| {
             let mut board = Board::new(&host, size);
             board.lay(0, 8, (0, Time::ZERO), NOTHING);
-            let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+            let take = SimStep::Take { from: 0, bytes: 8, resolved: false };
             look(&mut board, take, (2, 0), 0)
         };
         let (alone, near_ps) = (board(8), host.figures.deposit_ps);
@@ -459,16 +463,17 @@ mod tests {
 
     #[test]
     fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
-        let Figures { line_ps, deposit_ps, reduction_kib_ps, .. } = Figures::default();
-        let fetched_kib_ps = Details::of(&Figures::default()).fetched_reduction_kib_ps;
+        let CostParameters { line_ps, deposit_ps, reduction_kib_ps, .. } =
+            CostParameters::default();
+        let fetched_kib_ps = Calibration::of(&CostParameters::default()).fetched_reduction_kib_ps;
         let mut board = board(4);
         (0..4).for_each(|at| board.lay(at, 1024, (at as usize % 2, Time::ZERO), NOTHING));
         board.come = 4;
         let near_ps = 2 * deposit_ps + reduction_kib_ps;
         let first_ps = 2 * (2 * line_ps + fetched_kib_ps) + near_ps;
-        let part = Deed::Resolve { bytes: 1024 };
+        let part = SimStep::Resolve { bytes: 1024 };
         assert_eq!([1, 3].map(|at| look(&mut board, part, (at, 1), 0)), [first_ps; 2]);
-        let all = Deed::CombineDeposits { members: 4, bytes: 1024 };
+        let all = SimStep::CombineDeposits { members: 4, bytes: 1024 };
         let each = [1, 3].map(|at| look(&mut board, all, (at, 1), 0));
         assert_eq!(each, [first_ps, 3 * near_ps]);
     }
@@ -478,9 +483,9 @@ mod tests {
         let bytes = 4 * TOLD_BYTES;
         assert_eq!(Board::first_piece_ps(bytes, 1_000), Some(250));
         assert_eq!(Board::first_piece_ps(TOLD_BYTES, 1_000), None, "one piece");
-        let Figures { line_ps, one_copy_kib_ps, .. } = Figures::default();
+        let CostParameters { line_ps, one_copy_kib_ps, .. } = CostParameters::default();
         let (whole_ps, piece_ps) = (64 * one_copy_kib_ps, 16 * one_copy_kib_ps);
-        let take = Deed::Take { from: 0, bytes, resolved: false };
+        let take = SimStep::Take { from: 0, bytes, resolved: false };
         for (until, span_ps) in
             [(whole_ps / 2, 2 * line_ps + whole_ps), (2 * whole_ps, 2 * whole_ps + piece_ps)]
         {
@@ -495,8 +500,8 @@ mod tests {
     fn a_short_block_of_a_long_deposit_is_found_where_that_says() {
         let mut board = board(2);
         board.lay(0, 1024, (0, Time::ZERO), NOTHING);
-        let take = Deed::Take { from: 0, bytes: 8, resolved: false };
-        let Figures { line_ps, one_copy_kib_ps, .. } = Figures::default();
+        let take = SimStep::Take { from: 0, bytes: 8, resolved: false };
+        let CostParameters { line_ps, one_copy_kib_ps, .. } = CostParameters::default();
         let kib_ps = one_copy_kib_ps + board.first_kib_ps;
         assert_eq!(look(&mut board, take, (1, 1), 0), 2 * line_ps + kib_ps / 128);
     }
@@ -510,7 +515,7 @@ mod tests {
         assert_eq!(self::board(8).first_kib_ps, 0, "it is in what was measured of many");
         board.lay(0, 8 << 10, (0, Time::ZERO), NOTHING);
         let mut taken_ps = |bytes| {
-            let take = Deed::Take { from: 0, bytes, resolved: false };
+            let take = SimStep::Take { from: 0, bytes, resolved: false };
             look(&mut board, take, (1, 1), 0) - bytes / 1024 * figures.one_copy_kib_ps
         };
         assert_eq!(taken_ps(4 << 10), 2 * figures.line_ps + 2 * board.first_kib_ps);
@@ -533,7 +538,7 @@ mod tests {
     #[test]
     fn a_scan_waits_for_those_before_alone() {
         let deeds = deeds_of(Operation::Scan, 8);
-        let is_it = |deed: &&Deed| matches!(deed, Deed::CombineDeposits { .. });
+        let is_it = |deed: &&SimStep| matches!(deed, SimStep::CombineDeposits { .. });
         let deed = *deeds.iter().find(is_it).unwrap();
         assert_eq!([0, 2, 3].map(|of| board(4).waits_for(deed, of)), [true, false, false]);
     }
@@ -541,8 +546,8 @@ mod tests {
     #[test]
     fn who_lays_down_blocks_for_others_keeps_its_own() {
         let deeds = deeds_of(Operation::AllToAll, 1024);
-        let deed = *deeds.iter().find(|deed| matches!(deed, Deed::Deposit { .. })).unwrap();
-        let figures = Figures::default();
+        let deed = *deeds.iter().find(|deed| matches!(deed, SimStep::Deposit { .. })).unwrap();
+        let figures = CostParameters::default();
         let three_ps = figures.deposit_ps + 3 * figures.local_copy_kib_ps;
         assert_eq!(look(&mut board(4), deed, (1, 1), 0), three_ps);
     }

@@ -17,11 +17,11 @@
 
 use std::collections::BTreeMap;
 
-use landeck_collectives::Details;
-use landeck_collectives::details::FAR_BYTES;
+use landeck_collectives::Calibration;
+use landeck_collectives::calibration::FAR_BYTES;
 
+use crate::footprint::{Footprint, PAGE_KIB, part};
 use crate::platform::Host;
-use crate::touched::{PAGE_KIB, Touched, part};
 
 /// What copies of 1 KiB take on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,13 @@ pub(crate) enum Whose {
 impl Rates {
     /// Those of a processor whose members touch this, where all of the host touch that. Of what a copy takes
     /// longer, what its other end takes was measured by itself.
-    pub(crate) fn of(host: &Host, touched: &Touched, all: &Touched) -> Self {
+    pub(crate) fn of(host: &Host, touched: &Footprint, all: &Footprint) -> Self {
         let details = &host.details;
         let [deposit_ps, take_ps, copy_ps] =
             [details.deposits_kib_ps, details.takes_kib_ps, details.copies_kib_ps].map(|of| of[0]);
         let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
         let more =
-            |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
+            |measured, bytes| Calibration::of_rotation(measured, bytes).saturating_sub(measured[0]);
         let bytes = touched.operation_bytes(all);
         let laid_bytes = touched.of_places(touched.rotation_bytes(all));
         // So much of what is taken is taken by the first one.
@@ -174,18 +174,18 @@ impl Rates {
 
     /// What the first touch of a page in a turn takes, where so many bytes go round, beside what copies of as much have
     /// paid for each page.
-    fn page_ps(details: &Details, members: u64, bytes: u64) -> u64 {
+    fn page_ps(details: &Calibration, members: u64, bytes: u64) -> u64 {
         if members <= 1 {
             return 0;
         }
         let paid_ps = |bytes| {
-            Details::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
+            Calibration::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
         };
         let near_ps =
-            Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
+            Calibration::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
         // One that reads much touches pages of it and of where that goes.
-        let read_ps = Details::of_crowd(&details.crowd_reads_kib_ps, members);
-        let alone_ps = Details::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
+        let read_ps = Calibration::of_crowd(&details.crowd_reads_kib_ps, members);
+        let alone_ps = Calibration::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
         let far_ps = read_ps.saturating_sub(alone_ps) * PAGE_KIB / 2;
         let (each, more_ps) = ((bytes / members).min(FAR_BYTES), far_ps.saturating_sub(near_ps));
         near_ps + part(more_ps, each, FAR_BYTES)
@@ -198,8 +198,8 @@ impl Rates {
 }
 
 /// The rates of each processor, given its host and what its members touch.
-pub(crate) fn rates(host: &Host, processors: &[(u32, Touched)]) -> Vec<Rates> {
-    let mut hosts: BTreeMap<u32, Touched> = BTreeMap::new();
+pub(crate) fn rates(host: &Host, processors: &[(u32, Footprint)]) -> Vec<Rates> {
+    let mut hosts: BTreeMap<u32, Footprint> = BTreeMap::new();
     for (number, touched) in processors {
         let all = hosts.entry(*number).or_default();
         *all = all.and(*touched);
@@ -210,38 +210,38 @@ pub(crate) fn rates(host: &Host, processors: &[(u32, Touched)]) -> Vec<Rates> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::touched::PAGE_BYTES;
-    use landeck_collectives::Figures;
+    use crate::footprint::PAGE_BYTES;
+    use landeck_collectives::CostParameters;
     use landeck_memory::plan::RING_BULK_BYTES;
 
     const MIB: u64 = 1 << 20;
 
-    fn host(details: Details) -> Host {
-        let figures = Figures::default();
+    fn host(details: Calibration) -> Host {
+        let figures = CostParameters::default();
         Host { processors: 2, figures, details }
     }
 
-    fn details() -> Details {
-        let usual = Details::of(&Figures::default());
+    fn details() -> Calibration {
+        let usual = Calibration::of(&CostParameters::default());
         let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
         let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
         let copies_kib_ps = [5, 5, 5, 6, 10, 10, 10, 18, 40, 71]; // as both ends by themselves
         let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
         let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
-        let usual = Details { reads_kib_ps, writes_kib_ps, ..usual };
+        let usual = Calibration { reads_kib_ps, writes_kib_ps, ..usual };
         let crowd_reads_kib_ps = [0; 4];
-        let usual = Details { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
-        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
+        let usual = Calibration { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
+        Calibration { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
     }
 
-    fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
-        Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }
+    fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Footprint {
+        Footprint { members: 2, own, laid_down, places, taken, ..Footprint::default() }
     }
 
     #[test]
     fn messages_under_way_at_once_have_places_of_their_own() {
         let places = |sends: &[(u64, bool, bool)]| {
-            let mut touched = Touched::default();
+            let mut touched = Footprint::default();
             sends.iter().for_each(|&(bytes, waits, is_new)| touched.send(bytes, waits, is_new));
             (touched.laid_down, touched.places)
         };
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn each_processor_has_the_rates_of_what_goes_round_there() {
         let little = touched(1024, 0, 0, 0);
-        let rates_of = |processors: &[(u32, Touched)]| rates(&host(details()), processors);
+        let rates_of = |processors: &[(u32, Footprint)]| rates(&host(details()), processors);
         let places = [Whose::Own, Whose::Others, Whose::HandedOver];
         let few = rates_of(&[(0, little)])[0];
         assert_eq!(places.map(|place| few.deposit_ps(place, false)), [5, 10, 3]);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn where_both_ends_take_longer_at_once_a_copy_takes_what_it_took_with_both() {
         let copies_kib_ps = [5, 5, 5, 6, 8, 8, 8, 9, 11, 50];
-        let host = host(Details { copies_kib_ps, ..details() });
+        let host = host(Calibration { copies_kib_ps, ..details() });
         let much = touched(64 * MIB, MIB, MIB, MIB);
         let rates = Rates::of(&host, &much, &much);
         let pages_ps = rates.pages_kib_ps;
@@ -298,7 +298,7 @@ mod tests {
         let rates = Rates::of(&host, &little_laid, &little_laid);
         let deposit_ps = rates.deposit_ps(Whose::Others, false) - rates.pages_kib_ps;
         assert_eq!(deposit_ps, 10 + 26, "one end alone");
-        let quick = Details { copies_kib_ps: [5; 10], ..details() };
+        let quick = Calibration { copies_kib_ps: [5; 10], ..details() };
         let rates = Rates::of(&self::host(quick), &much, &much);
         assert_eq!(rates.local_ps() - rates.pages_kib_ps, 5 + 40, "no less than one end");
     }
@@ -319,11 +319,11 @@ mod tests {
 
     #[test]
     fn what_goes_past_the_caches_takes_what_that_takes() {
-        let details = Details { past_caches_kib_ps: 14, ..details() };
-        let here = Touched { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
+        let details = Calibration { past_caches_kib_ps: 14, ..details() };
+        let here = Footprint { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
         let rates = Rates::of(&host(details), &here, &here);
         assert_eq!([Whose::Own, Whose::Others].map(|source| rates.take_ps(source)), [14, 14]);
-        let slow = Details { past_caches_kib_ps: 6, ..details };
+        let slow = Calibration { past_caches_kib_ps: 6, ..details };
         let rates = Rates::of(&host(slow), &here, &here);
         let takes = [Whose::Own, Whose::Others].map(|source| rates.take_ps(source));
         assert_eq!(takes, [6, 11], "what lies elsewhere must come first");
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn each_piece_has_a_page() {
-        let mut touched = Touched { own: 2 * PAGE_BYTES, ..Touched::default() };
+        let mut touched = Footprint { own: 2 * PAGE_BYTES, ..Footprint::default() };
         (0..3).for_each(|_| touched.take(1024));
         assert_eq!(touched.pages_of_copied(30), 30 * 5 / 3, "two of its own, and one of each");
         touched.take(61 << 10);

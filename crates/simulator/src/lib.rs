@@ -42,8 +42,10 @@
 
 mod board;
 mod caches;
+mod compact_plans;
 mod error;
 pub mod fault;
+mod footprint;
 pub mod history;
 mod hosts;
 mod load;
@@ -56,9 +58,7 @@ mod setting;
 pub mod simulation;
 mod stages;
 pub mod time;
-mod touched;
 mod volume;
-mod walks;
 mod world;
 
 pub use error::SimulationError;

@@ -8,11 +8,11 @@
 //! A message keeps its sender busy for longer than until the receiver can have it: what is noted down behind
 //! it does not delay that one message, but those that follow.
 
-use landeck_collectives::{Details, Figures};
+use landeck_collectives::{Calibration, CostParameters};
 
 use crate::caches::{Rates, Whose};
+use crate::footprint::CELL_BYTES_MIN;
 use crate::platform::bytes_ps;
-use crate::touched::CELL_BYTES_MIN;
 
 /// Data up to this travel with their header.
 const INLINE_BYTES: u64 = 48;
@@ -22,8 +22,8 @@ const RING_BYTES: u64 = 16 * 1024;
 /// What messages within a host take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near {
-    figures: Figures,
-    details: Details,
+    figures: CostParameters,
+    details: Calibration,
     /// What a message takes of its sender, and of its receiver, where they share processors.
     crowd_sends_ps: u64,
     crowd_receives_ps: u64,
@@ -72,10 +72,15 @@ pub(crate) struct Route {
 
 impl Near {
     /// Where so many are on a processor, and messages go these ways.
-    pub(crate) fn new(figures: Figures, details: Details, sharing: u64, ways: Ways) -> Self {
+    pub(crate) fn new(
+        figures: CostParameters,
+        details: Calibration,
+        sharing: u64,
+        ways: Ways,
+    ) -> Self {
         let of_crowd = |measured, alone_ps| match sharing {
             ..=1 => alone_ps,
-            _ => Details::of_crowd(measured, sharing),
+            _ => Calibration::of_crowd(measured, sharing),
         };
         let [sends_again_ps, receives_again_ps] = [
             (&details.crowd_sends_again_ps, &details.crowd_sends_far_ps),
@@ -201,7 +206,7 @@ impl Near {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::touched::{Touched, fits_cell};
+    use crate::footprint::{Footprint, fits_cell};
 
     const LONG_BYTES: u64 = 1 << 20;
     const ALONE: Route = Route {
@@ -214,18 +219,18 @@ mod tests {
     const CROWDED: Route = Route { is_crowded: true, ..ALONE };
 
     /// Where so many bytes go round.
-    fn rates(details: &Details, own: u64) -> Rates {
-        let touched = Touched { members: 1, own, ..Touched::default() };
-        let (figures, details) = (Figures::default(), *details);
+    fn rates(details: &Calibration, own: u64) -> Rates {
+        let touched = Footprint { members: 1, own, ..Footprint::default() };
+        let (figures, details) = (CostParameters::default(), *details);
         let host = crate::platform::Host { processors: 2, figures, details };
         Rates::of(&host, &touched, &touched)
     }
 
     #[test]
     fn in_a_crowd_who_runs_elsewhere_takes_the_first_piece_and_who_shares_the_processor_all() {
-        let figures = Figures::default();
+        let figures = CostParameters::default();
         let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
-        let details = Details { crowd_lends_ps, crowd_drains_ps, ..Details::of(&figures) };
+        let details = Calibration { crowd_lends_ps, crowd_drains_ps, ..Calibration::of(&figures) };
         let rates = rates(&details, 0);
         let [alone, near] =
             [1, 4].map(|sharing| Near::new(figures, details, sharing, Ways::default()));
@@ -248,10 +253,10 @@ mod tests {
 
     #[test]
     fn a_message_in_a_cell_takes_what_was_measured_of_those_that_come_back() {
-        let figures = Figures::default();
-        let usual = Details::of(&figures);
+        let figures = CostParameters::default();
+        let usual = Calibration::of(&figures);
         let one_ways_ps = usual.one_ways_ps.map(|one_way_ps| 2 * one_way_ps);
-        let details = Details { one_ways_ps, handed_kib_ps: 1_000, ..usual };
+        let details = Calibration { one_ways_ps, handed_kib_ps: 1_000, ..usual };
         let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         for bytes in [4096, 16_384, 65_536] {
             let took = |route| {
@@ -274,9 +279,9 @@ mod tests {
 
     #[test]
     fn who_shares_its_processor_with_the_other_end_copies_nothing_from_afar() {
-        let figures = Figures::default();
+        let figures = CostParameters::default();
         let (deposits_kib_ps, takes_kib_ps) = ([90_000; 10], [80_000; 10]);
-        let details = Details { deposits_kib_ps, takes_kib_ps, ..Details::of(&figures) };
+        let details = Calibration { deposits_kib_ps, takes_kib_ps, ..Calibration::of(&figures) };
         let (near, rates) = (Near::new(figures, details, 2, Ways::default()), rates(&details, 0));
         let of = |route| {
             let data_ps = |bytes| {
@@ -295,13 +300,13 @@ mod tests {
 
     #[test]
     fn each_of_many_messages_in_a_crowd_takes_what_was_measured_there() {
-        let figures = Figures::default();
+        let figures = CostParameters::default();
         let (crowd_sends_ps, crowd_receives_ps) = ([0, 0, 0, 160_000], [0, 0, 0, 500_000]);
-        let details = Details {
+        let details = Calibration {
             crowd_sends_ps,
             crowd_receives_ps,
             crowd_keeps_ps: [0, 0, 0, 70_000],
-            ..Details::of(&figures)
+            ..Calibration::of(&figures)
         };
         let (near, rates) = (Near::new(figures, details, 16, Ways::default()), rates(&details, 0));
         assert_eq!(near.send_ps(8, CROWDED, &rates), (160_000, 160_000 + figures.line_ps));
@@ -311,15 +316,15 @@ mod tests {
 
     #[test]
     fn messages_that_go_many_ways_find_less_of_them_in_the_caches() {
-        let figures = Figures::default();
-        let details = Details {
+        let figures = CostParameters::default();
+        let details = Calibration {
             crowd_sends_ps: [300_000; 4],
             crowd_receives_ps: [900_000; 4],
             crowd_sends_again_ps: [200_000; 4],
             crowd_receives_again_ps: [500_000; 4],
             crowd_sends_far_ps: [209_000; 4],
             crowd_receives_far_ps: [590_000; 4],
-            ..Details::of(&figures)
+            ..Calibration::of(&figures)
         };
         let rates = rates(&details, 0);
         let ends = |used, is_again| {
@@ -334,13 +339,13 @@ mod tests {
 
     #[test]
     fn a_message_of_a_call_that_follows_another_takes_what_was_measured_there() {
-        let figures = Figures::default();
-        let details = Details {
+        let figures = CostParameters::default();
+        let details = Calibration {
             crowd_sends_ps: [160_000; 4],
             crowd_receives_ps: [500_000; 4],
             crowd_sends_again_ps: [140_000; 4],
             crowd_receives_again_ps: [1; 4],
-            ..Details::of(&figures)
+            ..Calibration::of(&figures)
         };
         let (near, rates) = (Near::new(figures, details, 4, Ways::default()), rates(&details, 0));
         let again = Route { is_again: true, ..CROWDED };
@@ -351,8 +356,8 @@ mod tests {
 
     #[test]
     fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
-        let figures = Figures::default();
-        let details = Details { send_ps: 70_000, ..Details::of(&figures) };
+        let figures = CostParameters::default();
+        let details = Calibration { send_ps: 70_000, ..Calibration::of(&figures) };
         let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
@@ -360,7 +365,7 @@ mod tests {
             Near::new(figures, details, 1, Ways::default()).send_ps(8, ALONE, &rates),
             (70_000, there_ps)
         );
-        let quick = Details { send_ps: 1, ..details };
+        let quick = Calibration { send_ps: 1, ..details };
         assert_eq!(
             Near::new(figures, quick, 1, Ways::default()).send_ps(8, ALONE, &rates),
             (overhead_ps, there_ps)
@@ -369,8 +374,8 @@ mod tests {
 
     #[test]
     fn copies_take_longer_where_much_goes_round() {
-        let figures = Figures::default();
-        let mut details = Details::of(&figures);
+        let figures = CostParameters::default();
+        let mut details = Calibration::of(&figures);
         (details.reads_kib_ps[9], details.writes_kib_ps[9]) =
             (details.reads_kib_ps[0] + 3_000, details.writes_kib_ps[0] + 5_000);
         let near = Near::new(figures, details, 1, Ways::default());
@@ -390,9 +395,9 @@ mod tests {
 
     #[test]
     fn a_receiver_is_never_busy_for_longer_than_the_message_takes() {
-        let usual = Figures::default();
-        let figures = Figures { one_copy_kib_ps: 1_000_000, ..usual };
-        let details = Details::of(&usual);
+        let usual = CostParameters::default();
+        let figures = CostParameters { one_copy_kib_ps: 1_000_000, ..usual };
+        let details = Calibration::of(&usual);
         let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.one_way_ps(&usual, LONG_BYTES) - usual.message_ps;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
+use crate::compact_plans::{CompactPlans, Path, ROOM_BYTES};
+use crate::footprint::Footprint;
 use crate::near::Ways;
 use crate::report::Progress;
 use crate::setting::{Calls, Work};
 use crate::time::Time;
-use crate::touched::Touched;
-use crate::walks::{Path, ROOM_BYTES, Walks};
 
 /// The stages of a run, the same for all members.
 #[derive(Debug)]
 pub(crate) struct Stages {
-    operation: Arc<Walks>,
+    operation: Arc<CompactPlans>,
     around: Option<Around>,
     calls: u32,
     rounds: u32,
@@ -25,8 +25,8 @@ pub(crate) struct Stages {
 /// member 0, which make one span of everybody's.
 #[derive(Debug)]
 struct Around {
-    barrier: Arc<Walks>,
-    reduce: Arc<Walks>,
+    barrier: Arc<CompactPlans>,
+    reduce: Arc<CompactPlans>,
 }
 
 /// What is done at a stage.
@@ -57,7 +57,8 @@ impl Stages {
         };
         let walks = u64::from(group.size()) * (1 + u64::from(rounds) * u64::from(calls));
         let mut tell = |plans| tell(Progress { done: plans, all: walks });
-        let operation = Walks::made_in(ROOM_BYTES, task, way, group, (bytes, sharing), &mut tell);
+        let operation =
+            CompactPlans::made_in(ROOM_BYTES, task, way, group, (bytes, sharing), &mut tell);
         let around = is_measured.then(|| Around::new(group));
         Self { operation: Arc::new(operation), around, calls, rounds }
     }
@@ -89,7 +90,7 @@ impl Stages {
     }
 
     /// What a member touches in the operation.
-    pub(crate) fn touched(&self, member: u32) -> Touched {
+    pub(crate) fn touched(&self, member: u32) -> Footprint {
         self.operation.touched(member).in_every(self.calls, self.length())
     }
 
@@ -180,7 +181,7 @@ impl Stages {
 impl Around {
     fn new(group: &Group) -> Self {
         let way = Way::Board(BoardStyle::Each);
-        let of = |operation| Arc::new(Walks::of(&Task::new(operation), &way, group, (8, 1)));
+        let of = |operation| Arc::new(CompactPlans::of(&Task::new(operation), &way, group, (8, 1)));
         Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce) }
     }
 }

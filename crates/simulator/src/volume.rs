@@ -7,11 +7,11 @@
 
 use landeck_collectives::{Group, Task};
 
+use crate::compact_plans::ROOM_BYTES;
 use crate::fault::Faults;
 use crate::hosts::Hosts;
 use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
-use crate::walks::ROOM_BYTES;
 use crate::world::World;
 
 /// Groups of up to so many members are not looked at: whatever they do can be simulated.

@@ -2,7 +2,7 @@
 
 use landeck_collectives::architecture::{Butterfly, Daisy, Flat, Knomial, Pipeline, Ring};
 use landeck_collectives::{
-    Architecture, BoardStyle, Details, Figures, Group, Operation, Task, Way,
+    Architecture, BoardStyle, Calibration, CostParameters, Group, Operation, Task, Way,
 };
 use landeck_simulator::platform::{Host, Network};
 use landeck_simulator::{Faults, Platform, Report, Setting, Work, run};
@@ -21,8 +21,8 @@ fn network(gap_ps: u64) -> Platform {
         about: "one switch that takes no time".into(),
         host: Host {
             processors: 1,
-            figures: Figures { processors: 1, ..Figures::default() },
-            details: Details::of(&Figures::default()).with_calls(0, 0),
+            figures: CostParameters { processors: 1, ..CostParameters::default() },
+            details: Calibration::of(&CostParameters::default()).with_calls(0, 0),
         },
         network: Some(Network {
             hosts: 4096,
@@ -135,14 +135,14 @@ fn a_daisy_serves_its_leaders_and_they_serve_theirs() {
 
 #[test]
 fn a_butterfly_takes_a_message_for_each_doubling() {
-    let combined = |bytes: u64| bytes * Figures::default().reduction_kib_ps / 1024;
+    let combined = |bytes: u64| bytes * CostParameters::default().reduction_kib_ps / 1024;
     for k in 1..=7u64 {
         let group = Group::whole(1 << k).unwrap();
         for bytes in [0, 8, 1024, 65_536] {
             let time = time_ps(Operation::AllReduce, Butterfly, &group, bytes);
             let round = MESSAGE_PS + 2 * bytes + combined(bytes);
             // In the end each copies its result to its place.
-            let copied = bytes * Figures::default().local_copy_kib_ps / 1024;
+            let copied = bytes * CostParameters::default().local_copy_kib_ps / 1024;
             assert_eq!(time, k * round + copied, "{k} {bytes}");
         }
     }
@@ -156,9 +156,9 @@ fn a_split_ring_takes_its_bytes_twice_but_for_one_part() {
     let group = Group::whole(n as u32).unwrap();
     let way = Way::split_by(Ring);
     let report = simulate(&Task::new(Operation::AllReduce), &way, &group, n * part, &network(0));
-    let combined = part * Figures::default().reduction_kib_ps / 1024;
+    let combined = part * CostParameters::default().reduction_kib_ps / 1024;
     let step = MESSAGE_PS + 2 * part;
-    let copied = part * Figures::default().local_copy_kib_ps / 1024;
+    let copied = part * CostParameters::default().local_copy_kib_ps / 1024;
     let expected = 2 * (n - 1) * step + (n - 1) * combined + copied;
     assert_eq!((report.messages, report.bytes), (2 * n * (n - 1), 2 * n * (n - 1) * part));
     assert_eq!(report.time().ps(), expected);
@@ -178,15 +178,15 @@ fn announced_data_take_three_messages() {
 }
 
 /// One host with these figures, on which calls and steps take no time of their own.
-fn host(figures: Figures) -> Platform {
-    let mut platform = Platform::of_host("host", "", figures, Details::of(&figures));
+fn host(figures: CostParameters) -> Platform {
+    let mut platform = Platform::of_host("host", "", figures, Calibration::of(&figures));
     platform.host.details = platform.host.details.with_calls(0, 0);
     platform
 }
 
 #[test]
 fn a_barrier_on_the_board_is_a_word_and_a_line_where_all_have_processors() {
-    let figures = Figures { processors: 8, ..Figures::default() };
+    let figures = CostParameters { processors: 8, ..CostParameters::default() };
     let platform = host(figures);
     let group = Group::whole(8).unwrap();
     let way = Way::Board(BoardStyle::Each);
@@ -196,7 +196,7 @@ fn a_barrier_on_the_board_is_a_word_and_a_line_where_all_have_processors() {
 
 #[test]
 fn a_message_within_a_host_takes_what_was_measured() {
-    let figures = Figures::default();
+    let figures = CostParameters::default();
     let platform = host(figures);
     let pair = Group::whole(2).unwrap();
     let (task, way) = (Task::new(Operation::Broadcast), Way::by(Flat));

@@ -168,7 +168,7 @@ fn who_waits_for_the_dead_is_left() {
     }
 }
 
-fn host_of(platform: &Platform) -> landeck_collectives::Figures {
+fn host_of(platform: &Platform) -> landeck_collectives::CostParameters {
     platform.host.figures
 }
 
@@ -193,8 +193,8 @@ fn who_has_brought_what_others_need_may_die() {
 
 /// One host, not measured.
 fn host() -> Platform {
-    let figures = landeck_collectives::Figures::default();
-    let details = landeck_collectives::Details::of(&figures);
+    let figures = landeck_collectives::CostParameters::default();
+    let details = landeck_collectives::Calibration::of(&figures);
     Platform::of_host("host", "", figures, details)
 }
 
@@ -318,17 +318,17 @@ fn a_measurement_is_simulated_with_what_it_does_around_the_calls() {
 
 /// This machine, two processors, as `landeck tune` has found it.
 fn measured() -> Platform {
-    let figures = landeck_collectives::Figures {
+    let figures = landeck_collectives::CostParameters {
         line_ps: 51_000,
         message_ps: 74_000,
         deposit_ps: 40_000,
         switch_ps: 1_792_000,
-        ..landeck_collectives::Figures::default()
+        ..landeck_collectives::CostParameters::default()
     };
-    let details = landeck_collectives::Details {
+    let details = landeck_collectives::Calibration {
         turns_ps: [1_410_000, 1_420_000, 1_900_000, 2_000_000],
         switches_ps: [1_792_000, 1_860_000, 2_700_000, 2_750_000],
-        ..landeck_collectives::Details::of(&figures)
+        ..landeck_collectives::Calibration::of(&figures)
     };
     Platform::of_host("measured", "", figures, details)
 }

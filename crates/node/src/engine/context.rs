@@ -20,7 +20,7 @@ const COUNCIL_GENERATION: u32 = ContextId::AGREEMENT >> ContextId::INDEX_BITS;
 pub(crate) const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
 
 /// The context of a group's collective operations.
-pub(crate) fn twin_of(context: u32) -> u32 {
+pub(crate) fn collective_context(context: u32) -> u32 {
     context | ContextId::COLLECTIVE
 }
 
@@ -38,12 +38,12 @@ pub(crate) fn council_of(context: u32) -> u32 {
 /// which they agree.
 pub(crate) fn contexts_beside(context: u32) -> [u32; 4] {
     let founding = founding_of(context);
-    [context, twin_of(context), founding, twin_of(founding)]
+    [context, collective_context(context), founding, collective_context(founding)]
 }
 
 /// The context beside a group's own for the messages of who builds upon it.
 pub(crate) fn inside_of(context: u32) -> u32 {
-    twin_of(founding_of(context))
+    collective_context(founding_of(context))
 }
 
 /// The same context without the bits by which the contexts beside it differ from it.
@@ -79,11 +79,11 @@ mod tests {
         for number in [1, 2, (1 << 19) - 1, 1 << 19, NUMBERS - 1] {
             let context = context_of(number);
             assert_eq!(number_of(context), Some(number));
-            assert_ne!(twin_of(context), context);
+            assert_ne!(collective_context(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
             assert_eq!(number_of(founding_of(context)), None);
             assert_eq!(number_of(council_of(context)), None);
-            let (twin, founding) = (twin_of(context), founding_of(context));
+            let (twin, founding) = (collective_context(context), founding_of(context));
             let others = [twin, founding, inside_of(context), council_of(context), context];
             assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_twin_is_another_context() {
         let context = ContextId::new(7, 3).0;
-        assert_eq!(ContextId(twin_of(context)).generation(), 3);
-        assert_ne!(twin_of(context), context);
+        assert_eq!(ContextId(collective_context(context)).generation(), 3);
+        assert_ne!(collective_context(context), context);
     }
 }

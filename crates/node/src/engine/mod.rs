@@ -9,20 +9,20 @@
 //! | [`context`] | the contexts of groups, and those beside each |
 //! | [`progress`] | the thread that advances what goes on while nobody calls |
 
+mod board_wait;
 mod collective;
 pub(crate) mod context;
-mod meeting;
 mod progress;
 mod shared;
 mod signals;
 
 pub use collective::OperationId;
 pub(crate) use collective::binding::Blocks;
-pub(crate) use collective::brief::{Brief, HEAD_BYTES};
 pub use collective::call::Combination;
 pub(crate) use collective::call::{Call, Manner};
 pub(crate) use collective::calls::{Caller, Parts};
-pub(crate) use collective::operations::{Begun, Founding, Setting};
+pub(crate) use collective::inline::{HEAD_BYTES, InlineCollective};
+pub(crate) use collective::operations::{Begun, Founding, Reservation};
 pub(crate) use collective::value_type::ValueType;
 pub(crate) use collective::{Fault, WaitError};
 pub(crate) use progress::ProgressThread;

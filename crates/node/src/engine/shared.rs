@@ -98,14 +98,14 @@ impl Shared {
             return Ok(());
         }
         drop(kernel);
-        self.send_anyhow(to, context, tag, area)
+        self.send_slow(to, context, tag, area)
     }
 
     /// Sends what could not go at once in one piece.
     #[inline(never)]
-    fn send_anyhow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
+    fn send_slow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
         let mut kernel = self.kernel.enter()?;
-        let started = kernel.send_anyhow(to, context, tag, area).map_err(WaitError::Failure)?;
+        let started = kernel.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
         drop(kernel);
         match started {
             Started::Complete(_) => Ok(()),
@@ -190,7 +190,7 @@ impl Shared {
 
     /// The first step of a wait for something that others write to memory: looks a few times.
     #[inline]
-    pub(crate) fn look_at_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
+    pub(crate) fn spin_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
         let found = waiter.look(is_there);
         drop(waiter);

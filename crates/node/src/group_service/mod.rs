@@ -69,9 +69,9 @@ use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
 use crate::named_group::answer::Answer;
-use crate::named_group::desk::Desk;
 use crate::named_group::live::{Live, Mirror, nobody};
 use crate::named_group::sending::{Manner, Sender};
+use crate::named_group::server_client::ServerClient;
 use crate::unstable::JobInternals;
 
 pub use crate::named_group::options::{GroupOptions, ServedBy, WhenFull};
@@ -395,7 +395,11 @@ impl Group {
     }
 
     /// Has the server destroy it: whether all that was held has finished, once it has begun.
-    fn destroy_by_server(&self, desk: &Desk, deadline_ns: Option<u64>) -> Result<Result<bool>> {
+    fn destroy_by_server(
+        &self,
+        desk: &ServerClient,
+        deadline_ns: Option<u64>,
+    ) -> Result<Result<bool>> {
         let live = &self.live;
         live.with(|mirror| live.check_open(&mirror.state))?;
         match live.ask_to_destroy(desk, deadline_ns) {

@@ -250,7 +250,7 @@ impl Mailbox {
     fn wait_for_any(&mut self, limit: Limit) -> Result<Found> {
         self.groups.forget_spent();
         let (shared, groups) = (self.shared.clone(), &self.groups);
-        if shared.look_at_once(|| groups.is_ready())? {
+        if shared.spin_once(|| groups.is_ready())? {
             return Ok(Found::InGroup);
         }
         let waits: Vec<_> = groups.subscriptions.iter().map(|it| it.waits()).collect();

@@ -15,8 +15,8 @@ use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
 
 use super::answer::{Answer, nearest};
-use super::desk::{ASK, BROADCAST, Desk, HELD_BROADCAST};
 use super::live::{Live, Mirror, Waits, nobody};
+use super::server_client::{ASK, BROADCAST, HELD_BROADCAST, ServerClient};
 use super::serving::serve;
 use crate::engine::{Kernel, OperationId};
 use crate::error::{Error, GroupError, Result};
@@ -43,7 +43,7 @@ struct Letter<'a> {
 }
 
 /// Says that a thread of this process asks, for as long as it does.
-struct Turn<'a>(&'a Live, &'a Desk);
+struct Turn<'a>(&'a Live, &'a ServerClient);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
@@ -57,7 +57,7 @@ impl Live {
     /// member.
     pub(crate) fn ask_to_join(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         context: u32,
         place: u64,
     ) -> Result<std::result::Result<MemberRecord, Answer>> {
@@ -77,7 +77,7 @@ impl Live {
     /// Asks to leave, with a copy of the broadcasts up to number `kept`.
     pub(super) fn ask_to_leave(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         seat: landeck_groups::service::Seat,
         kept: u64,
     ) -> Result<Answer> {
@@ -87,7 +87,7 @@ impl Live {
     /// Says that a member has come; the round, and by what to know that it is over.
     pub(crate) fn ask_to_sync(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         seat: landeck_groups::service::Seat,
         deadline_ns: Option<u64>,
     ) -> Result<(Answer, u64, Asked)> {
@@ -100,7 +100,7 @@ impl Live {
     /// Asks for the group's end; it is over when [`Live::is_told`].
     pub(crate) fn ask_to_destroy(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         deadline_ns: Option<u64>,
     ) -> Result<(Answer, Asked)> {
         let (asked, answer) = self.ask(desk, Ask::Destroy, Until::Accepted, deadline_ns)?;
@@ -110,7 +110,7 @@ impl Live {
     /// Asks for a broadcast.
     pub(super) fn ask_to_broadcast(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         tag: u32,
         words: [u64; 3],
         data: Bytes<'_>,
@@ -132,7 +132,12 @@ impl Live {
     }
 
     /// Whether the server has replied to a request, or is gone, so that nobody does.
-    pub(super) fn is_told(&self, desk: &Desk, kernel: &mut Kernel, asked: &Asked) -> Result<bool> {
+    pub(super) fn is_told(
+        &self,
+        desk: &ServerClient,
+        kernel: &mut Kernel,
+        asked: &Asked,
+    ) -> Result<bool> {
         desk.hear(kernel);
         if desk.has_heard(asked.number) {
             return Ok(true);
@@ -144,7 +149,7 @@ impl Live {
     pub(crate) fn wait_for_reply<T>(
         &self,
         asked: &Asked,
-        desk: &Desk,
+        desk: &ServerClient,
         deadline_ns: Option<u64>,
         mut ready: impl FnMut(&mut Mirror, bool) -> Result<Option<T>>,
     ) -> Result<T> {
@@ -164,7 +169,7 @@ impl Live {
 
     fn ask(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         what: Ask,
         until: Until,
         deadline_ns: Option<u64>,
@@ -182,7 +187,7 @@ impl Live {
     /// Has the server do what the letter says, or the next one if it is gone before it has.
     fn have_done<'a>(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         letter: impl Fn(u32) -> Letter<'a>,
         until: Until,
         deadline_ns: Option<u64>,
@@ -227,7 +232,11 @@ impl Live {
     }
 
     /// Whose turn it is among the threads of this process.
-    fn turn_to_ask<'a>(&'a self, desk: &'a Desk, deadline_ns: Option<u64>) -> Result<Turn<'a>> {
+    fn turn_to_ask<'a>(
+        &'a self,
+        desk: &'a ServerClient,
+        deadline_ns: Option<u64>,
+    ) -> Result<Turn<'a>> {
         self.wait(deadline_ns, nobody, |_| {
             let was = desk.is_asking.swap(true, Ordering::AcqRel);
             Ok((!was).then_some(()))
@@ -279,7 +288,7 @@ impl Live {
     /// Posts a letter. Whether it comes, the log says.
     fn post(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         server: &Server,
         letter: &Letter<'_>,
         number: u32,
@@ -316,7 +325,7 @@ impl Live {
     /// What came of a request; none when its server is gone and did not do it.
     fn await_answer(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         asked: &Asked,
         until: Until,
         deadline_ns: Option<u64>,

@@ -15,10 +15,10 @@ use landeck_objects::group_log::{
 };
 
 use super::answer::Answer;
-use super::desk::{Desk, REQUEST_BIT};
-use super::employment::Employment;
 use super::everybody::Everybody;
 use super::options::GroupOptions;
+use super::server_client::{REQUEST_BIT, ServerClient};
+use super::server_handle::ServerHandle;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::SharedValues;
@@ -30,13 +30,13 @@ pub(super) const ATTEMPTS: u32 = 1 << 20;
 pub(crate) struct Live {
     pub(crate) shared: Arc<Shared>,
     /// The thread of this process that serves groups.
-    pub(super) employment: Arc<Employment>,
+    pub(super) employment: Arc<ServerHandle>,
     pub(crate) log: GroupLog,
     pub(crate) name: String,
     pub(crate) options: GroupOptions,
     pub(crate) object: Use,
     /// Where the server's replies come; none without a server.
-    pub(crate) desk: Option<Desk>,
+    pub(crate) desk: Option<ServerClient>,
     mirror: Gate<Mirror>,
     claims: Claims,
 }
@@ -73,7 +73,7 @@ impl Live {
     /// [`GroupError::Broken`]: the memory is none of a group; [`ErrorKind::Thread`].
     pub(crate) fn open(
         shared: &Arc<Shared>,
-        employment: &Arc<Employment>,
+        employment: &Arc<ServerHandle>,
         name: &ObjectName,
         (object, file): (Object, OwnedFd),
     ) -> Result<Arc<Self>> {
@@ -94,7 +94,7 @@ impl Live {
     }
 
     fn new(
-        (shared, employment): (&Arc<Shared>, &Arc<Employment>),
+        (shared, employment): (&Arc<Shared>, &Arc<ServerHandle>),
         log: GroupLog,
         name: String,
         options: GroupOptions,
@@ -110,7 +110,7 @@ impl Live {
             tended: None,
         };
         let mirror = Gate::new(shared.kernel.mode(), mirror);
-        let desk = options.first_server().map(|_| Desk::open(shared)).transpose()?;
+        let desk = options.first_server().map(|_| ServerClient::open(shared)).transpose()?;
         Ok(Self {
             shared: shared.clone(),
             employment: employment.clone(),
@@ -177,7 +177,7 @@ impl Live {
             found = self.with(&mut ready).transpose();
             found.is_some()
         };
-        self.shared.look_at_once(&mut look)?;
+        self.shared.spin_once(&mut look)?;
         if let Some(found) = found {
             return found;
         }

@@ -8,9 +8,9 @@ use landeck_memory::system::now_ns;
 use landeck_objects::group_log::Claim;
 
 use super::answer::Answer;
-use super::desk::Desk;
 use super::live::{Live, Mirror};
 use super::options::WhenFull;
+use super::server_client::ServerClient;
 use crate::engine::deadline_ns;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::Message;
@@ -167,7 +167,7 @@ impl Live {
     /// One that the server is asked for, of any length.
     fn send_asking(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         tag: u32,
         bytes: Bytes<'_>,
         sender: Sender,
@@ -209,7 +209,7 @@ impl Live {
     /// Asks the server for a broadcast; false when there is no room.
     fn send_by_server(
         &self,
-        desk: &Desk,
+        desk: &ServerClient,
         tag: u32,
         bytes: Bytes<'_>,
         sender: Sender,

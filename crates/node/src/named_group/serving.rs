@@ -17,9 +17,9 @@ use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, WaitsFor};
 
 use super::answer::Answer;
-use super::desk::{ASK, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
-use super::employment::{Employment, Office, Order, lock};
 use super::live::Live;
+use super::server_client::{ASK, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
+use super::server_handle::{Order, ServerHandle, ServerShared, lock};
 use crate::engine::{Kernel, OperationId, Shared};
 use crate::error::{ErrorKind, Result};
 
@@ -33,8 +33,8 @@ const PIECE_BYTES: usize = 256 << 10;
 
 struct Server<'a> {
     shared: &'a Arc<Shared>,
-    employment: &'a Arc<Employment>,
-    office: &'a Office,
+    employment: &'a Arc<ServerHandle>,
+    office: &'a ServerShared,
     /// Contexts in which something has come, once for each message.
     arrivals: Arc<Mutex<VecDeque<u32>>>,
     /// By the contexts in which they are asked.
@@ -85,12 +85,16 @@ struct Client {
 }
 
 /// Serves groups as a guest of the job, until the process that it works for needs it no more.
-pub(super) fn serve(office: &Office, shared: &Arc<Shared>, employment: &Arc<Employment>) {
+pub(super) fn serve(office: &ServerShared, shared: &Arc<Shared>, employment: &Arc<ServerHandle>) {
     Server::new(shared, employment, office).run();
 }
 
 impl<'a> Server<'a> {
-    fn new(shared: &'a Arc<Shared>, employment: &'a Arc<Employment>, office: &'a Office) -> Self {
+    fn new(
+        shared: &'a Arc<Shared>,
+        employment: &'a Arc<ServerHandle>,
+        office: &'a ServerShared,
+    ) -> Self {
         Self {
             shared,
             employment,
@@ -135,7 +139,7 @@ impl<'a> Server<'a> {
 
     fn work(&mut self) -> Result<()> {
         for order in self.office.take_orders() {
-            if let Err(error) = self.sit_down(&order) {
+            if let Err(error) = self.acquire_lease(&order) {
                 self.office.fail(order.number, error.kind.to_string());
             }
             self.office.tell_client();
@@ -176,7 +180,7 @@ impl<'a> Server<'a> {
     }
 
     /// Takes the seat of a group, if it is free.
-    fn sit_down(&mut self, order: &Order) -> Result<()> {
+    fn acquire_lease(&mut self, order: &Order) -> Result<()> {
         let is_it = |served: &Served| served.live.object.number() == order.number;
         let had = self.groups.iter().find(|(_, served)| is_it(served)).map(|(&context, _)| context);
         if let Some(context) = had {

@@ -1,6 +1,6 @@
 //! Reading a platform file, and saying what is wrong with it and where.
 
-use landeck_collectives::{Details, Figures};
+use landeck_collectives::{Calibration, CostParameters};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -190,14 +190,14 @@ impl Text<'_> {
     }
 
     fn host(&self, table: &HostTable) -> Result<Host, PlatformError> {
-        let usual = Figures::default();
+        let usual = CostParameters::default();
         let processors = match &table.processors {
             Some(number) => self.count("processors", number)?,
             None => usual.processors as u32,
         };
         let time = |given: Option<Span>, usual: u64| given.map_or(usual, |span| span.0);
         let rate = |given: Option<Rate>, usual: u64| given.map_or(usual, |rate| rate.0);
-        let figures = Figures {
+        let figures = CostParameters {
             processors: processors.into(),
             line_ps: time(table.line, usual.line_ps),
             message_ps: time(table.message, usual.message_ps),
@@ -210,7 +210,7 @@ impl Text<'_> {
             ..usual
         };
         let (call_ps, step_ps) = (time(table.call, 0), time(table.step, 0));
-        let details = Details::of(&figures).with_calls(call_ps, step_ps);
+        let details = Calibration::of(&figures).with_calls(call_ps, step_ps);
         Ok(Host { processors, figures, details })
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let network = platform.network.unwrap();
         assert_eq!((network.hosts, network.overhead_ps, network.kib_ps), (8, 1_000_000, 1_024_000));
         assert_eq!((network.levels[0].uplinks, network.levels[1].delay_ps), (2, 1_000_000_000));
-        assert_eq!(platform.host.figures, Figures::default());
+        assert_eq!(platform.host.figures, CostParameters::default());
     }
 
     #[test]

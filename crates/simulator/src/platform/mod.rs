@@ -35,7 +35,7 @@ pub(crate) mod quantity;
 
 pub use file::PlatformError;
 
-use landeck_collectives::{Details, Figures};
+use landeck_collectives::{Calibration, CostParameters};
 
 /// Hosts and their network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,9 +56,9 @@ pub struct Host {
     /// Its processors.
     pub processors: u32,
     /// What it can do; the figures of networks are not used.
-    pub figures: Figures,
+    pub figures: CostParameters,
     /// More about it; where nothing is said of calls they take nothing.
-    pub details: Details,
+    pub details: Calibration,
 }
 
 /// The network between hosts.
@@ -106,7 +106,7 @@ impl Platform {
     }
 
     /// One host that was measured.
-    pub fn of_host(name: &str, about: &str, figures: Figures, details: Details) -> Self {
+    pub fn of_host(name: &str, about: &str, figures: CostParameters, details: Calibration) -> Self {
         let processors = figures.processors.clamp(1, 65_536) as u32;
         let host = Host { processors, figures, details };
         Self { name: name.into(), about: about.into(), host, network: None }

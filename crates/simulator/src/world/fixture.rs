@@ -1,6 +1,6 @@
 //! A world of four members on two processors, for tests.
 
-use landeck_collectives::{Details, Figures, Group, Operation, Preset, Task};
+use landeck_collectives::{Calibration, CostParameters, Group, Operation, Preset, Task};
 
 use super::World;
 use crate::hosts::Hosts;
@@ -10,8 +10,8 @@ use crate::{Faults, Platform};
 
 /// They call this once, and have not begun.
 pub(super) fn four(operation: Operation, architecture: &str, bytes: u64) -> World {
-    let figures = Figures { processors: 2, ..Figures::default() };
-    let platform = Platform::of_host("host", "", figures, Details::of(&figures));
+    let figures = CostParameters { processors: 2, ..CostParameters::default() };
+    let platform = Platform::of_host("host", "", figures, Calibration::of(&figures));
     let (faults, group) = (Faults::default(), Group::whole(4).expect("members"));
     let way = architecture.parse::<Preset>().expect("a name").way(operation);
     let work = Work { task: &Task::new(operation), way: &way, group: &group, bytes };

@@ -4,12 +4,12 @@ use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Waiting};
 
 use super::{CONTEXT, Doing, Event, Message, MessageId, News, Stage, TAG, World};
+use crate::compact_plans::Path;
+use crate::footprint::fits_cell;
 use crate::history::{NOTHING, RecordId, What};
 use crate::near::Route;
 use crate::network::{Passed, Transit};
 use crate::time::Time;
-use crate::touched::fits_cell;
-use crate::walks::Path;
 use landeck_collectives::Precedence;
 
 impl World {

@@ -10,14 +10,16 @@ mod rest;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use landeck_collectives::{Details, Execution, Figures, Precedence};
+use landeck_collectives::{Calibration, CostParameters, Execution, Precedence};
 use landeck_kernel::matching::Matching;
 use landeck_memory::SegmentPlan;
 use landeck_memory::waiter::Spin;
 
 use crate::board::{Board, Look, Looking};
 use crate::caches::{self, Rates, Whose};
+use crate::compact_plans::{Path, SimStep};
 use crate::fault::Chance;
+use crate::footprint::Footprint;
 use crate::history::{History, NOTHING, RecordId, What};
 use crate::hosts::Hosts;
 use crate::near::Near;
@@ -28,8 +30,6 @@ use crate::report::{Progress, Report};
 use crate::setting::Setting;
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
-use crate::touched::Touched;
-use crate::walks::{Deed, Path};
 use losses::Lost;
 use messages::wanted;
 use rest::{Turns, Wait};
@@ -183,7 +183,7 @@ impl Message {
 
 /// All of it.
 pub(crate) struct World {
-    figures: Figures,
+    figures: CostParameters,
     host: Host,
     near: Near,
     hosts: Hosts,
@@ -231,12 +231,12 @@ impl World {
         let turns = Turns::of(&figures, &details, sharing, is_over_messages);
         let mut chance = Chance::new(setting.faults);
         let processors = Processors::new(&on_hosts, processors, turns.pass_ps, &mut chance);
-        let touched: Vec<(u32, Touched)> = processors
+        let touched: Vec<(u32, Footprint)> = processors
             .members()
             .map(|members| {
                 let mut members = members.peekable();
                 let host = members.peek().map_or(0, |first| hosts.host(*first));
-                (host, Touched::of_all(members.map(|member| stages.touched(member))))
+                (host, Footprint::of_all(members.map(|member| stages.touched(member))))
             })
             .collect();
         let first = |member| stages.path(member, 0).map(Execution::new);
@@ -259,10 +259,10 @@ impl World {
                 (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
             ]
             .map(|(calls, receives)| {
-                let of = |measured| Details::of_crowd(measured, sharing);
+                let of = |measured| Calibration::of_crowd(measured, sharing);
                 of(calls).saturating_sub(of(receives))
             }),
-            crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
+            crowd_take_ps: Calibration::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
             spans: stages.spans(),
@@ -494,18 +494,18 @@ impl World {
             place.round = execution.walk().round(step);
         }
         match self.deed(member, step) {
-            Some(Deed::Send { to, bytes }) => {
+            Some(SimStep::Send { to, bytes }) => {
                 self.send(member, to, bytes, step, now);
                 true
             }
-            Some(Deed::Receive { from }) => self.receive(member, from, step, now),
-            Some(Deed::Copy { bytes }) => {
+            Some(SimStep::Receive { from }) => self.receive(member, from, step, now),
+            Some(SimStep::Copy { bytes }) => {
                 let span_ps =
                     self.copy_step_ps(member) + bytes_ps(bytes, self.rates(member).local_ps());
                 self.work(member, step, span_ps, NOTHING, now);
                 true
             }
-            Some(Deed::Combine { bytes }) => {
+            Some(SimStep::Combine { bytes }) => {
                 let kib_ps = self.figures.reduction_kib_ps + self.rates(member).more_ps();
                 let span_ps = bytes_ps(bytes, kib_ps);
                 self.work(member, step, self.host.details.step_ps + span_ps, NOTHING, now);
@@ -528,7 +528,7 @@ impl World {
     }
 
     /// What a step of a member does; none when all its steps are over.
-    fn deed(&self, member: u32, step: u32) -> Option<Deed> {
+    fn deed(&self, member: u32, step: u32) -> Option<SimStep> {
         Some(self.members[member as usize].execution.as_ref()?.walk().deed(step))
     }
 
@@ -602,15 +602,15 @@ impl World {
     }
 
     /// What another processor takes is not its depositor's any more.
-    fn note_taken(&mut self, by: u32, deed: Deed, processor: usize) {
-        if let Deed::Take { from, .. } = deed {
+    fn note_taken(&mut self, by: u32, deed: SimStep, processor: usize) {
+        if let SimStep::Take { from, .. } = deed {
             let is_beside = self.processors.number(from) == processor;
             self.member(by).has_place_of = if is_beside { Whose::Own } else { Whose::HandedOver };
         }
         let from = match deed {
-            Deed::Take { from, .. } => from..from + 1,
-            Deed::CombineDeposits { members, .. } => 0..members,
-            Deed::Resolve { .. } | Deed::TakeResult { .. } => 0..self.stages.members(),
+            SimStep::Take { from, .. } => from..from + 1,
+            SimStep::CombineDeposits { members, .. } => 0..members,
+            SimStep::Resolve { .. } | SimStep::TakeResult { .. } => 0..self.stages.members(),
             _ => return,
         };
         for member in from {
@@ -624,12 +624,12 @@ impl World {
     fn lay_in_pieces(
         &mut self,
         member: u32,
-        deed: Deed,
+        deed: SimStep,
         span_ps: u64,
         record: RecordId,
         now: Time,
     ) {
-        let Deed::Deposit { bytes } = deed else { return };
+        let SimStep::Deposit { bytes } = deed else { return };
         let execution = self.members[member as usize].execution.as_ref();
         let only_gives = execution.is_some_and(|execution| execution.walk().manner().only_gives);
         self.member(member).is_taken_elsewhere = false;
@@ -771,7 +771,7 @@ mod tests {
     #[test]
     fn what_members_of_another_processor_take_is_its_depositors_no_more() {
         let mut world = four(Operation::Broadcast, "board", 8);
-        let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+        let take = SimStep::Take { from: 0, bytes: 8, resolved: false };
         world.member(0).is_taken_elsewhere = false;
         for (by, is_taken, has_place_of) in [(2, false, Whose::Own), (3, true, Whose::HandedOver)] {
             let processor = world.processors.number(by);

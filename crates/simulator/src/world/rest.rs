@@ -4,7 +4,7 @@
 //! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
 
 use landeck_board::LOOKED_AT_MAX;
-use landeck_collectives::{Details, Figures};
+use landeck_collectives::{Calibration, CostParameters};
 use landeck_memory::waiter;
 
 use super::{Event, Member, World};
@@ -42,12 +42,12 @@ impl Turns {
     /// first writes down that it waits, and looks at the clock around each turn, so that is longer than at a board; but
     /// what was measured there has the calls of those who have their turns in it, so with few of them it is shorter.
     pub(super) fn of(
-        figures: &Figures,
-        details: &Details,
+        figures: &CostParameters,
+        details: &Calibration,
         sharing: u64,
         is_over_messages: bool,
     ) -> Self {
-        let of_crowd = |measured| Details::of_crowd(measured, sharing);
+        let of_crowd = |measured| Calibration::of_crowd(measured, sharing);
         let turn_ps = of_crowd(&details.turns_ps);
         let ends_ps = of_crowd(&details.crowd_sends_ps) + of_crowd(&details.crowd_receives_ps);
         let exchange_ps =
@@ -211,13 +211,13 @@ mod tests {
 
     #[test]
     fn turns_take_what_was_measured_of_what_is_waited_for() {
-        let figures = Figures { message_ps: 200, ..Figures::default() };
-        let details = Details {
+        let figures = CostParameters { message_ps: 200, ..CostParameters::default() };
+        let details = Calibration {
             switches_ps: [900, 1_000, 1_000, 1_000],
             turns_ps: [700, 300, 300, 300],
             crowd_sends_ps: [100; 4],
             crowd_receives_ps: [150; 4],
-            ..Details::of(&figures)
+            ..Calibration::of(&figures)
         };
         let of = |figures, sharing, is_over_messages| {
             let Turns { pass_ps, board_ps, message_ps } =
@@ -225,11 +225,11 @@ mod tests {
             [pass_ps, board_ps, message_ps]
         };
         assert_eq!(of(&figures, 4, true), [300, 0, 1_000 - 300 - 250]);
-        let slow = Figures { message_ps: 400, ..figures };
+        let slow = CostParameters { message_ps: 400, ..figures };
         assert_eq!(of(&slow, 4, true), [300, 0, 1_000 - 300 - 400]);
         assert_eq!(of(&figures, 2, true), [900 - 250, 50, 0], "without the calls at a board");
         assert_eq!(of(&figures, 2, false), [700, 0, 0], "nobody there waits for a message");
-        let slow = Figures { message_ps: 800, ..figures };
+        let slow = CostParameters { message_ps: 800, ..figures };
         assert_eq!(of(&slow, 2, true), [350, 350, 0], "measured with errors");
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use landeck::unstable::memory::gate::{Entry, Favour, Gate};
+use landeck::unstable::memory::gate::{Bias, Entry, Gate};
 use landeck_c_boundary::{Table, pointer};
 
 use crate::errors;
@@ -16,7 +16,7 @@ use crate::mistake::Mistake;
 pub(crate) struct Messages {
     table: Table<Box<Message>>,
     /// Of the thread that makes the first one. Most programs use messages in one thread.
-    favour: OnceLock<Arc<Favour>>,
+    favour: OnceLock<Arc<Bias>>,
 }
 
 /// A message of the program's.
@@ -64,7 +64,7 @@ impl Messages {
     ) -> Result<(), Mistake> {
         pointer::check(argument, place, 1)?;
         self.table.make_room()?;
-        let favour = self.favour.get_or_init(|| Arc::new(Favour::of_this_thread()));
+        let favour = self.favour.get_or_init(|| Arc::new(Bias::of_this_thread()));
         let handle = Handle(self.table.insert(Box::new(Gate::favouring(favour, inner))));
         // SAFETY: checked above as far as it can be; the rest is the caller's promise.
         Ok(unsafe { pointer::write(argument, place, handle) }?)

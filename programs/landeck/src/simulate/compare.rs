@@ -333,7 +333,7 @@ fn moved_text(moved_ps: u64, has_any: bool) -> String {
 mod tests {
     use super::*;
     use crate::tune::Share;
-    use landeck::unstable::collectives::{Details, Figures};
+    use landeck::unstable::collectives::{Calibration, CostParameters};
 
     fn study(along: Along, places: Vec<u64>) -> Study {
         let series = ["flat", "board"].map(|name| Series::new(name.parse().unwrap(), None));
@@ -429,7 +429,7 @@ mod tests {
 
     /// Figures of processors near each other.
     fn found() -> Found {
-        let figures = Figures { line_ps: 50_000, ..Figures::default() };
-        Found { figures, details: Details::of(&figures), share: Share::WHOLE }
+        let figures = CostParameters { line_ps: 50_000, ..CostParameters::default() };
+        Found { figures, details: Calibration::of(&figures), share: Share::WHOLE }
     }
 }

@@ -23,7 +23,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use compare::{LAUNCHES, Passes, line_ps_now};
 use landeck::tuning::{self, TuningError};
 use landeck::unstable::collectives::preset::NAMES;
-use landeck::unstable::collectives::{Details, Figures, Operation, Preset, Task};
+use landeck::unstable::collectives::{Calibration, CostParameters, Operation, Preset, Task};
 use landeck::unstable::host::file::{self, read_within};
 use landeck::unstable::host::say::{self, SayError, complain};
 use landeck_simulator::platform::library;
@@ -629,8 +629,8 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
             }
         };
         let (figures, details) = kept.unwrap_or_else(|| {
-            let usual = Figures::default();
-            (usual, Details::of(&usual))
+            let usual = CostParameters::default();
+            (usual, Calibration::of(&usual))
         });
         return Ok(host(about, &Found { figures, details, share: Share::WHOLE }));
     }

@@ -9,7 +9,7 @@ use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::unstable::collectives::architecture::{Butterfly, Flat};
-use landeck::unstable::collectives::details::{
+use landeck::unstable::collectives::calibration::{
     CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES,
 };
 use landeck::unstable::collectives::{BoardStyle, Way};

@@ -21,10 +21,10 @@ use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
-use landeck::unstable::collectives::details::{
+use landeck::unstable::collectives::calibration::{
     CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES,
 };
-use landeck::unstable::collectives::{Details, Facts, Figures, OverridesError, Table};
+use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
@@ -106,7 +106,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
             String::new()
         }
         (None, Ok(path)) if path.exists() => {
-            format!("Figures of this host, from {}:\n", path.display())
+            format!("CostParameters of this host, from {}:\n", path.display())
         }
         (None, _) => "The usual figures; `landeck tune` measures those of this host:\n".to_owned(),
     };
@@ -125,7 +125,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     Ok(say(&text)?)
 }
 
-fn figures_text(figures: &Figures) -> String {
+fn figures_text(figures: &CostParameters) -> String {
     figures.lines().map(line_of).collect()
 }
 
@@ -139,8 +139,8 @@ fn line_of((name, about, value): (&str, &str, u64)) -> String {
 /// What was found out about this host.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub(crate) figures: Figures,
-    pub(crate) details: Details,
+    pub(crate) figures: CostParameters,
+    pub(crate) details: Calibration,
     /// Of the processors' time: the least of the jobs of a round, and the most of some rounds.
     pub(crate) share: Share,
 }
@@ -169,7 +169,7 @@ const PARTS: [Part; 9] = [
     ("sixteen on a processor", |found| crowd(3, found)),
 ];
 
-/// Each part is measured some times, and [`Details::typical`] says what counts.
+/// Each part is measured some times, and [`Calibration::typical`] says what counts.
 const ROUNDS: u64 = 12;
 /// So often at most a round begins anew, where the processors move.
 const ROUND_ATTEMPTS: u32 = 4;
@@ -209,7 +209,7 @@ fn rounds_of(
         found.share = found.share.max(next.share);
         details.push(next.details);
     }
-    found.details = Details::typical(&details).unwrap_or(found.details);
+    found.details = Calibration::typical(&details).unwrap_or(found.details);
     Ok(found)
 }
 
@@ -263,8 +263,8 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
 /// Of what [`parts_of`] takes apart it has the whole.
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::unstable::memory::processors::usable());
-    let figures = Figures { processors, ..Figures::default() };
-    let mut found = Found { figures, details: Details::of(&figures), share: Share::WHOLE };
+    let figures = CostParameters { processors, ..CostParameters::default() };
+    let mut found = Found { figures, details: Calibration::of(&figures), share: Share::WHOLE };
     for (name, part) in PARTS {
         bar.set_message(name);
         part(&mut found)?;
@@ -488,8 +488,8 @@ mod tests {
     }
 
     fn usual() -> Found {
-        let figures = Figures::default();
-        Found { figures, details: Details::of(&figures), share: Share::WHOLE }
+        let figures = CostParameters::default();
+        Found { figures, details: Calibration::of(&figures), share: Share::WHOLE }
     }
 
     #[test]

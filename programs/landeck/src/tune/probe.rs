@@ -5,7 +5,7 @@
 //! without a pause, because that is what they measure.
 
 use landeck::unstable::arithmetic::{Element, Operation, Reduction};
-use landeck::unstable::collectives::details::ROTATION_BYTES;
+use landeck::unstable::collectives::calibration::ROTATION_BYTES;
 use landeck::unstable::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;

@@ -52,7 +52,9 @@ fn a_host_is_measured_and_its_figures_are_shown() {
     assert!(file.contains("\nmachine = \"") && file.contains("\nswitch_ps = "), "{file}");
     let shown = cache.landeck(&["tune", "--show", "-n", "5", "--collectives", "scan=flat"]);
     assert!(
-        shown.out.starts_with(&format!("Figures of this host, from {}", cache.file().display()))
+        shown
+            .out
+            .starts_with(&format!("CostParameters of this host, from {}", cache.file().display()))
     );
     assert!(shown.out.contains("\n5 processes on "), "{}", shown.out);
     assert!(shown.out.contains("scan              any size             flat\n"), "{}", shown.out);

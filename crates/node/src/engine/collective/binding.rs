@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use landeck_collectives::course::Cut;
+use landeck_collectives::board_schedule::Cut;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory, room};

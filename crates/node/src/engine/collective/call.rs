@@ -1,7 +1,7 @@
 //! What any front asks for: an operation, where its data lie, how it is to be done.
 
 use landeck_arithmetic::{Operator, ReductionError};
-use landeck_collectives::course::Cut;
+use landeck_collectives::board_schedule::Cut;
 use landeck_collectives::{Operation, Order, Request, Task, Way};
 use landeck_kernel::Area;
 use landeck_memory::NoMemory;

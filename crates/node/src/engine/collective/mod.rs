@@ -19,36 +19,36 @@
 //! | [`beside`] | blocks too long for the board, which go as messages beside it |
 //! | [`check`] | what members compare in checking mode |
 //! | [`value_type`] | the type of a call's values, as a number |
-//! | [`roll_call`] | all have come for the same, before a checked operation |
+//! | [`entry_check`] | all have come for the same, before a checked operation |
 //! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
 //! | [`fault`] | why one did not end well |
 //! | [`wait_error`] | how a wait for one went wrong |
 //! | [`mismatch`] | members that called different operations |
 
-mod beside;
 pub(crate) mod binding;
 pub(crate) mod board;
-pub(crate) mod brief;
+pub(crate) mod board_call;
 pub(crate) mod call;
+mod call_buffers;
 pub(crate) mod calls;
 pub(crate) mod check;
-pub(crate) mod circle;
-mod circles;
 mod combine;
+mod entry_check;
 pub(crate) mod fault;
-mod hands;
+pub(crate) mod group_state;
+mod group_table;
 mod holdings;
+pub(crate) mod inline;
 pub(crate) mod mismatch;
 pub(crate) mod operations;
+mod oversize;
 mod place;
 mod plans;
-mod roll_call;
 mod running;
-pub(crate) mod sight;
+pub(crate) mod scan_scope;
 mod table;
 pub(crate) mod value_type;
-pub(crate) mod visit;
 mod wait_error;
 
 pub(crate) use fault::Fault;

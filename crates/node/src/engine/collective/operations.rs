@@ -16,25 +16,25 @@ use landeck_transports::SharedMemory;
 
 use super::WaitError;
 use super::board::BoardError;
-use super::brief::Brief;
+use super::board_call::fault_of;
 use super::call::Call;
-use super::circle::Circle;
-use super::circles::{Circles, circle_of};
 use super::fault::Fault;
+use super::group_state::GroupState;
+use super::group_table::{GroupTable, circle_of};
+use super::inline::InlineCollective;
 use super::running::Running;
 use super::table::{CollectiveId, Table};
-use super::visit::fault_of;
-use crate::engine::context::{WORLD_CONTEXT, contexts_beside, twin_of};
+use crate::engine::context::{WORLD_CONTEXT, collective_context, contexts_beside};
 use crate::engine::signals::{SignalId, Signals};
 
-mod council;
+mod board_calls;
 mod groups;
+mod message_agreement;
 mod mismatches;
-mod visits;
 
-use council::Councils;
-use groups::Estate;
-pub(crate) use groups::{Founding, Setting};
+use groups::GroupMemory;
+pub(crate) use groups::{Founding, Reservation};
+use message_agreement::MessageAgreements;
 
 /// An operation that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,14 +82,14 @@ pub(crate) struct Engine {
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
     running: Table,
-    circles: Circles,
+    circles: GroupTable,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
-    estate: Estate,
+    estate: GroupMemory,
     /// The groups without a board, as far as they agree and revoke.
-    councils: Councils,
+    message_agreements: MessageAgreements,
     pub(crate) signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
@@ -127,7 +127,11 @@ impl DerefMut for Engine {
 
 impl Engine {
     pub(crate) fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
-        endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.plan().world_board());
+        endpoint.set_board(
+            WORLD_CONTEXT,
+            collective_context(WORLD_CONTEXT),
+            segment.plan().world_board(),
+        );
         // Others may get the slots of those who leave.
         let world: Vec<Peer> = (0..segment.plan().processes).map(Peer).collect();
         for context in contexts_beside(WORLD_CONTEXT) {
@@ -139,11 +143,11 @@ impl Engine {
             own_cache: None,
             endpoint,
             running: Table::default(),
-            circles: Circles::default(),
+            circles: GroupTable::default(),
             room: Arc::default(),
             asleep_on: Vec::new(),
-            estate: Estate::new(segment, slot),
-            councils: Councils::default(),
+            estate: GroupMemory::new(segment, slot),
+            message_agreements: MessageAgreements::default(),
             signals: Signals::default(),
             // Not where the slot's last process began: its addresses must not fit ours.
             last_mailbox: now_ns() as u32,
@@ -174,13 +178,13 @@ impl Engine {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-    ) -> Result<&mut Circle, Fault> {
+    ) -> Result<&mut GroupState, Fault> {
         let place = (context, members, member);
         circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)
     }
 
     /// Keeps a group that this process is a member of from now on.
-    fn keep_circle(&mut self, context: u32, mut circle: Circle) {
+    fn keep_circle(&mut self, context: u32, mut circle: GroupState) {
         if let Some(board) = &mut circle.board {
             board.share_room(&self.room);
         }
@@ -221,12 +225,12 @@ impl Engine {
 
     #[cold]
     fn failure_by_now(&mut self, context: u32, members: &[Peer], failure: Failure) -> Failure {
-        if self.councils.are_idle() {
+        if self.message_agreements.are_idle() {
             return failure;
         }
         // Who only ever calls what fails at once hears of a revocation all the same.
         self.endpoint.progress();
-        self.hold_councils();
+        self.advance_agreements();
         self.endpoint.failure_of_group(context, members).unwrap_or(failure)
     }
 
@@ -237,7 +241,7 @@ impl Engine {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-    ) -> Result<&mut Circle, Fault> {
+    ) -> Result<&mut GroupState, Fault> {
         let failure = self.failure_in(context, members);
         let place = (context, members, member);
         circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?.ready(failure)
@@ -265,8 +269,8 @@ impl Engine {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        brief: &mut Brief<'_>,
-    ) -> Result<Option<(&mut Circle, &mut Endpoint<SharedMemory>)>, Fault> {
+        brief: &mut InlineCollective<'_>,
+    ) -> Result<Option<(&mut GroupState, &mut Endpoint<SharedMemory>)>, Fault> {
         let failure = self.failure_in(context, members);
         let place = (context, members, member);
         // The fields one by one: the group is looked up once.
@@ -289,7 +293,7 @@ impl Engine {
     pub(crate) fn circle_of_context(
         &mut self,
         context: u32,
-    ) -> Option<(&mut Circle, &mut Endpoint<SharedMemory>)> {
+    ) -> Option<(&mut GroupState, &mut Endpoint<SharedMemory>)> {
         Some((self.circles.get_mut(&context)?, &mut self.endpoint))
     }
 
@@ -311,7 +315,7 @@ impl Engine {
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
         self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
         if self.room.is_awaited() {
-            let keeping = |(of, circle): (u32, &Circle)| circle.keeps().then_some(of);
+            let keeping = |(of, circle): (u32, &GroupState)| circle.keeps().then_some(of);
             // Where it keeps something on a board that it has forgotten, it is told in any case.
             self.asleep_on.extend(self.circles.iter().filter_map(keeping));
         }
@@ -485,8 +489,8 @@ impl Engine {
         self.have_watched();
         // Whoever waits for an agreement looks by itself.
         let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
-        if !self.councils.are_idle() {
-            any |= self.hold_councils();
+        if !self.message_agreements.are_idle() {
+            any |= self.advance_agreements();
         }
         self.forget_released();
         if self.running.is_idle() {
@@ -756,7 +760,7 @@ impl Engine {
     /// Revokes a context here, and its collective operations.
     pub(crate) fn revoke(&mut self, context: u32) {
         self.endpoint.revoke(context);
-        self.endpoint.revoke(twin_of(context));
+        self.endpoint.revoke(collective_context(context));
         self.fail_all(context, &Failure::Revoked.into());
     }
 
@@ -801,7 +805,7 @@ fn places_in(segment: &Segment) -> Vec<Place> {
 #[cold]
 pub(crate) fn board_fault(
     endpoint: &mut Endpoint<SharedMemory>,
-    circle: &mut Circle,
+    circle: &mut GroupState,
     operation: Operation,
     error: BoardError,
 ) -> Fault {

@@ -13,19 +13,19 @@ use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::{Buffer, Bytes, NoMemory};
 use landeck_transports::SharedMemory;
 
-use super::beside::{Beside, LongBlock, STAND_IN_BYTES};
 use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
 use super::board::BoardError;
+use super::board_call::{BoardCall, BoardStep, RefusedBlock, fault_of};
 use super::call::Call;
 use super::check::Check;
-use super::circle::Circle;
+use super::entry_check::EntryCheck;
 use super::fault::Fault;
+use super::group_state::GroupState;
 use super::mismatch::{Mismatch, remark};
+use super::oversize::{LongBlock, OversizeBlocks, PLACEHOLDER_BYTES};
 use super::place::Place;
 use super::plans::Prepared;
-use super::roll_call::RollCall;
-use super::sight::Sight;
-use super::visit::{RefusedBlock, Visit, Visited, fault_of};
+use super::scan_scope::ScanScope;
 
 /// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for
 /// other reasons.
@@ -70,18 +70,18 @@ pub(crate) struct Running {
     is_telling: bool,
     pub(super) scratch: Scratch,
     /// Where the operation goes over the board, instead of all that.
-    visit: Option<Visit>,
+    visit: Option<BoardCall>,
     has_visited: bool,
     /// What goes beside the board.
-    beside: Option<Box<Beside>>,
+    beside: Option<Box<OversizeBlocks>>,
     /// The number that the operation has on the board; it is given back in the end.
     on_board: Option<u32>,
     /// In checking mode: until all have come, which is told on the board alone.
-    roll_call: Option<RollCall>,
+    entry_check: Option<EntryCheck>,
     /// Looks before sleep since anything moved.
     looks: u32,
     /// What was wrong, while the operation goes on for the sake of the others.
-    blemish: Option<Fault>,
+    deferred_error: Option<Fault>,
     /// The memory that there is none of: this member takes part with nothing.
     missing: Option<NoMemory>,
     /// This member has nothing to pass on, since memory is missing here or at a member it depends on.
@@ -92,7 +92,7 @@ pub(crate) struct Running {
 impl Running {
     /// An operation over messages that has not begun. On a board it is announced, so that who calls
     /// something else is found.
-    pub(crate) fn by_messages(circle: &mut Circle, call: Call, way: &Way) -> Self {
+    pub(crate) fn by_messages(circle: &mut GroupState, call: Call, way: &Way) -> Self {
         let (prepared, segments) = circle.plan(&call, way);
         let number = circle.next_number;
         let signature = circle.count(call.operation, call.root, call.manner.is_checked);
@@ -102,7 +102,7 @@ impl Running {
         if let Some(board) = &mut circle.board {
             let (number, word) = board.begin(signature.call());
             if check != Check::NONE {
-                running.roll_call = Some(RollCall::new(number, word, check));
+                running.entry_check = Some(EntryCheck::new(number, word, check));
             } else if board.has_room(number) {
                 board.come(number, word, 0, Bytes::EMPTY);
             } else if let Some(difference) = board.out_of_step() {
@@ -119,7 +119,7 @@ impl Running {
     /// # Errors
     /// [`Fault::NoBoard`].
     pub(crate) fn at_board(
-        circle: &mut Circle,
+        circle: &mut GroupState,
         call: Call,
         style: BoardStyle,
     ) -> Result<Self, Fault> {
@@ -129,7 +129,7 @@ impl Running {
         let mut running = Self::new(&place, identity, call, &prepared, segments);
         let longest = circle.longest_on_board(running.call.operation);
         let members = (circle.size(), place.member);
-        running.beside = Beside::out_of(&mut running.call, longest, members);
+        running.beside = OversizeBlocks::out_of(&mut running.call, longest, members);
         running.go_without(running.beside.as_ref().and_then(|beside| beside.missing()));
         let visit = circle.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
@@ -139,7 +139,7 @@ impl Running {
     /// Notes what is wrong with the call, which takes part all the same.
     #[cold]
     pub(crate) fn blame(&mut self, fault: Fault, kept: Owned) {
-        self.blemish.get_or_insert(fault);
+        self.deferred_error.get_or_insert(fault);
         self.go_without(kept.missing());
         self.binding.keep(kept);
     }
@@ -149,7 +149,7 @@ impl Running {
         if let Some(no_memory) = missing {
             self.missing = missing;
             self.is_empty_handed = true;
-            self.blemish.get_or_insert(Fault::NoMemory(no_memory));
+            self.deferred_error.get_or_insert(Fault::NoMemory(no_memory));
         }
     }
 
@@ -203,9 +203,9 @@ impl Running {
             has_visited: false,
             beside: None,
             on_board: None,
-            roll_call: None,
+            entry_check: None,
             looks: 0,
-            blemish: None,
+            deferred_error: None,
             missing: None,
             is_empty_handed: false,
             outcome: None,
@@ -232,7 +232,7 @@ impl Running {
 
     /// Its number on the board of its group, if that has one.
     pub(crate) fn number_on_board(&self) -> Option<u32> {
-        self.visit.as_ref().map(Visit::number).or(self.on_board)
+        self.visit.as_ref().map(BoardCall::number).or(self.on_board)
     }
 
     /// The message it waits for, when it is but one.
@@ -282,8 +282,8 @@ impl Running {
     /// Whether the messages may begin.
     #[inline]
     fn has_met(&mut self, kernel: &mut Endpoint<SharedMemory>, board: Option<&mut Board>) -> bool {
-        let (Some(roll_call), Some(board)) = (&mut self.roll_call, board) else { return true };
-        let met = roll_call.poll(board);
+        let (Some(entry_check), Some(board)) = (&mut self.entry_check, board) else { return true };
+        let met = entry_check.poll(board);
         match met {
             Ok(false) => return false,
             Ok(true) => {}
@@ -291,7 +291,7 @@ impl Running {
                 self.visited(kernel, Err(error));
             }
         }
-        self.roll_call = None;
+        self.entry_check = None;
         true
     }
 
@@ -325,9 +325,9 @@ impl Running {
         kernel: &mut Endpoint<SharedMemory>,
         board: &mut Board,
         allowance: &mut u64,
-    ) -> Result<Visited, BoardError> {
+    ) -> Result<BoardStep, BoardError> {
         match (&mut self.visit, self.missing) {
-            (None, _) => Ok(Visited::Waits),
+            (None, _) => Ok(BoardStep::Waits),
             (Some(visit), None) => visit.advance(&self.call, board, kernel, allowance),
             (Some(visit), Some(no_memory)) => visit.fail(board, BoardError::NoMemory(no_memory)),
         }
@@ -362,7 +362,7 @@ impl Running {
     fn end_beside(&mut self) -> bool {
         let is_over = self.has_visited && self.out.is_empty() && self.outcome.is_none();
         if is_over {
-            self.outcome = Some(self.blemish.take().map_or(Ok(()), Err));
+            self.outcome = Some(self.deferred_error.take().map_or(Ok(()), Err));
         }
         is_over
     }
@@ -371,22 +371,22 @@ impl Running {
     fn visited(
         &mut self,
         kernel: &mut Endpoint<SharedMemory>,
-        advanced: Result<Visited, BoardError>,
+        advanced: Result<BoardStep, BoardError>,
     ) -> bool {
         if self.outcome.is_some() {
             return false;
         }
         match advanced {
-            Ok(Visited::Over) => {
+            Ok(BoardStep::Over) => {
                 self.has_visited = true;
                 self.end_beside();
             }
-            Ok(advanced) => return advanced == Visited::Moved,
+            Ok(advanced) => return advanced == BoardStep::Moved,
             Err(BoardError::Lengths { .. }) if self.call.is_varying => self.refuse(kernel),
             // The messages beside the board go on: each has a member that waits for it.
             Err(error) if self.beside.is_some() && error.is_about_memory() => {
                 let fault = fault_of(error, self.call.operation, &self.place, None);
-                self.blemish.get_or_insert(fault);
+                self.deferred_error.get_or_insert(fault);
                 self.has_visited = true;
                 self.end_beside();
             }
@@ -408,7 +408,7 @@ impl Running {
     fn refuse(&mut self, kernel: &mut Endpoint<SharedMemory>) {
         self.has_visited = true;
         self.beside.get_or_insert_default();
-        for block in self.visit.as_ref().map_or_else(Vec::new, Visit::refused) {
+        for block in self.visit.as_ref().map_or_else(Vec::new, BoardCall::refused) {
             self.refuse_block(kernel, block);
         }
         self.end_beside();
@@ -418,7 +418,7 @@ impl Running {
     fn refuse_block(&mut self, kernel: &mut Endpoint<SharedMemory>, block: RefusedBlock) {
         let operation = self.call.operation;
         let (member, mut expected_bytes) = (block.member, block.expected_bytes as u64);
-        if block.bytes == STAND_IN_BYTES {
+        if block.bytes == PLACEHOLDER_BYTES {
             if let Stepped::Out(id, message) = self.receive(kernel, member, Area::EMPTY) {
                 self.out.push((None, id, Message { expected_bytes, ..message }));
             }
@@ -432,7 +432,7 @@ impl Running {
         }
         let message_bytes = block.bytes as u64;
         let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
-        self.blemish.get_or_insert(fault);
+        self.deferred_error.get_or_insert(fault);
     }
 
     fn advance_messages(
@@ -499,10 +499,10 @@ impl Running {
         if let (Some(visit), Some(board), false) =
             (&mut self.visit, board.as_deref_mut(), self.has_visited)
         {
-            let Some(error) = visit.verdict(board, Sight::All) else { return };
+            let Some(error) = visit.verdict(board, ScanScope::All) else { return };
             // What the gone have brought still counts.
             let mut advanced = self.advance_visit(kernel, board, &mut { u64::MAX });
-            if matches!(advanced, Ok(Visited::Moved | Visited::Waits))
+            if matches!(advanced, Ok(BoardStep::Moved | BoardStep::Waits))
                 && let Some(visit) = &mut self.visit
             {
                 advanced = visit.fail(board, error);
@@ -559,7 +559,7 @@ impl Running {
             let operation = self.call.operation;
             let is_nothing = message_bytes == nothing_instead_of(expected_bytes) as u64;
             self.is_empty_handed |= is_nothing;
-            self.blemish.get_or_insert(match is_nothing {
+            self.deferred_error.get_or_insert(match is_nothing {
                 true => Fault::NoRoom { member, operation },
                 false => Fault::Length { member, operation, message_bytes, expected_bytes },
             });
@@ -586,7 +586,7 @@ impl Running {
                 Ok(Stepped::Out(id, message)) => self.out.push((Some(step), id, message)),
                 Err(Fault::Failure(failure)) => self.fail(kernel, failure.into()),
                 Err(fault) => {
-                    self.blemish.get_or_insert(fault);
+                    self.deferred_error.get_or_insert(fault);
                     self.execution.end(step);
                 }
             }
@@ -690,7 +690,7 @@ impl Running {
             return;
         }
         self.binding.unpack();
-        self.outcome = Some(self.blemish.take().map_or(Ok(()), Err));
+        self.outcome = Some(self.deferred_error.take().map_or(Ok(()), Err));
     }
 
     /// All lengths are known: now the data, the same way.

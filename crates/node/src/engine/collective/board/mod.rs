@@ -17,7 +17,7 @@ use landeck_memory::waiter::Neighbours;
 
 use super::check::Check;
 use super::combine::Combiner;
-use super::sight::Sight;
+use super::scan_scope::ScanScope;
 
 mod combining;
 mod deposit;
@@ -280,7 +280,7 @@ impl AtBoard {
         &self,
         action: &Action,
         board: &Board,
-        sight: Sight,
+        sight: ScanScope,
     ) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
@@ -766,11 +766,19 @@ mod tests {
             _ => false,
         };
         let each = Manner::default();
-        assert_eq!(verdict(20, Sight::Some, each), None, "it waits for member 0 and those behind");
-        assert!(is_odd(verdict(20, Sight::All, each)));
+        assert_eq!(
+            verdict(20, ScanScope::Some, each),
+            None,
+            "it waits for member 0 and those behind"
+        );
+        assert!(is_odd(verdict(20, ScanScope::All, each)));
         let counted = Manner::brief(true);
-        assert_eq!(verdict(20, Sight::Some, counted), None, "member 100 is none of the next 64");
-        assert!(is_odd(verdict(50, Sight::Some, counted)));
+        assert_eq!(
+            verdict(20, ScanScope::Some, counted),
+            None,
+            "member 100 is none of the next 64"
+        );
+        assert!(is_odd(verdict(50, ScanScope::Some, counted)));
         assert_eq!(boards[20].outcome(ours.0), Outcome::Different, "decided for all");
     }
 
@@ -785,8 +793,8 @@ mod tests {
         let data = Cells::new(Store::Input, 0, 1);
         let take = |from| Action::Take { from, deposited: data, into: data, resolved: false };
         let gone = Some(BoardError::Gone(140));
-        assert_eq!(at.verdict(&take(140), &boards[2], Sight::Some), gone);
-        assert_eq!(at.verdict(&take(139), &boards[2], Sight::Some), None);
+        assert_eq!(at.verdict(&take(140), &boards[2], ScanScope::Some), gone);
+        assert_eq!(at.verdict(&take(139), &boards[2], ScanScope::Some), None);
     }
 
     #[test]
@@ -799,8 +807,8 @@ mod tests {
         boards[2].end(1);
         let data = Cells::new(Store::Input, 0, 1);
         let take = |from| Action::Take { from, deposited: data, into: data, resolved: false };
-        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), None);
-        assert_eq!(at.verdict(&take(2), &boards[0], Sight::All), Some(BoardError::Gone(2)));
+        assert_eq!(at.verdict(&take(1), &boards[0], ScanScope::All), None);
+        assert_eq!(at.verdict(&take(2), &boards[0], ScanScope::All), Some(BoardError::Gone(2)));
     }
 
     #[test]
@@ -812,7 +820,7 @@ mod tests {
         let broken = Some(BoardError::Broken(2));
         for (has_come, verdict) in [(false, None), (true, broken)] {
             at.set_progress(has_come, 0);
-            assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), verdict);
+            assert_eq!(at.verdict(&Action::Await, &boards[0], ScanScope::All), verdict);
         }
     }
 
@@ -823,10 +831,13 @@ mod tests {
         let (number, _) = boards[0].begin(5);
         at.begin(number, 5, 0, Manner::brief(true));
         boards[1].decide(number, Outcome::Done);
-        assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), None, "nobody is dead");
+        assert_eq!(at.verdict(&Action::Await, &boards[0], ScanScope::All), None, "nobody is dead");
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
-        assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), Some(BoardError::Gone(1)));
+        assert_eq!(
+            at.verdict(&Action::Await, &boards[0], ScanScope::All),
+            Some(BoardError::Gone(1))
+        );
     }
 
     #[test]
@@ -841,11 +852,11 @@ mod tests {
         boards[0].come(number, 5, 0, Bytes::EMPTY);
         let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
         let take = Action::Take { from: 1, deposited, into, resolved: true };
-        assert_eq!(at.verdict(&take, &boards[0], Sight::All), None, "it may be at it");
+        assert_eq!(at.verdict(&take, &boards[0], ScanScope::All), None, "it may be at it");
         boards[1].end(number);
-        assert_eq!(at.verdict(&take, &boards[0], Sight::All), Some(BoardError::Spoiled(1)));
+        assert_eq!(at.verdict(&take, &boards[0], ScanScope::All), Some(BoardError::Spoiled(1)));
         boards[1].set_resolved(number, 64);
-        assert_eq!(at.verdict(&take, &boards[0], Sight::All), None, "it is there");
+        assert_eq!(at.verdict(&take, &boards[0], ScanScope::All), None, "it is there");
     }
 
     #[test]
@@ -866,13 +877,13 @@ mod tests {
             let into = Cells::new(Store::Output, from, 1);
             Action::Take { from, deposited, into, resolved: true }
         };
-        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), Some(BoardError::Gone(1)));
+        assert_eq!(at.verdict(&take(1), &boards[0], ScanScope::All), Some(BoardError::Gone(1)));
         assert_eq!(
-            at.verdict(&take(2), &boards[0], Sight::All),
+            at.verdict(&take(2), &boards[0], ScanScope::All),
             None,
             "who is gone has brought all"
         );
         boards[1].set_resolved(number, 64);
-        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), None);
+        assert_eq!(at.verdict(&take(1), &boards[0], ScanScope::All), None);
     }
 }

@@ -20,17 +20,17 @@ use landeck_memory::Segment;
 use landeck_memory::heap::Block;
 
 use super::Engine;
-use crate::engine::collective::circle::Circle;
 use crate::engine::collective::fault::Fault;
+use crate::engine::collective::group_state::GroupState;
 use crate::engine::collective::holdings::Holdings;
 use crate::engine::collective::mismatch::Mismatch;
-use crate::engine::context::{context_of, contexts_beside, council_of, twin_of};
+use crate::engine::context::{collective_context, context_of, contexts_beside, council_of};
 
 /// The memory that this process has in groups, or had.
-pub(super) struct Estate {
+pub(super) struct GroupMemory {
     pool: BoardPool,
     /// Forgotten here, not by all; the oldest first.
-    forgotten: VecDeque<Box<Circle>>,
+    forgotten: VecDeque<Box<GroupState>>,
     /// Never used again.
     buried: Vec<Holdings>,
     /// Members of a group that is no more were out of step, and nobody here was told so.
@@ -38,7 +38,7 @@ pub(super) struct Estate {
 }
 
 /// Memory set aside for a group that is not yet made.
-pub(crate) struct Setting {
+pub(crate) struct Reservation {
     pub(crate) offer: Offer,
     holdings: Holdings,
 }
@@ -53,14 +53,14 @@ pub(crate) struct Founding {
     pub(crate) shape: Group,
 }
 
-impl Estate {
+impl GroupMemory {
     pub(super) fn new(segment: &Segment, slot: u32) -> Self {
         let pool = BoardPool::new(segment, slot);
         Self { pool, forgotten: VecDeque::new(), buried: Vec::new(), unnoticed: None }
     }
 
     /// The groups that are forgotten here, and not by all.
-    pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut Circle> {
+    pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut GroupState> {
         self.forgotten.iter_mut().map(|circle| &mut **circle)
     }
 }
@@ -68,7 +68,7 @@ impl Estate {
 impl Engine {
     /// Sets memory aside for a new group, as far as there is any: a group without it has no board.
     /// With a context for it if this process is to name one.
-    pub(crate) fn set_aside(&mut self, slot: u32, names_context: bool) -> Setting {
+    pub(crate) fn set_aside(&mut self, slot: u32, names_context: bool) -> Reservation {
         self.reclaim(RECLAIMED_AT_ONCE);
         let mut setting = self.set_aside_now(slot);
         if setting.offer.lines == 0 || setting.offer.board == 0 {
@@ -82,17 +82,17 @@ impl Engine {
         setting
     }
 
-    fn set_aside_now(&mut self, slot: u32) -> Setting {
+    fn set_aside_now(&mut self, slot: u32) -> Reservation {
         let mut lines = self.allocate(LINES_BYTES as usize).ok();
         let place =
             lines.as_mut().map(|block| LinesPlace::in_block(&self.segment, slot, block).offset);
         let board = self.estate.pool.take();
         let offer = Offer { context: 0, lines: place.unwrap_or(0), board: board.unwrap_or(0) };
-        Setting { offer, holdings: Holdings { lines, board, roster: None } }
+        Reservation { offer, holdings: Holdings { lines, board, roster: None } }
     }
 
     /// Takes back what nobody will use.
-    pub(crate) fn withdraw(&mut self, setting: Setting) {
+    pub(crate) fn withdraw(&mut self, setting: Reservation) {
         self.give_back(setting.holdings);
     }
 
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Leaves what others may use to them: this process comes to nothing there.
-    pub(crate) fn bury(&mut self, slot: u32, setting: Setting) {
+    pub(crate) fn quarantine(&mut self, slot: u32, setting: Reservation) {
         if setting.offer.lines != 0 {
             LinesPlace { slot, offset: setting.offer.lines }.refuse(&self.segment);
         }
@@ -116,7 +116,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::BrokenBoard`].
-    pub(crate) fn found(&mut self, founding: Founding, mut setting: Setting) -> Result<(), Fault> {
+    pub(crate) fn found(
+        &mut self,
+        founding: Founding,
+        mut setting: Reservation,
+    ) -> Result<(), Fault> {
         let Founding { context, members, member, offers, shape } = founding;
         let shared = offers.first().map_or(0, |offer| offer.board);
         if member != 0
@@ -128,7 +132,7 @@ impl Engine {
             Ok(board) => board,
             Err(fault) => {
                 let own = members.get(member as usize).map_or(0, |peer| peer.0);
-                self.bury(own, setting);
+                self.quarantine(own, setting);
                 return Err(fault);
             }
         };
@@ -137,7 +141,7 @@ impl Engine {
             holdings.roster = self.enroll(board, context, &members, &offers);
         }
         let (has_board, plan) = (board.is_some(), self.segment.plan());
-        let mut circle = Circle::shaped(context, members.clone(), member, shape, plan, board);
+        let mut circle = GroupState::shaped(context, members.clone(), member, shape, plan, board);
         match &mut circle.board {
             Some(board) => {
                 board.claim(context);
@@ -146,7 +150,7 @@ impl Engine {
             None => self.give_back(holdings),
         }
         if has_board {
-            self.set_board(context, twin_of(context), shared);
+            self.set_board(context, collective_context(context), shared);
         }
         if !has_board {
             self.open_council(context, &members, member);

@@ -5,10 +5,10 @@ use landeck_memory::Bytes;
 
 use super::board::BoardError;
 use super::check::Check;
-use super::sight::Sight;
+use super::scan_scope::ScanScope;
 
 /// What a member compares with what the others have come for.
-pub(crate) struct RollCall {
+pub(crate) struct EntryCheck {
     number: u32,
     signature: u32,
     check: Check,
@@ -16,7 +16,7 @@ pub(crate) struct RollCall {
     seen: u32,
 }
 
-impl RollCall {
+impl EntryCheck {
     /// For the operation with this number on the board.
     pub(crate) fn new(number: u32, signature: u32, check: Check) -> Self {
         Self { number, signature, check, has_come: false, seen: 0 }
@@ -70,7 +70,7 @@ impl RollCall {
 
     /// Why they can never all come.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);

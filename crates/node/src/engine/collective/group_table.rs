@@ -10,30 +10,30 @@ use landeck_collectives::Place;
 use landeck_kernel::matching::KeyHasher;
 use landeck_memory::Segment;
 
-use super::circle::Circle;
 use super::fault::Fault;
+use super::group_state::GroupState;
 use crate::engine::context::WORLD_CONTEXT;
 
 /// The groups of a process.
 #[derive(Default)]
-pub(super) struct Circles {
+pub(super) struct GroupTable {
     /// Where each of them is.
     places: HashMap<u32, usize, BuildHasherDefault<KeyHasher>>,
-    circles: Vec<Option<Box<Circle>>>,
+    circles: Vec<Option<Box<GroupState>>>,
     free: Vec<usize>,
     /// The context that was asked for last, and its place.
     last: Option<(u32, usize)>,
 }
 
-impl Circles {
+impl GroupTable {
     /// The group with this context.
-    pub(super) fn get(&self, context: &u32) -> Option<&Circle> {
+    pub(super) fn get(&self, context: &u32) -> Option<&GroupState> {
         self.circles[*self.places.get(context)?].as_deref()
     }
 
     /// The same, to do something there.
     #[inline]
-    pub(super) fn get_mut(&mut self, context: &u32) -> Option<&mut Circle> {
+    pub(super) fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
         let place = match self.last {
             Some((last, place)) if last == *context => place,
             _ => self.look_up(*context)?,
@@ -55,7 +55,7 @@ impl Circles {
     }
 
     /// Keeps a group, in the place of one with the same context.
-    pub(super) fn insert(&mut self, context: u32, circle: Circle) -> &mut Circle {
+    pub(super) fn insert(&mut self, context: u32, circle: GroupState) -> &mut GroupState {
         self.remove(&context);
         let place = self.free.pop().unwrap_or(self.circles.len());
         if place == self.circles.len() {
@@ -66,7 +66,7 @@ impl Circles {
     }
 
     /// Takes a group away.
-    pub(super) fn remove(&mut self, context: &u32) -> Option<Box<Circle>> {
+    pub(super) fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
         let place = self.places.remove(context)?;
         self.last = None;
         self.free.push(place);
@@ -74,12 +74,12 @@ impl Circles {
     }
 
     /// All of them.
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Circle> {
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
         self.circles.iter_mut().filter_map(Option::as_deref_mut)
     }
 
     /// All of them with their contexts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Circle)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
         let with_circle = |(&context, &place): (&u32, &usize)| {
             self.circles[place].as_deref().map(|circle| (context, circle))
         };
@@ -96,9 +96,9 @@ pub(super) fn circle_of<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
-    circles: &'a mut Circles,
+    circles: &'a mut GroupTable,
     (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<&'a mut Circle, Fault> {
+) -> Result<&'a mut GroupState, Fault> {
     if !circles.has(context) {
         return first_circle(segment, places, room, circles, (context, members, member));
     }
@@ -113,15 +113,15 @@ fn first_circle<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
-    circles: &'a mut Circles,
+    circles: &'a mut GroupTable,
     (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<&'a mut Circle, Fault> {
+) -> Result<&'a mut GroupState, Fault> {
     let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
     let mut board = world_board(segment, context, members, member);
     if let Some(board) = &mut board {
         board.share_room(room);
     }
-    let circle = Circle::new(context, members.clone(), member, segment.plan(), places, board);
+    let circle = GroupState::new(context, members.clone(), member, segment.plan(), places, board);
     Ok(circles.insert(context, circle.map_err(|_| Fault::NotAMember)?))
 }
 
@@ -145,8 +145,9 @@ mod tests {
     #[test]
     fn a_place_that_is_used_again_leads_nobody_to_another_group() {
         let plan = SegmentPlan::new(1, 1);
-        let circle = |context| Circle::new(context, [Peer(0)].into(), 0, &plan, &[], None).unwrap();
-        let mut circles = Circles::default();
+        let circle =
+            |context| GroupState::new(context, [Peer(0)].into(), 0, &plan, &[], None).unwrap();
+        let mut circles = GroupTable::default();
         for context in [5, 6] {
             circles.insert(context, circle(context));
         }

@@ -15,14 +15,14 @@ use landeck_kernel::{Area, Wanted};
 use landeck_memory::NoMemory;
 
 use super::binding::{Blocks, Owned};
+use super::board_call::RefusedBlock;
 use super::call::Call;
-use super::circle::Circle;
 use super::fault::Fault;
-use super::visit::RefusedBlock;
+use super::group_state::GroupState;
 
 /// How long what stands on the board for a block beside it is. No block of numbers is so long; other blocks
 /// that are go beside the board.
-pub(super) const STAND_IN_BYTES: usize = 251;
+pub(super) const PLACEHOLDER_BYTES: usize = 251;
 
 /// A long block: the other member, and where the block lies here.
 pub(super) struct LongBlock {
@@ -32,7 +32,7 @@ pub(super) struct LongBlock {
 
 /// The long blocks of one call.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct OversizeBlocks {
     /// What this member gives.
     given: Vec<LongBlock>,
     /// What it gets.
@@ -41,7 +41,7 @@ pub(super) struct Beside {
     owned: Vec<Owned>,
 }
 
-impl Beside {
+impl OversizeBlocks {
     /// Takes the blocks that are too long for the board out of a call of this member, and puts in what
     /// stands for them. None where there are none.
     pub(super) fn out_of(
@@ -90,11 +90,11 @@ impl Beside {
         let mut areas: Vec<Area> =
             (0..blocks.count() as u32).map(|block| blocks.area(block, 1)).collect();
         let long = |area: &&mut Area| goes_beside(area.packed_bytes(), longest);
-        let owned = Owned::new(STAND_IN_BYTES * areas.iter_mut().filter(long).count());
+        let owned = Owned::new(PLACEHOLDER_BYTES * areas.iter_mut().filter(long).count());
         let mut replaced = Vec::new();
         for (block, place) in (0..).zip(&mut areas).filter(|(_, area)| long(area)) {
-            let start = STAND_IN_BYTES * replaced.len();
-            let stand_in = Area::contiguous(owned.buffer().part(start, STAND_IN_BYTES));
+            let start = PLACEHOLDER_BYTES * replaced.len();
+            let stand_in = Area::contiguous(owned.buffer().part(start, PLACEHOLDER_BYTES));
             replaced.push((block, std::mem::replace(place, stand_in)));
         }
         self.owned.push(owned);
@@ -116,13 +116,13 @@ impl Beside {
 /// If the fault is about such a block, it gets the least length that this has.
 #[cold]
 pub(super) fn long_instead(
-    circle: &Circle,
+    circle: &GroupState,
     tag: u32,
     refused: &[RefusedBlock],
     fault: &mut Fault,
 ) -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    for block in refused.iter().filter(|block| block.bytes == STAND_IN_BYTES) {
+    for block in refused.iter().filter(|block| block.bytes == PLACEHOLDER_BYTES) {
         if let Fault::Length { member, operation, message_bytes, .. } = fault
             && *member == block.member
         {
@@ -143,7 +143,7 @@ pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
 
 #[inline]
 fn goes_beside(bytes: u64, longest: u64) -> bool {
-    bytes > longest || bytes == STAND_IN_BYTES as u64
+    bytes > longest || bytes == PLACEHOLDER_BYTES as u64
 }
 
 #[cfg(test)]
@@ -207,7 +207,8 @@ mod tests {
             let (mut given, mut taken) = (Vec::new(), Vec::new());
             for member in 0..SIZE {
                 let mut call = call(operation, member, in_place, &memory);
-                let Some(mut beside) = Beside::out_of(&mut call, LONGEST, (SIZE, member)) else {
+                let Some(mut beside) = OversizeBlocks::out_of(&mut call, LONGEST, (SIZE, member))
+                else {
                     continue;
                 };
                 let (gives, takes) = beside.begin();
@@ -241,13 +242,14 @@ mod tests {
         let memory = vec![0u8; 1000];
         // SAFETY: nobody reads or writes.
         let buffer = unsafe { Buffer::of(&memory) };
-        let places = [10, STAND_IN_BYTES, STAND_IN_BYTES - 1].map(|length| (0, length)).to_vec();
+        let places =
+            [10, PLACEHOLDER_BYTES, PLACEHOLDER_BYTES - 1].map(|length| (0, length)).to_vec();
         let output = Blocks::Placed(buffer, places);
         let own = Blocks::whole(Area::contiguous(buffer.part(0, 10)));
         let call = Call::new(Operation::Gather, &Manner::default());
         let mut call = Call { input: own, output, is_varying: true, ..call };
-        let (_, taken) = Beside::out_of(&mut call, 500, (SIZE, 0)).unwrap().begin();
+        let (_, taken) = OversizeBlocks::out_of(&mut call, 500, (SIZE, 0)).unwrap().begin();
         assert_eq!(taken.iter().map(|block| block.member).collect::<Vec<_>>(), [1]);
-        assert_eq!(call.output.bytes(1), STAND_IN_BYTES as u64);
+        assert_eq!(call.output.bytes(1), PLACEHOLDER_BYTES as u64);
     }
 }

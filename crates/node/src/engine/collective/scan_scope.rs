@@ -13,14 +13,14 @@ const SLEEPS_PER_LOOK_AT_ALL: u32 = 8;
 /// whoever finds something decides for them where all wait for all. Who waits alone looks at all at
 /// its later sleeps. Deaths, refusals after them and revocations are news, after which all are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum ScanScope {
     /// At those of all members.
     All,
     /// At those of some.
     Some,
 }
 
-impl Sight {
+impl ScanScope {
     /// Before sleep number `sleep` of a wait, from one on.
     pub(crate) fn before_sleep(sleep: u32) -> Self {
         if sleep.is_multiple_of(SLEEPS_PER_LOOK_AT_ALL) { Self::All } else { Self::Some }
@@ -42,17 +42,17 @@ mod tests {
 
     #[test]
     fn those_who_wait_together_look_at_all_and_who_waits_alone_does_so_later() {
-        let seen = |sight: Sight, size, first| sight.members(size, first).collect::<Vec<_>>();
-        assert_eq!(seen(Sight::Some, 3, 2), [0, 1, 2], "few are looked at in order");
+        let seen = |sight: ScanScope, size, first| sight.members(size, first).collect::<Vec<_>>();
+        assert_eq!(seen(ScanScope::Some, 3, 2), [0, 1, 2], "few are looked at in order");
         let mut looked_at = [0; 200];
         for own in 0..200 {
-            let some = seen(Sight::Some, 200, own + 1);
+            let some = seen(ScanScope::Some, 200, own + 1);
             assert_eq!((some.len(), some[0]), (64, (own + 1) % 200));
             some.into_iter().for_each(|member| looked_at[member as usize] += 1);
         }
         assert_eq!(looked_at, [64; 200]);
-        let sights: Vec<Sight> = (1..=8).map(Sight::before_sleep).collect();
-        assert_eq!((&sights[..7], sights[7]), (&[Sight::Some; 7][..], Sight::All));
+        let sights: Vec<ScanScope> = (1..=8).map(ScanScope::before_sleep).collect();
+        assert_eq!((&sights[..7], sights[7]), (&[ScanScope::Some; 7][..], ScanScope::All));
         assert_eq!(seen(sights[7], 200, 7), (0..200).collect::<Vec<_>>());
     }
 }

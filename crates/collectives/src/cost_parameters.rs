@@ -5,7 +5,7 @@
 
 /// What a host can do. Times are in picoseconds; of what depends on the length, for 1,024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct CostParameters {
     /// Processors there were when it was measured.
     pub processors: u64,
     /// A cache line from one processor to another.
@@ -30,7 +30,7 @@ pub struct Figures {
     pub far_kib_ps: u64,
 }
 
-impl Default for Figures {
+impl Default for CostParameters {
     /// Those of a virtual machine with two near processors.
     fn default() -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Default for Figures {
 
 /// Why numbers are no figures.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FiguresError {
+pub enum CostParametersError {
     /// A figure is not there.
     #[error("{name} is missing")]
     Missing {
@@ -83,7 +83,7 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     about: &'static str,
     most: u64,
-    place: fn(&mut Figures) -> &mut u64,
+    place: fn(&mut CostParameters) -> &mut u64,
 }
 
 /// No time is longer than a second, and none of these machines has more processors.
@@ -102,7 +102,7 @@ macro_rules! time {
 }
 
 /// All figures, in the order of their words.
-pub(crate) const FIELDS: [Field; Figures::WORDS] = [
+pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
     Field {
         name: "processors",
         about: "processors when it was measured",
@@ -121,7 +121,7 @@ pub(crate) const FIELDS: [Field; Figures::WORDS] = [
     time!(far_kib_ps, "1 KiB of a long message between hosts; not measured"),
 ];
 
-impl Figures {
+impl CostParameters {
     /// How many words they are.
     pub const WORDS: usize = 11;
 
@@ -133,13 +133,13 @@ impl Figures {
     /// From words that may say anything.
     ///
     /// # Errors
-    /// [`FiguresError::Impossible`].
-    pub fn from_words(words: &[u64; Self::WORDS]) -> Result<Self, FiguresError> {
+    /// [`CostParametersError::Impossible`].
+    pub fn from_words(words: &[u64; Self::WORDS]) -> Result<Self, CostParametersError> {
         let mut figures = Self::default();
         for (field, &value) in FIELDS.iter().zip(words) {
             if value == 0 || value > field.most {
                 let (name, most) = (field.name, field.most);
-                return Err(FiguresError::Impossible { name, value, most });
+                return Err(CostParametersError::Impossible { name, value, most });
             }
             *(field.place)(&mut figures) = value;
         }
@@ -168,28 +168,28 @@ mod tests {
 
     #[test]
     fn every_field_has_a_word_of_its_own() {
-        let mut words = [0; Figures::WORDS];
+        let mut words = [0; CostParameters::WORDS];
         (1..).zip(&mut words).for_each(|(value, word)| *word = value);
-        assert_eq!(Figures::from_words(&words).unwrap().to_words(), words);
+        assert_eq!(CostParameters::from_words(&words).unwrap().to_words(), words);
     }
 
     #[test]
     fn the_least_is_taken_of_each() {
-        let usual = Figures::default();
-        let one = Figures { line_ps: 1, switch_ps: usual.switch_ps + 1, ..usual };
-        assert_eq!(one.least(usual), Figures { line_ps: 1, ..usual });
+        let usual = CostParameters::default();
+        let one = CostParameters { line_ps: 1, switch_ps: usual.switch_ps + 1, ..usual };
+        assert_eq!(one.least(usual), CostParameters { line_ps: 1, ..usual });
         assert_eq!(usual.least(one), one.least(usual));
     }
 
     #[test]
     fn what_cannot_be_is_named() {
-        let mut words = Figures::default().to_words();
+        let mut words = CostParameters::default().to_words();
         words[1] = 0;
-        let error = Figures::from_words(&words).unwrap_err();
+        let error = CostParameters::from_words(&words).unwrap_err();
         assert_eq!(
             error,
-            FiguresError::Impossible { name: "line_ps", value: 0, most: TIME_MAX_PS }
+            CostParametersError::Impossible { name: "line_ps", value: 0, most: TIME_MAX_PS }
         );
-        assert!(Figures::from_words(&[u64::MAX; Figures::WORDS]).is_err());
+        assert!(CostParameters::from_words(&[u64::MAX; CostParameters::WORDS]).is_err());
     }
 }

@@ -16,12 +16,12 @@ use landeck_transports::SharedMemory;
 use crate::engine::collective::Fault;
 use crate::engine::collective::WaitError;
 use crate::engine::collective::board::BoardError;
-use crate::engine::collective::brief::Brief;
+use crate::engine::collective::board_call::BoardCall;
 use crate::engine::collective::call::Call;
-use crate::engine::collective::circle::Circle;
+use crate::engine::collective::group_state::GroupState;
+use crate::engine::collective::inline::InlineCollective;
 use crate::engine::collective::operations::board_fault;
-use crate::engine::collective::sight::Sight;
-use crate::engine::collective::visit::Visit;
+use crate::engine::collective::scan_scope::ScanScope;
 use crate::engine::shared::{Kernel, Shared, why};
 
 /// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
@@ -36,7 +36,7 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        brief: &mut Brief<'_>,
+        brief: &mut InlineCollective<'_>,
     ) -> Done {
         match self.kernel.mode() {
             ThreadMode::Multiple => self.brief_in_turn(context, members, member, brief),
@@ -51,7 +51,7 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        brief: &mut Brief<'_>,
+        brief: &mut InlineCollective<'_>,
     ) -> Done {
         let mut kernel = self.kernel.enter().map_err(turned_away)?;
         let begun = match kernel.brief(context, members, member, brief) {
@@ -61,7 +61,7 @@ impl Shared {
         let Some((circle, endpoint)) = begun else { return Ok(false) };
         let mut waiter = self.turn.enter().map_err(turned_away)?;
         let mut stage = Stage::of(brief);
-        let mut meeting = Meeting { shared: self, circle, endpoint, stage: &mut stage };
+        let mut meeting = BoardWait { shared: self, circle, endpoint, stage: &mut stage };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
         if stage.lacks_room && stage.outcome.is_none() {
@@ -83,7 +83,7 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        brief: &mut Brief<'_>,
+        brief: &mut InlineCollective<'_>,
     ) -> Done {
         let turn = self.turn.try_enter_in_turn().map_err(turned_away)?;
         let Some(mut waiter) = turn else { return Ok(false) };
@@ -118,7 +118,7 @@ impl Shared {
             Err(fault) => return Err(failed(fault)),
         };
         let Some((circle, endpoint)) = begun else { return Ok(false) };
-        let mut meeting = Meeting { shared: self, circle, endpoint, stage };
+        let mut meeting = BoardWait { shared: self, circle, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
         if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
@@ -135,7 +135,7 @@ impl Shared {
     ) -> Result<(), Box<WaitError>> {
         let news = self.segment.news(self.slot);
         let mut meeting =
-            MeetingInTurn { shared: self, context, size, stage, news, has_slept: false };
+            SharedBoardWait { shared: self, context, size, stage, news, has_slept: false };
         let end = waiter.wait(&mut meeting, None);
         let has_slept = meeting.has_slept;
         match stage.outcome.take() {
@@ -166,7 +166,7 @@ impl Shared {
         let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
         let Some(visit) = visit else { return Ok(None) };
         let mut waiter = self.turn.enter()?;
-        let mut visiting = Visiting {
+        let mut visiting = BoardCallWait {
             shared: self,
             kernel: &mut kernel,
             context,
@@ -177,7 +177,7 @@ impl Shared {
             outcome: None,
         };
         let end = waiter.wait(&mut visiting, None);
-        let Visiting { visit, outcome, .. } = visiting;
+        let BoardCallWait { visit, outcome, .. } = visiting;
         kernel.wake_up();
         kernel.end_visit(context, visit);
         match outcome {
@@ -198,16 +198,16 @@ fn turned_away(error: GateError) -> Box<WaitError> {
 }
 
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
-struct Meeting<'a, 'b, 'c> {
+struct BoardWait<'a, 'b, 'c> {
     shared: &'a Shared,
-    circle: &'a mut Circle,
+    circle: &'a mut GroupState,
     endpoint: &'a mut Endpoint<SharedMemory>,
     stage: &'a mut Stage<'b, 'c>,
 }
 
 /// How far an operation with short data is.
 struct Stage<'a, 'b> {
-    brief: &'a mut Brief<'b>,
+    brief: &'a mut InlineCollective<'b>,
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
@@ -221,13 +221,13 @@ struct Stage<'a, 'b> {
 
 impl<'a, 'b> Stage<'a, 'b> {
     #[inline(always)]
-    fn of(brief: &'a mut Brief<'b>) -> Self {
+    fn of(brief: &'a mut InlineCollective<'b>) -> Self {
         let (is_asleep, awaits_room, lacks_room) = (false, false, false);
         Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
     }
 }
 
-impl Meeting<'_, '_, '_> {
+impl BoardWait<'_, '_, '_> {
     #[inline]
     fn look(&mut self) {
         let Some(board) = &mut self.circle.board else { return };
@@ -251,7 +251,7 @@ impl Meeting<'_, '_, '_> {
 
     /// Looks why it can never be over.
     #[cold]
-    fn judge(&mut self, sight: Sight) {
+    fn judge(&mut self, sight: ScanScope) {
         self.endpoint.refresh();
         if self.stage.outcome.is_none()
             && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
@@ -276,7 +276,7 @@ impl Meeting<'_, '_, '_> {
     #[cold]
     fn judge_before_sleep(&mut self) {
         self.stage.sleeps = self.stage.sleeps.wrapping_add(1);
-        self.judge(Sight::before_sleep(self.stage.sleeps));
+        self.judge(ScanScope::before_sleep(self.stage.sleeps));
     }
 
     #[inline]
@@ -289,7 +289,7 @@ impl Meeting<'_, '_, '_> {
     }
 }
 
-impl Waiting for Meeting<'_, '_, '_> {
+impl Waiting for BoardWait<'_, '_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
@@ -340,7 +340,7 @@ impl Waiting for Meeting<'_, '_, '_> {
         let place = &self.circle.place;
         let is_revoked = self.circle.board.as_ref().is_some_and(Board::is_revoked);
         if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
-            self.judge(Sight::All);
+            self.judge(ScanScope::All);
         }
         self.stage.outcome.as_ref().map(|_| End::PeerFailed)
     }
@@ -366,7 +366,7 @@ impl Waiting for Meeting<'_, '_, '_> {
 
 /// The wait of the thread that has the turn for the others of a group, for short data, while it looks
 /// after the threads behind it.
-struct MeetingInTurn<'a, 'b, 'c> {
+struct SharedBoardWait<'a, 'b, 'c> {
     shared: &'a Shared,
     context: u32,
     size: u32,
@@ -377,15 +377,15 @@ struct MeetingInTurn<'a, 'b, 'c> {
     has_slept: bool,
 }
 
-impl MeetingInTurn<'_, '_, '_> {
+impl SharedBoardWait<'_, '_, '_> {
     /// Does something as the only thread would, which has the endpoint. None when it cannot be entered:
     /// that ends the wait, and the next call says why.
     #[inline]
-    fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_, '_>) -> R) -> Option<R> {
+    fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, '_>) -> R) -> Option<R> {
         let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
         let (circle, endpoint) = kernel.circle_of_context(self.context)?;
         let stage = &mut *self.stage;
-        Some(work(&mut Meeting { shared: self.shared, circle, endpoint, stage }))
+        Some(work(&mut BoardWait { shared: self.shared, circle, endpoint, stage }))
     }
 
     /// Whether the operation is over, after one look at the board.
@@ -410,7 +410,7 @@ impl MeetingInTurn<'_, '_, '_> {
     }
 }
 
-impl Waiting for MeetingInTurn<'_, '_, '_> {
+impl Waiting for SharedBoardWait<'_, '_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
@@ -476,21 +476,21 @@ impl Waiting for MeetingInTurn<'_, '_, '_> {
 }
 
 /// The wait of the only thread for the others at the board.
-struct Visiting<'a> {
+struct BoardCallWait<'a> {
     shared: &'a Shared,
     kernel: &'a mut Kernel,
     context: u32,
     call: &'a Call,
-    visit: Visit,
+    visit: BoardCall,
     polls: u32,
     /// As that of a [`Stage`].
     sleeps: u32,
     outcome: Option<Result<(), Fault>>,
 }
 
-impl Visiting<'_> {
+impl BoardCallWait<'_> {
     #[cold]
-    fn judge(&mut self, sight: Sight) {
+    fn judge(&mut self, sight: ScanScope) {
         if self.outcome.is_none() {
             let (call, visit) = (self.call, &mut self.visit);
             self.kernel.judge_visit(self.context, call, visit, (sight, &mut self.outcome));
@@ -498,7 +498,7 @@ impl Visiting<'_> {
     }
 }
 
-impl Waiting for Visiting<'_> {
+impl Waiting for BoardCallWait<'_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
@@ -525,7 +525,7 @@ impl Waiting for Visiting<'_> {
         self.kernel.progress_thoroughly();
         if !self.poll() {
             self.sleeps = self.sleeps.wrapping_add(1);
-            self.judge(Sight::before_sleep(self.sleeps));
+            self.judge(ScanScope::before_sleep(self.sleeps));
         }
         if self.outcome.is_none() {
             self.shared.let_sockets_wake(self.kernel);
@@ -533,10 +533,10 @@ impl Waiting for Visiting<'_> {
         self.outcome.is_some()
     }
 
-    /// As that of a [`Meeting`].
+    /// As that of a [`BoardWait`].
     fn verdict(&mut self) -> Option<End> {
         if self.kernel.is_group_broken(self.context) {
-            self.judge(Sight::All);
+            self.judge(ScanScope::All);
         }
         self.outcome.as_ref().map(|_| End::PeerFailed)
     }

@@ -29,7 +29,7 @@ const AGREEMENT: u32 = 1;
 const REVOCATION: u32 = 2;
 
 /// The members of one group, as far as they agree and revoke.
-pub(super) struct Council {
+pub(super) struct MessageAgreement {
     members: Arc<[Peer]>,
     own: u32,
     agreement: Agreement,
@@ -44,13 +44,13 @@ pub(super) struct Council {
 
 /// All of them, by the contexts of their groups.
 #[derive(Default)]
-pub(super) struct Councils {
-    of: HashMap<u32, Council>,
+pub(super) struct MessageAgreements {
+    of: HashMap<u32, MessageAgreement>,
     /// What is on its way, with its memory.
     letters: Vec<(RequestId, Box<[u64]>)>,
 }
 
-impl Council {
+impl MessageAgreement {
     fn new(members: Arc<[Peer]>, own: u32) -> Self {
         let size = members.len() as u32;
         Self {
@@ -135,7 +135,7 @@ struct Word {
     words: Vec<u64>,
 }
 
-impl Councils {
+impl MessageAgreements {
     /// Whether there is nothing to listen to.
     #[inline]
     pub(super) fn are_idle(&self) -> bool {
@@ -169,8 +169,8 @@ type Letter = (u32, Box<[u64]>);
 impl Engine {
     /// The members of a group that has no board get a way to agree.
     pub(super) fn open_council(&mut self, context: u32, members: &Arc<[Peer]>, own: u32) {
-        let council = || Council::new(members.clone(), own);
-        self.councils.of.entry(context).or_insert_with(council);
+        let council = || MessageAgreement::new(members.clone(), own);
+        self.message_agreements.of.entry(context).or_insert_with(council);
     }
 
     /// Listens from now on to what the members of a group say of its revocation.
@@ -182,7 +182,7 @@ impl Engine {
 
     /// Nobody here asks for a group any more. True if nobody elsewhere will either.
     pub(super) fn leave_council(&mut self, context: u32) -> bool {
-        let Some(council) = self.councils.of.get_mut(&context) else { return true };
+        let Some(council) = self.message_agreements.of.get_mut(&context) else { return true };
         council.is_forgotten = true;
         if council.was_needed() {
             return false;
@@ -190,7 +190,7 @@ impl Engine {
         if let Some(ear) = council.ear.take() {
             self.endpoint.abandon(ear);
         }
-        self.councils.of.remove(&context);
+        self.message_agreements.of.remove(&context);
         true
     }
 
@@ -205,7 +205,7 @@ impl Engine {
         offer: Offer,
     ) -> Result<(), Fault> {
         let endpoint = &self.endpoint;
-        let council = self.councils.of.get_mut(&context).ok_or(Fault::NoBoard)?;
+        let council = self.message_agreements.of.get_mut(&context).ok_or(Fault::NoBoard)?;
         let is_acknowledged = |peer: &Peer| endpoint.acknowledged_among(&[*peer]) != 0;
         let acknowledged =
             (0..).zip(&council.members[..]).filter(|(_, peer)| is_acknowledged(peer));
@@ -223,7 +223,7 @@ impl Engine {
     pub(super) fn agreed_in_council(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.endpoint.refresh_far();
         self.listen(context);
-        match self.councils.of.get(&context)?.agreement.verdict()? {
+        match self.message_agreements.of.get(&context)?.agreement.verdict()? {
             Verdict::Excluded => Some(Err(Fault::Excluded)),
             Verdict::Agreed(outcome) => Some(Ok(Agreed {
                 flags: outcome.flags(),
@@ -236,8 +236,11 @@ impl Engine {
 
     /// What a member has offered in the last agreement of a group without a board.
     pub(super) fn offer_in_council(&self, context: u32, member: u32) -> Offer {
-        let outcome =
-            self.councils.of.get(&context).and_then(|council| council.agreement.outcome());
+        let outcome = self
+            .message_agreements
+            .of
+            .get(&context)
+            .and_then(|council| council.agreement.outcome());
         let part = outcome.and_then(|outcome| outcome.parts.get(member as usize)?.as_ref());
         part.map_or_else(Offer::default, |part| {
             let [context, lines, board] = part.offer;
@@ -247,17 +250,17 @@ impl Engine {
 
     /// Tells the members of a group without a board that it is revoked.
     pub(super) fn revoke_in_council(&mut self, context: u32) {
-        let Some(council) = self.councils.of.get_mut(&context) else { return };
+        let Some(council) = self.message_agreements.of.get_mut(&context) else { return };
         let to = council.flood.hear();
         self.pass_on(context, &to);
     }
 
     /// Listens to all councils: what members say, and who is gone. True when anything was heard.
     #[cold]
-    pub(super) fn hold_councils(&mut self) -> bool {
-        let contexts: Vec<u32> = self.councils.of.keys().copied().collect();
+    pub(super) fn advance_agreements(&mut self) -> bool {
+        let contexts: Vec<u32> = self.message_agreements.of.keys().copied().collect();
         let heard = contexts.into_iter().fold(false, |heard, context| self.listen(context) | heard);
-        self.councils.forget_letters(&mut self.endpoint);
+        self.message_agreements.forget_letters(&mut self.endpoint);
         heard
     }
 
@@ -265,7 +268,7 @@ impl Engine {
     fn listen(&mut self, context: u32) -> bool {
         let mut any = false;
         loop {
-            let Some(council) = self.councils.of.get_mut(&context) else { return any };
+            let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
             let Some(word) = council.hear(context, &mut self.endpoint) else { break };
             any = true;
             match word.tag {
@@ -280,10 +283,10 @@ impl Engine {
                 }
             }
         }
-        let Some(council) = self.councils.of.get_mut(&context) else { return any };
+        let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
         for (member, standing) in council.newly_gone(context, &self.endpoint) {
             any = true;
-            let Some(council) = self.councils.of.get_mut(&context) else { return any };
+            let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
             let sends = council.agreement.handle(Input::Gone { member, standing });
             let to = council.flood.note_gone(member);
             self.deliver(context, sends);
@@ -293,7 +296,7 @@ impl Engine {
     }
 
     fn hear_revocation(&mut self, context: u32) {
-        let Some(council) = self.councils.of.get_mut(&context) else { return };
+        let Some(council) = self.message_agreements.of.get_mut(&context) else { return };
         let is_new = !council.flood.has_heard();
         let to = council.flood.hear();
         self.pass_on(context, &to);
@@ -315,9 +318,9 @@ impl Engine {
     }
 
     fn tell(&mut self, context: u32, to: u32, letter: Letter) {
-        let council = self.councils.of.get(&context);
+        let council = self.message_agreements.of.get(&context);
         if let Some(&peer) = council.and_then(|council| council.members.get(to as usize)) {
-            self.councils.post(&mut self.endpoint, peer, council_of(context), letter);
+            self.message_agreements.post(&mut self.endpoint, peer, council_of(context), letter);
         }
     }
 }

@@ -7,26 +7,26 @@ use std::sync::Arc;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::course::{ROUNDS_MAX, Round, Share};
-use landeck_collectives::{Action, Cells, Course, Operation, Signature, Walk};
+use landeck_collectives::board_schedule::{Chunk, ROUNDS_MAX, Share};
+use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::waiter::Neighbours;
 use landeck_transports::SharedMemory;
 
 use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
+use super::call_buffers::CallBuffers;
 use super::check::Check;
 use super::combine::CombineError;
+use super::entry_check::EntryCheck;
 use super::fault::Fault;
-use super::hands::Hands;
 use super::mismatch::Mismatch;
 use super::place::Place;
-use super::roll_call::RollCall;
-use super::sight::Sight;
+use super::scan_scope::ScanScope;
 
 /// How far a visit got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visited {
+pub(crate) enum BoardStep {
     /// The operation is over for this member.
     Over,
     /// Something was done.
@@ -36,24 +36,24 @@ pub(crate) enum Visited {
 }
 
 /// One operation over the board.
-pub(crate) struct Visit {
+pub(crate) struct BoardCall {
     at: Box<AtBoard>,
     walk: Arc<Walk>,
     step: usize,
     signature: Signature,
     known_bytes: u64,
     /// In checking mode: after this member has come, and until all have.
-    roll_call: Option<RollCall>,
+    entry_check: Option<EntryCheck>,
     rounds: Rounds,
     /// The round that goes on; none before it was looked at.
-    round: Option<Round>,
+    round: Option<Chunk>,
     is_past_caches: bool,
     /// Rounds that this member comes to before it is through with the first.
     ahead: u32,
     manner: Manner,
     check: u32,
     /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
-    blemish: Option<BoardError>,
+    deferred_error: Option<BoardError>,
     /// Blocks of others that have another length than this member expects.
     refused: Option<Box<Refused>>,
 }
@@ -138,22 +138,22 @@ impl Refused {
     }
 }
 
-impl Visit {
+impl BoardCall {
     /// An operation that has its numbers and nothing else yet.
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        (rounds, course): (Rounds, Course),
+        (rounds, course): (Rounds, BoardSchedule),
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
         (known_bytes, check): (u64, Check),
     ) -> Self {
         let (number, word) = rounds.begun();
-        let Course { is_past_caches, ahead, .. } = course;
+        let BoardSchedule { is_past_caches, ahead, .. } = course;
         let manner = manner.in_rounds(rounds.count > 1);
         let manner = if ahead > 0 { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
-        let roll_call = (check != Check::NONE).then(|| RollCall::new(number, word, check));
+        let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
         let (step, check) = (0, check.word());
         Self {
             at,
@@ -161,14 +161,14 @@ impl Visit {
             step,
             signature,
             known_bytes,
-            roll_call,
+            entry_check,
             rounds,
             round: None,
             is_past_caches,
             ahead,
             manner,
             check,
-            blemish: None,
+            deferred_error: None,
             refused: None,
         }
     }
@@ -181,15 +181,15 @@ impl Visit {
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<Visited, BoardError> {
-        if self.blemish.is_some() {
+    ) -> Result<BoardStep, BoardError> {
+        if self.deferred_error.is_some() {
             return self.come_to_the_rest(board);
         }
         match self.take_steps(call, board, endpoint, allowance) {
-            Ok(Visited::Over) => self
+            Ok(BoardStep::Over) => self
                 .refused
                 .as_ref()
-                .map_or(Ok(Visited::Over), |refused| Err(refused.error.clone())),
+                .map_or(Ok(BoardStep::Over), |refused| Err(refused.error.clone())),
             Ok(visited) => Ok(visited),
             Err(error) => self.fail(board, error),
         }
@@ -208,9 +208,9 @@ impl Visit {
         &mut self,
         board: &mut Board,
         error: BoardError,
-    ) -> Result<Visited, BoardError> {
+    ) -> Result<BoardStep, BoardError> {
         if error.leaves_group_whole() || error.is_want_of_memory() {
-            self.blemish.get_or_insert(error);
+            self.deferred_error.get_or_insert(error);
             return self.come_to_the_rest(board);
         }
         if !self.at.has_come() {
@@ -228,17 +228,17 @@ impl Visit {
     }
 
     #[cold]
-    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<Visited, BoardError> {
-        let is_short = self.blemish.as_ref().is_some_and(BoardError::is_about_memory);
+    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardStep, BoardError> {
+        let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
         while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
             board.end(self.at.number());
             board.wake();
             if !self.rounds.next() {
-                return self.blemish.take().map_or(Ok(Visited::Over), Err);
+                return self.deferred_error.take().map_or(Ok(BoardStep::Over), Err);
             }
             self.begin_round();
         }
-        Ok(Visited::Waits)
+        Ok(BoardStep::Waits)
     }
 
     fn begin_round(&mut self) {
@@ -268,9 +268,9 @@ impl Visit {
         let (at, count) = (self.rounds.at, self.rounds.count);
         self.rounds.laid = self.rounds.laid.max(at);
         while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
-            let round = Round::of(call.operation, block, plan.size, (self.rounds.laid, count));
+            let round = Chunk::of(call.operation, block, plan.size, (self.rounds.laid, count));
             let Share::This(action) = round.share_of(deposit, plan) else { break };
-            let hands = Hands::of(call, bytes, plan, (round, self.is_past_caches));
+            let hands = CallBuffers::of(call, bytes, plan, (round, self.is_past_caches));
             let (number, word) = self.rounds.of(self.rounds.laid);
             self.at.begin(number, word, self.check, self.manner);
             let mut around = Around {
@@ -298,15 +298,15 @@ impl Visit {
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<Visited, BoardError> {
+    ) -> Result<BoardStep, BoardError> {
         let mut has_moved = false;
         loop {
             if self.ahead > 0 && self.round.is_none() {
                 self.come_ahead(call, board, endpoint, allowance);
             }
             match self.take_steps_of_round(call, board, endpoint, allowance)? {
-                Visited::Over if self.rounds.next() => self.begin_round(),
-                Visited::Waits if has_moved => return Ok(Visited::Moved),
+                BoardStep::Over if self.rounds.next() => self.begin_round(),
+                BoardStep::Waits if has_moved => return Ok(BoardStep::Moved),
                 visited => return Ok(visited),
             }
             has_moved = true;
@@ -320,14 +320,14 @@ impl Visit {
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<Visited, BoardError> {
+    ) -> Result<BoardStep, BoardError> {
         let plan = self.walk.plan();
         let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
         let of_block = (bytes, call.unit_bytes());
-        let round = || Round::of(call.operation, of_block, plan.size, rounds);
+        let round = || Chunk::of(call.operation, of_block, plan.size, rounds);
         let round = *self.round.get_or_insert_with(round);
-        let hands = Hands::of(call, self.known_bytes, plan, (round, self.is_past_caches));
-        let mut visited = Visited::Waits;
+        let hands = CallBuffers::of(call, self.known_bytes, plan, (round, self.is_past_caches));
+        let mut visited = BoardStep::Waits;
         let mut around = Around {
             board,
             memory: &hands,
@@ -336,7 +336,7 @@ impl Visit {
             budget: allowance,
         };
         loop {
-            if !are_called(&mut self.roll_call, &mut self.at, around.board)? {
+            if !are_called(&mut self.entry_check, &mut self.at, around.board)? {
                 return Ok(visited);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
@@ -367,25 +367,26 @@ impl Visit {
             match stepped {
                 Stepped::Over => {
                     self.step += 1;
-                    if let (Some(roll_call), Action::Deposit { .. }) = (&mut self.roll_call, action)
+                    if let (Some(entry_check), Action::Deposit { .. }) =
+                        (&mut self.entry_check, action)
                     {
-                        roll_call.begin();
+                        entry_check.begin();
                     }
                 }
                 Stepped::Moved if *around.budget > 0 => {}
-                Stepped::Moved => return Ok(Visited::Moved),
+                Stepped::Moved => return Ok(BoardStep::Moved),
                 Stepped::Waits => return Ok(visited),
             }
-            visited = Visited::Moved;
+            visited = BoardStep::Moved;
         }
         around.board.end(self.at.number());
-        Ok(Visited::Over)
+        Ok(BoardStep::Over)
     }
 
     /// What the processes on this processor are to this wait.
     pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
         match self.walk.plan().steps.get(self.step) {
-            Some(step) if self.roll_call.is_none() => {
+            Some(step) if self.entry_check.is_none() => {
                 self.at.neighbours(&step.action, board, processor)
             }
             _ => Neighbours::Awaited,
@@ -394,9 +395,9 @@ impl Visit {
 
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
-        if let Some(roll_call) = &self.roll_call {
-            return roll_call.verdict(board, sight);
+    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
+        if let Some(entry_check) = &self.entry_check {
+            return entry_check.verdict(board, sight);
         }
         let step = self.walk.plan().steps.get(self.step)?;
         self.at.verdict(&step.action, board, sight)
@@ -426,17 +427,17 @@ impl Visit {
 /// Whether a roll call, if one has begun, is over; then this member counts itself in.
 #[inline]
 fn are_called(
-    roll_call: &mut Option<RollCall>,
+    entry_check: &mut Option<EntryCheck>,
     at: &mut AtBoard,
     board: &mut Board,
 ) -> Result<bool, BoardError> {
-    if let Some(begun) = roll_call
+    if let Some(begun) = entry_check
         && begun.has_begun()
     {
         if !begun.poll(board)? {
             return Ok(false);
         }
-        *roll_call = None;
+        *entry_check = None;
         at.count(board)?;
         board.wake();
     }
@@ -449,7 +450,7 @@ const NEAR_BYTES: usize = 32 << 10;
 /// A member's own block goes from its input to its output: its end first, since that is in the
 /// nearest cache when the block was deposited just before.
 #[inline]
-fn keep_own(hands: &Hands<'_>, from: Cells, into: Cells) {
+fn keep_own(hands: &CallBuffers<'_>, from: Cells, into: Cells) {
     match (hands.plain(from), hands.plain(into)) {
         (Some(from), Some(into)) => {
             for start in (0..from.len()).step_by(NEAR_BYTES).rev() {
@@ -512,13 +513,13 @@ mod tests {
     }
 
     /// A barrier of two, in so many rounds.
-    fn barrier(board: &mut Board, rounds: u32) -> Visit {
+    fn barrier(board: &mut Board, rounds: u32) -> BoardCall {
         let (operation, order) = (Operation::Barrier, Order::Free);
         let task = Task { operation, root: 0, segments: 1, order, in_place: false };
         let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
-        let begun = (Rounds::begin(board, 0, rounds), Course::AT_ONCE);
+        let begun = (Rounds::begin(board, 0, rounds), BoardSchedule::AT_ONCE);
         let walk = (Walk::new(plan), Manner::default());
-        Visit::new(Box::default(), begun, Signature::default(), walk, (0, Check::NONE))
+        BoardCall::new(Box::default(), begun, Signature::default(), walk, (0, Check::NONE))
     }
 
     #[test]
@@ -531,9 +532,9 @@ mod tests {
         }
         let mut visit = barrier(&mut ahead, 2);
         let (first, last) = (visit.rounds.first, visit.rounds.first + 1);
-        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(1)), Ok(Visited::Waits));
+        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(1)), Ok(BoardStep::Waits));
         assert!(behind.is_past(0, first) && !behind.is_past(0, last));
-        assert!(visit.verdict(&ahead, Sight::All).is_none(), "it waits for room");
+        assert!(visit.verdict(&ahead, ScanScope::All).is_none(), "it waits for room");
         let number = behind.begin(0).0;
         behind.end(number);
         assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(0)), Err(BoardError::Spoiled(1)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::course::{Course, GroupOf};
+use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
 use landeck_collectives::{
     BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Signature,
     Table, Task, Walk, Way,
@@ -14,22 +14,22 @@ use landeck_memory::SegmentPlan;
 use landeck_memory::message_cells::CELL_BYTES;
 
 use super::board::{AtBoard, Manner};
-use super::brief::Brief;
+use super::board_call::{BoardCall, Rounds};
 use super::call::Call;
 use super::combine::Combiner;
 use super::fault::Fault;
 use super::holdings::Holdings;
+use super::inline::InlineCollective;
 use super::mismatch::{Mismatch, Remark};
 use super::place::Place;
 use super::plans::{Plans, Prepared};
-use super::visit::{Rounds, Visit};
-use crate::engine::context::twin_of;
+use crate::engine::context::collective_context;
 
 mod mismatches;
 
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
-pub(crate) struct Circle {
+pub(crate) struct GroupState {
     pub(crate) place: Place,
     /// Which way each call takes; with it the group as architectures see it.
     table: Table,
@@ -59,7 +59,7 @@ const NOTHING: u32 = u32::MAX;
 /// Plans over the board kept at hand: few, because they are looked through in order.
 const BOARD_PLANS_MAX: usize = 16;
 
-impl Circle {
+impl GroupState {
     /// A group that has done nothing yet. Where the processes of this host run says `places`, by
     /// their slots.
     ///
@@ -100,7 +100,7 @@ impl Circle {
             board_bytes: plan.deposit_bytes(),
             settings: Settings::from_words(&plan.settings),
         });
-        let place = Place { context, twin: twin_of(context), members, member };
+        let place = Place { context, twin: collective_context(context), members, member };
         let (plans, called) = (Plans::default(), [NOTHING; CALLS_KEPT]);
         Self {
             place,
@@ -159,7 +159,7 @@ impl Circle {
 
     /// Begins an operation with short data. False when it is not to go over the board.
     #[inline]
-    pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
+    pub(crate) fn begin_brief(&mut self, brief: &mut InlineCollective<'_>) -> bool {
         let bytes = brief.block_bytes as u64;
         let request = Request::new(brief.operation, bytes);
         let Way::Board(style) = self.table.way(&request).way else { return false };
@@ -185,14 +185,14 @@ impl Circle {
     /// # Errors
     /// [`Fault::NoBoard`].
     #[inline]
-    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
+    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<BoardCall, Fault> {
         let plan = self.board_plan(call, style);
         let Some(board) = &self.board else { return Err(Fault::NoBoard) };
         let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
         let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
         let course = match call.manner.is_checked {
-            true => Course::AT_ONCE,
-            false => Course::of(call.operation, style, call.known_bytes(), group),
+            true => BoardSchedule::AT_ONCE,
+            false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
         };
         let signature = match course.rounds {
             1 => self.count(call.operation, call.root, call.manner.is_checked),
@@ -202,7 +202,7 @@ impl Circle {
         let begun = (Rounds::begin(board, signature.call(), course.rounds), course);
         let at = self.spare.take().unwrap_or_default();
         let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
-        Ok(Visit::new(at, begun, signature, plan, data))
+        Ok(BoardCall::new(at, begun, signature, plan, data))
     }
 
     /// The plan for a call over the board, and how members come to it.
@@ -245,7 +245,7 @@ impl Circle {
 
     /// Takes back what a visit leaves behind.
     #[inline]
-    pub(crate) fn end_visit(&mut self, visit: Visit) {
+    pub(crate) fn end_visit(&mut self, visit: BoardCall) {
         self.spare = Some(visit.into_inner());
     }
 
@@ -320,7 +320,7 @@ mod tests {
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
             let mut circle =
-                Circle::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
+                GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
             circle.way(&Call::new(Operation::Barrier, &asked)).to_string()
         };
         assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
         let mut circle =
-            Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
+            GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
                 .unwrap();
         let first = circle.count(Operation::Broadcast, 1, false);
         let theirs = Signature::new(0, Operation::Broadcast, 0);

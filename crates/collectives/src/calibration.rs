@@ -1,10 +1,10 @@
-//! More about a host than choosing needs: what the simulator wants to know beside [`Figures`].
+//! More about a host than choosing needs: what the simulator wants to know beside [`CostParameters`].
 //!
 //! `landeck tune` measures it with them. It is kept in the same file, and never reaches a segment.
 
 use std::array;
 
-use crate::figures::Figures;
+use crate::cost_parameters::CostParameters;
 
 /// Sizes of messages that are measured, in bytes: a word more than its line has room for, some
 /// lines, a page, all that a ring takes at once, and some pieces.
@@ -39,7 +39,7 @@ pub const ROTATION_BYTES: [u64; 10] = [
 
 /// What a host can do, in detail. Times are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Details {
+pub struct Calibration {
     /// What a call of a collective operation over messages takes beside them.
     pub call_ps: u64,
     /// What a step of its plan takes that combines a few bytes, and one that copies them.
@@ -117,8 +117,8 @@ pub struct Details {
     pub past_caches_kib_ps: u64,
 }
 
-/// The names of the details in a file, in the order of [`Details::words`], and what they are.
-pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
+/// The names of the details in a file, in the order of [`Calibration::words`], and what they are.
+pub(crate) const NAMES: [(&str, &str); Calibration::WORDS] = [
     ("call_ps", "a call over messages, beside them"),
     ("step_ps", "a step that combines a few bytes"),
     ("copy_step_ps", "a step that copies them"),
@@ -311,7 +311,7 @@ const FIRST_OF_CROWDS: usize = 7 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len(
 /// Names that earlier versions wrote: what they said is measured in another way now.
 pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
-impl Details {
+impl Calibration {
     /// How many words they are.
     pub(crate) const WORDS: usize =
         FIRST_OF_CROWDS + 18 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
@@ -319,10 +319,10 @@ impl Details {
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
     /// each finds less in the caches. Nothing is too much for these where nobody has looked how much is.
-    pub fn of(figures: &Figures) -> Self {
+    pub fn of(figures: &CostParameters) -> Self {
         const RING_KIB: u64 = 16;
         const CALL_PS: u64 = 300_000;
-        let Figures { message_ps, deposit_ps, line_ps, switch_ps, .. } = *figures;
+        let CostParameters { message_ps, deposit_ps, line_ps, switch_ps, .. } = *figures;
         let (both_ps, out_ps) = (figures.two_copy_kib_ps, figures.one_copy_kib_ps);
         let message = |bytes: u64| {
             let first_ps = line_ps * bytes.min(FIRST_BYTES) / FIRST_BYTES;
@@ -517,12 +517,12 @@ impl Details {
 
     /// How long a message of more bytes than its line has room for takes, given the figures they
     /// were measured with: between two that were measured, in proportion.
-    pub fn message_ps(&self, figures: &Figures, bytes: u64) -> u64 {
+    pub fn message_ps(&self, figures: &CostParameters, bytes: u64) -> u64 {
         of_length(&MESSAGE_BYTES, &self.messages_ps, figures, bytes)
     }
 
     /// The same of one that travels in no cell: because its sender has none, or none is as long.
-    pub fn one_way_ps(&self, figures: &Figures, bytes: u64) -> u64 {
+    pub fn one_way_ps(&self, figures: &CostParameters, bytes: u64) -> u64 {
         let ([.., longest_bytes], [.., longest_ps]) = (CELL_MESSAGE_BYTES, self.one_ways_ps);
         if bytes > longest_bytes {
             // All of such a message goes as long ones do: there is nothing of it that takes longer.
@@ -533,7 +533,7 @@ impl Details {
 }
 
 /// Between two lengths that were measured in proportion, and beyond them as a long message.
-fn of_length(lengths: &[u64], measured: &[u64], figures: &Figures, bytes: u64) -> u64 {
+fn of_length(lengths: &[u64], measured: &[u64], figures: &CostParameters, bytes: u64) -> u64 {
     let (mut before_bytes, mut before_ps) = (0, measured[0]);
     for (&at_bytes, &at_ps) in lengths.iter().zip(measured) {
         if bytes <= at_bytes {
@@ -547,7 +547,7 @@ fn of_length(lengths: &[u64], measured: &[u64], figures: &Figures, bytes: u64) -
 }
 
 /// So many bytes of a long message.
-fn long_ps(figures: &Figures, bytes: u64) -> u64 {
+fn long_ps(figures: &CostParameters, bytes: u64) -> u64 {
     let ps = u128::from(bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
     u64::try_from(ps).unwrap_or(u64::MAX)
 }
@@ -573,34 +573,35 @@ mod tests {
 
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
-        let figures = Figures { two_copy_kib_ps: 1024, message_ps: 100, ..Figures::default() };
+        let figures =
+            CostParameters { two_copy_kib_ps: 1024, message_ps: 100, ..CostParameters::default() };
         let messages_ps = [100, 200, 400, 800, 1_000, 5_000, 6_000, 9_000];
-        let details = Details { messages_ps, ..Details::of(&figures) };
+        let details = Calibration { messages_ps, ..Calibration::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
         assert_eq!([of(49), of(64), of(288), of(16_384)], [100, 100, 150, 5_000]);
         assert_eq!([of(65_536), of(65_536 + 1024)], [9_000, 9_000 + 1024]);
-        let details = Details { one_ways_ps: [100, 200, 400, 800], ..details };
+        let details = Calibration { one_ways_ps: [100, 200, 400, 800], ..details };
         let of = |bytes| details.one_way_ps(&figures, bytes);
         assert_eq!([of(5), of(24 << 10)], [100, 300]);
         let (twice, many) = (2 << 16, 1 << 20);
         assert_eq!([of(twice), of(many)], [100 + twice, 100 + many], "all of it at one rate");
-        let details = Details { one_ways_ps: [100, 200, 400, 1 << 20], ..details };
+        let details = Calibration { one_ways_ps: [100, 200, 400, 1 << 20], ..details };
         assert_eq!(details.one_way_ps(&figures, twice), 1 << 20, "no shorter than a shorter one");
     }
 
     #[test]
     fn of_crowds_that_were_not_measured_what_lies_between_is_known() {
         let measured = [100, 200, 400, 1_200];
-        let of = |sharing| Details::of_crowd(&measured, sharing);
+        let of = |sharing| Calibration::of_crowd(&measured, sharing);
         assert_eq!([1, 2, 3, 4, 6, 8, 10].map(of), [100, 100, 150, 200, 300, 400, 600]);
         assert_eq!([16, 17, 1000].map(of), [1_200; 3], "of more nothing is known");
-        assert_eq!(Details::of_crowd(&[400, 200, 200, 100], 3), 300, "measured with errors");
+        assert_eq!(Calibration::of_crowd(&[400, 200, 200, 100], 3), 300, "measured with errors");
     }
 
     #[test]
     fn of_rotations_that_were_not_measured_what_lies_between_is_known() {
         let measured = [8, 8, 8, 8, 16, 16, 16, 32, 64, 88];
-        let of = |bytes| Details::of_rotation(&measured, bytes);
+        let of = |bytes| Calibration::of_rotation(&measured, bytes);
         assert_eq!(
             [0, 1 << 10, 512 << 10, 5 << 18, 2 << 20, 20 << 20].map(of),
             [8, 8, 8, 10, 16, 40]
@@ -610,8 +611,12 @@ mod tests {
             [76, 88, 88],
             "of more nothing is known"
         );
-        let figures = Figures { local_copy_kib_ps: 7, one_copy_kib_ps: 9, ..Figures::default() };
-        let Details { deposits_kib_ps, takes_kib_ps, .. } = Details::of(&figures);
+        let figures = CostParameters {
+            local_copy_kib_ps: 7,
+            one_copy_kib_ps: 9,
+            ..CostParameters::default()
+        };
+        let Calibration { deposits_kib_ps, takes_kib_ps, .. } = Calibration::of(&figures);
         assert_eq!(
             (deposits_kib_ps, takes_kib_ps),
             ([7; 10], [9; 10]),
@@ -622,17 +627,17 @@ mod tests {
     #[test]
     fn every_word_has_a_place_of_its_own() {
         let words = array::from_fn(|number| number as u64 + 1);
-        assert_eq!(Details::from_words(words).words(), words);
+        assert_eq!(Calibration::from_words(words).words(), words);
     }
 
     #[test]
     fn of_some_rounds_the_least_counts_and_of_crowds_the_middle() {
-        let rounds = [5, 1, 3].map(|value| Details::from_words([value; Details::WORDS]));
-        let Details { call_ps, messages_ps, turns_ps, crowd_deposits_ps, takes_kib_ps, .. } =
-            Details::typical(&rounds).unwrap();
+        let rounds = [5, 1, 3].map(|value| Calibration::from_words([value; Calibration::WORDS]));
+        let Calibration { call_ps, messages_ps, turns_ps, crowd_deposits_ps, takes_kib_ps, .. } =
+            Calibration::typical(&rounds).unwrap();
         assert_eq!((call_ps, messages_ps), (1, [1; MESSAGE_BYTES.len()]));
         assert_eq!((turns_ps, crowd_deposits_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
         assert_eq!(takes_kib_ps, [3; ROTATION_BYTES.len()]);
-        assert_eq!(Details::typical(&[]), None);
+        assert_eq!(Calibration::typical(&[]), None);
     }
 }

@@ -25,7 +25,9 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
 use crate::combine::{Combination, Combine};
-use crate::engine::{Begun, Brief, Call, Caller, Fault, OperationId, Parts, ValueType, WaitError};
+use crate::engine::{
+    Begun, Call, Caller, Fault, InlineCollective, OperationId, Parts, ValueType, WaitError,
+};
 use crate::error::{Error, Result};
 use crate::world::World;
 
@@ -513,7 +515,7 @@ impl World {
             return Ok(false);
         }
         let place = (self.size(), self.rank());
-        let brief = Brief::new(operation, root as u32, (input, output), operator, place);
+        let brief = InlineCollective::new(operation, root as u32, (input, output), operator, place);
         let Some(mut brief) = brief else { return Ok(false) };
         match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
             Ok(is_done) => Ok(is_done),
@@ -522,7 +524,7 @@ impl World {
     }
 
     /// A broadcast or a scatter of a message, whose blocks stand behind a word each and have room for so
-    /// many bytes; the word is the root's afterwards. As [`Brief::of_message`] has it.
+    /// many bytes; the word is the root's afterwards. As [`InlineCollective::of_message`] has it.
     #[inline(always)]
     pub(crate) fn brief_of_message(
         &self,
@@ -534,7 +536,7 @@ impl World {
             return Ok(false);
         }
         let place = (self.size(), self.rank());
-        let brief = Brief::of_message((operation, root as u32), room, data, place);
+        let brief = InlineCollective::of_message((operation, root as u32), room, data, place);
         let Some(mut brief) = brief else { return Ok(false) };
         match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
             Ok(is_done) => Ok(is_done),

@@ -12,13 +12,14 @@ use crate::engine::Shared;
 use crate::error::Result;
 
 /// What the thread does as a guest of the job.
-pub(super) type Work = fn(&Office, &Arc<Shared>, &Arc<Employment>);
+pub(super) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 
 /// Joins a job of this host as a guest with an endpoint of its own, has that do something, and leaves.
-pub(crate) type AsGuest = fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<Employment>)) -> Result<()>;
+pub(crate) type AsGuest =
+    fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<()>;
 
 /// Whether this process serves groups. One of each process.
-pub(crate) struct Employment {
+pub(crate) struct ServerHandle {
     as_guest: AsGuest,
     stage: Mutex<Stage>,
 }
@@ -34,14 +35,14 @@ enum Stage {
 
 /// The thread. It ends when this is dropped.
 struct ServerThread {
-    office: Arc<Office>,
+    office: Arc<ServerShared>,
     thread: Option<JoinHandle<()>>,
     /// In a child made by fork there is no thread.
     process: u32,
 }
 
 /// What the thread shares with the rest of the process.
-pub(super) struct Office {
+pub(super) struct ServerShared {
     client: (Segment, u32),
     orders: Mutex<Vec<Order>>,
     failures: Mutex<Vec<(u64, String)>>,
@@ -59,7 +60,7 @@ pub(super) struct Order {
     pub(super) number: u64,
 }
 
-impl Employment {
+impl ServerHandle {
     /// Of a process that serves none so far.
     pub(crate) fn new(as_guest: AsGuest) -> Self {
         Self { as_guest, stage: Mutex::default() }
@@ -100,7 +101,7 @@ impl ServerThread {
         work: Work,
     ) -> std::result::Result<Self, String> {
         let host = HostId(shared.segment.plan().host);
-        let office = Arc::new(Office {
+        let office = Arc::new(ServerShared {
             client: (shared.segment.clone(), shared.slot),
             orders: Mutex::default(),
             failures: Mutex::default(),
@@ -132,7 +133,7 @@ impl Drop for ServerThread {
     }
 }
 
-impl Office {
+impl ServerShared {
     fn order(&self, name: &str, number: u64) -> std::result::Result<(), String> {
         let failures = lock(&self.failures);
         let failed = failures.iter().find(|(group, _)| *group == number).map(|(_, why)| why);

@@ -33,16 +33,16 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// Which thread needs not take locks for all: none from when another one wants one of them.
 #[derive(Debug)]
-pub struct Favour {
+pub struct Bias {
     thread: AtomicUsize,
     /// Not zero once the dear barrier is behind whoever ended it: others need none of their own.
     has_ended: AtomicUsize,
 }
 
 /// One holder at a time. Threads are named by numbers that are not zero.
-pub(crate) struct FavouringLock {
+pub(crate) struct BiasedLock {
     all: Lock,
-    favour: Arc<Favour>,
+    favour: Arc<Bias>,
     /// Whether it is inside without that.
     inside: Futex,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Way {
     ForAll,
 }
 
-impl Favour {
+impl Bias {
     /// For this thread; for none where there are no heavy barriers.
     pub(crate) fn of(favourite: Option<usize>) -> Self {
         let (thread, has_ended) = (favourite.unwrap_or(NOBODY), favourite.is_none() as usize);
@@ -81,9 +81,9 @@ impl Favour {
     }
 }
 
-impl FavouringLock {
+impl BiasedLock {
     /// A free lock of the thread that has this favour.
-    pub(crate) fn new(favour: Arc<Favour>) -> Self {
+    pub(crate) fn new(favour: Arc<Bias>) -> Self {
         Self { all: Lock::new(), favour, inside: Futex::new(OUTSIDE) }
     }
 
@@ -179,9 +179,9 @@ mod tests {
     /// Enough for a thread that does not wait to go on.
     const MOMENT: Duration = Duration::from_millis(2);
 
-    fn with_favourite(thread: usize) -> FavouringLock {
+    fn with_favourite(thread: usize) -> BiasedLock {
         assert!(crate::system::register_for_barriers());
-        FavouringLock::new(Arc::new(Favour::of(Some(thread))))
+        BiasedLock::new(Arc::new(Bias::of(Some(thread))))
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn the_favour_of_many_ends_for_all_when_another_wants_one_of_them() {
         assert!(crate::system::register_for_barriers());
-        let favour = Arc::new(Favour::of(Some(7)));
-        let [one, other] = [favour.clone(), favour].map(FavouringLock::new);
+        let favour = Arc::new(Bias::of(Some(7)));
+        let [one, other] = [favour.clone(), favour].map(BiasedLock::new);
         let (way, held) = (one.take(7), other.take(7));
         assert!(one.is_favouring() && other.is_favouring());
         one.give(way);
@@ -250,7 +250,7 @@ mod model {
     use loom::thread;
 
     struct Counter {
-        lock: FavouringLock,
+        lock: BiasedLock,
         value: Data<u32>,
         turns: AtomicUsize,
     }
@@ -271,9 +271,9 @@ mod model {
     #[test]
     fn who_finds_a_favour_ended_is_not_inside_with_the_favourite_in_any_schedule() {
         crate::sync::model(|| {
-            let favour = std::sync::Arc::new(Favour::of(Some(1)));
+            let favour = std::sync::Arc::new(Bias::of(Some(1)));
             let counter = || {
-                let lock = FavouringLock::new(favour.clone());
+                let lock = BiasedLock::new(favour.clone());
                 Counter { lock, value: Data::new(0), turns: AtomicUsize::new(0) }
             };
             let both = Arc::new([counter(), counter()]);
@@ -293,7 +293,7 @@ mod model {
     #[test]
     fn the_favourite_and_another_take_turns_in_every_schedule() {
         crate::sync::model(|| {
-            let lock = FavouringLock::new(std::sync::Arc::new(Favour::of(Some(1))));
+            let lock = BiasedLock::new(std::sync::Arc::new(Bias::of(Some(1))));
             let (value, turns) = (Data::new(0), AtomicUsize::new(0));
             let counter = Arc::new(Counter { lock, value, turns });
             let other = counter.clone();

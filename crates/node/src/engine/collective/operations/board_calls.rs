@@ -8,12 +8,12 @@ use landeck_kernel::Area;
 use landeck_memory::waiter::Neighbours;
 
 use super::{Engine, board_fault};
-use crate::engine::collective::beside::{has_long_blocks, long_instead};
 use crate::engine::collective::board::BoardError;
+use crate::engine::collective::board_call::{BoardCall, BoardStep};
 use crate::engine::collective::call::Call;
 use crate::engine::collective::fault::Fault;
-use crate::engine::collective::sight::Sight;
-use crate::engine::collective::visit::{Visit, Visited};
+use crate::engine::collective::oversize::{has_long_blocks, long_instead};
+use crate::engine::collective::scan_scope::ScanScope;
 
 impl Engine {
     /// Begins an operation over the board that the caller waits for by polling it; none when the
@@ -25,7 +25,7 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
         call: &Call,
-    ) -> Result<Option<Visit>, Fault> {
+    ) -> Result<Option<BoardCall>, Fault> {
         let circle = self.ready(context, members, member)?;
         match call.check(circle.size(), circle.place.member) {
             Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
@@ -51,14 +51,14 @@ impl Engine {
         &mut self,
         context: u32,
         call: &Call,
-        visit: &mut Visit,
+        visit: &mut BoardCall,
         outcome: &mut Option<Result<(), Fault>>,
     ) {
         let Some(circle) = self.circles.get_mut(&context) else { return };
         let Some(board) = circle.board.as_mut() else { return };
         let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
         match advanced {
-            Ok(Visited::Over) => *outcome = Some(Ok(())),
+            Ok(BoardStep::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
                 *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// What the processes on this processor are to a visit that waits.
-    pub(crate) fn neighbours(&self, context: u32, visit: &Visit, processor: u32) -> Neighbours {
+    pub(crate) fn neighbours(&self, context: u32, visit: &BoardCall, processor: u32) -> Neighbours {
         let board = self.board_of(context);
         board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
     }
@@ -78,8 +78,8 @@ impl Engine {
         &mut self,
         context: u32,
         call: &Call,
-        visit: &mut Visit,
-        (sight, outcome): (Sight, &mut Option<Result<(), Fault>>),
+        visit: &mut BoardCall,
+        (sight, outcome): (ScanScope, &mut Option<Result<(), Fault>>),
     ) {
         self.endpoint.refresh();
         let Some(circle) = self.circles.get_mut(&context) else { return };
@@ -108,7 +108,7 @@ impl Engine {
         &mut self,
         context: u32,
         call: &Call,
-        visit: &Visit,
+        visit: &BoardCall,
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
@@ -123,7 +123,7 @@ impl Engine {
 
     /// A visit is over, or given up.
     #[inline]
-    pub(crate) fn end_visit(&mut self, context: u32, visit: Visit) {
+    pub(crate) fn end_visit(&mut self, context: u32, visit: BoardCall) {
         if let Some(circle) = self.circles.get_mut(&context) {
             circle.end_visit(visit);
         }

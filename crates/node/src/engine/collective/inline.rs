@@ -15,7 +15,7 @@ use landeck_memory::{Buffer, Bytes};
 
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
 use super::combine::Combiner;
-use super::sight::Sight;
+use super::scan_scope::ScanScope;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
 #[inline]
@@ -31,7 +31,7 @@ pub(crate) const HEAD_BYTES: usize = 8;
 const CROWDED_BYTES: usize = 256 << 10;
 
 /// One operation with short data.
-pub(crate) struct Brief<'a> {
+pub(crate) struct InlineCollective<'a> {
     pub(crate) operation: Operation,
     pub(crate) root: u32,
     /// What this member brings, in one piece; in a broadcast the data themselves.
@@ -56,7 +56,7 @@ pub(crate) struct Brief<'a> {
     seen: u32,
 }
 
-impl<'a> Brief<'a> {
+impl<'a> InlineCollective<'a> {
     /// An operation of a group of `size`, in which this is member `member`, that has no number yet.
     /// None when its data are too long, or do not fit each other, or when it is none of those that
     /// are brief.
@@ -120,7 +120,7 @@ impl<'a> Brief<'a> {
     /// A broadcast or a scatter of a message, whose blocks stand on the board behind a word each, with room
     /// for so many bytes. They are laid down from where they lie, and taken to where they are to be: the
     /// input are the values of all blocks, which may be shorter than there is room for; the output has all
-    /// of the room, at a root that hands out its own values. None as with [`Brief::new`].
+    /// of the room, at a root that hands out its own values. None as with [`InlineCollective::new`].
     #[inline]
     pub(crate) fn of_message(
         (operation, root): (Operation, u32),
@@ -295,7 +295,7 @@ impl<'a> Brief<'a> {
 
     /// Why it can never be over; as [`AtBoard::verdict`].
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
         self.at_board().verdict(&self.action(board), board, sight)
     }
 
@@ -371,7 +371,7 @@ impl<'a> Brief<'a> {
 
     #[cold]
     fn whoever_differs(&self, board: &Board) -> BoardError {
-        self.verdict(board, Sight::All).unwrap_or(BoardError::Broken(board.own()))
+        self.verdict(board, ScanScope::All).unwrap_or(BoardError::Broken(board.own()))
     }
 
     #[inline]
@@ -646,7 +646,8 @@ mod tests {
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
         for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
             let (number, _) = own.begin(5);
-            let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+            let mut brief =
+                InlineCollective::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
             brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
             other.decide(number, failure);
             assert!(!other.is_past(0, number));
@@ -667,7 +668,8 @@ mod tests {
             let call = |root| (operation as u32) << 14 | root;
             let number = roots.map(|root| board.begin(call(root)).0)[2];
             let empty = (Buffer::EMPTY, Buffer::EMPTY);
-            let mut brief = Brief::new(operation, roots[2], empty, None, (5, 0)).unwrap();
+            let mut brief =
+                InlineCollective::new(operation, roots[2], empty, None, (5, 0)).unwrap();
             brief.begin(number, 0, BoardStyle::Each, Manner::brief(false));
             brief.rotation(&board).map(|found| found == number)
         };
@@ -692,7 +694,8 @@ mod tests {
             let begin = |board: &mut Board, bytes: &mut [u8], member| {
                 // SAFETY: both arrays outlive the operation, and nobody else uses them meanwhile.
                 let data = unsafe { Buffer::of_mut(bytes) };
-                let brief = Brief::new(Operation::Broadcast, 0, (data, data), None, (2, member));
+                let brief =
+                    InlineCollective::new(Operation::Broadcast, 0, (data, data), None, (2, member));
                 let mut brief = brief.unwrap();
                 brief.begin(board.begin(5).0, 5, BoardStyle::Each, Manner::brief(false));
                 brief
@@ -730,7 +733,8 @@ mod tests {
         let mut data = [7u8; 1000];
         // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
         let data = unsafe { Buffer::of_mut(&mut data) };
-        let mut brief = Brief::new(Operation::AllReduce, 0, (data, data), None, (2, 0)).unwrap();
+        let mut brief =
+            InlineCollective::new(Operation::AllReduce, 0, (data, data), None, (2, 0)).unwrap();
         let (number, word) = poor.begin(5);
         brief.begin(number, word, BoardStyle::Each, Manner::brief(true));
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
@@ -746,7 +750,7 @@ mod tests {
         let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
         let (number, _) = board.begin(5);
-        let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+        let mut brief = InlineCollective::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
         brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
         assert_eq!(brief.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));
         assert!(board.is_past(0, number) && board.refuses(0, number));

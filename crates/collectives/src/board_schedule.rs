@@ -61,7 +61,7 @@ impl GroupOf {
 
 /// How an operation goes over the board. All members find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct BoardSchedule {
     /// In so many rounds, at least one.
     pub rounds: u32,
     /// What is taken goes past the caches: all members together take more than fits there.
@@ -71,7 +71,7 @@ pub struct Course {
     pub ahead: u32,
 }
 
-impl Course {
+impl BoardSchedule {
     /// All at once.
     pub const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false, ahead: 0 };
 
@@ -131,7 +131,7 @@ fn all_of(block: u64, members: u64) -> u64 {
 
 /// One of the rounds of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
+pub enum Chunk {
     /// There is one.
     Only,
     /// It has these bytes of each block, from a start on.
@@ -140,7 +140,7 @@ pub enum Round {
     Others(u32, u32),
 }
 
-impl Round {
+impl Chunk {
     /// One of so many rounds of an operation, in a group of so many members. A block has so many bytes, of which
     /// so many are never cut.
     pub fn of(
@@ -245,10 +245,15 @@ mod tests {
         GroupOf { size, is_crowded, cell_bytes: CELL_BYTES }
     }
 
-    fn course(operation: Operation, size: u32, block_bytes: u64, is_crowded: bool) -> Course {
+    fn course(
+        operation: Operation,
+        size: u32,
+        block_bytes: u64,
+        is_crowded: bool,
+    ) -> BoardSchedule {
         let together = operation == Operation::AllReduce;
         let style = if together { BoardStyle::Together } else { BoardStyle::Each };
-        Course::of(operation, style, block_bytes, group(size, is_crowded))
+        BoardSchedule::of(operation, style, block_bytes, group(size, is_crowded))
     }
 
     #[test]
@@ -267,7 +272,7 @@ mod tests {
         assert_eq!(rounds(Operation::AllReduce, 7, 1 << 20), 3, "as many as the caches want");
         for operation in [Operation::AllReduce, Operation::AllToAll, Operation::AllGather] {
             let of = |is_crowded| course(operation, 16, 128 << 10, is_crowded);
-            assert_eq!(of(false), Course::AT_ONCE, "{operation}");
+            assert_eq!(of(false), BoardSchedule::AT_ONCE, "{operation}");
         }
     }
 
@@ -286,9 +291,9 @@ mod tests {
         assert_eq!((of(16, 32 << 10), of(32, 32 << 10)), ((15, 8), (31, 4)));
         let others = [(2, 64 << 10), (33, 64 << 10), (4, (32 << 10) - 1), (4, (64 << 10) + 1)];
         assert!(others.into_iter().all(|(size, bytes)| of(size, bytes).1 == 0));
-        assert_eq!(course(Operation::AllToAll, 4, 64 << 10, false), Course::AT_ONCE);
+        assert_eq!(course(Operation::AllToAll, 4, 64 << 10, false), BoardSchedule::AT_ONCE);
         let without = GroupOf { cell_bytes: 0, ..group(16, true) };
-        let course = Course::of(Operation::AllToAll, BoardStyle::Each, 64 << 10, without);
+        let course = BoardSchedule::of(Operation::AllToAll, BoardStyle::Each, 64 << 10, without);
         assert_eq!((course.rounds, course.ahead), (8, 0));
     }
 
@@ -299,24 +304,24 @@ mod tests {
             (Operation::AllToAll, BoardStyle::Each, 64 << 10),
             (Operation::AllGather, BoardStyle::Each, 1 << 20),
         ] {
-            let course = |bytes| Course::of(operation, style, bytes, group(16, true));
-            assert_ne!(course(bytes), Course::AT_ONCE, "{operation}");
-            assert_eq!(course(0), Course::AT_ONCE, "{operation} varying");
+            let course = |bytes| BoardSchedule::of(operation, style, bytes, group(16, true));
+            assert_ne!(course(bytes), BoardSchedule::AT_ONCE, "{operation}");
+            assert_eq!(course(0), BoardSchedule::AT_ONCE, "{operation} varying");
         }
         for (operation, style) in [
             (Operation::AllReduce, BoardStyle::Each),
             (Operation::AllReduce, BoardStyle::Divided),
             (Operation::Gather, BoardStyle::Each),
         ] {
-            let course = Course::of(operation, style, 1 << 20, group(16, true));
-            assert_eq!(course, Course::AT_ONCE, "{operation}");
+            let course = BoardSchedule::of(operation, style, 1 << 20, group(16, true));
+            assert_eq!(course, BoardSchedule::AT_ONCE, "{operation}");
         }
     }
 
     #[test]
     fn what_two_divide_goes_in_cells_as_far_as_there_are_rounds() {
         let of = |bytes, group| {
-            Course::of(Operation::AllReduce, BoardStyle::Divided, bytes, group).rounds
+            BoardSchedule::of(Operation::AllReduce, BoardStyle::Divided, bytes, group).rounds
         };
         let cell = CELL_BYTES;
         let most = u64::from(ROUNDS_MAX);
@@ -351,12 +356,12 @@ mod tests {
     fn a_round_of_a_reduction_has_its_part_and_all_steps_of_the_plan() {
         let task = Task::new(Operation::AllReduce);
         let plan = plan_of(&task, &Way::Board(BoardStyle::Together), &Group::whole(8).unwrap(), 3);
-        let round = |at| Round::of(Operation::AllReduce, (1 << 20, 8), 8, at);
-        assert_eq!(round((0, 1)), Round::Only);
+        let round = |at| Chunk::of(Operation::AllReduce, (1 << 20, 8), 8, at);
+        assert_eq!(round((0, 1)), Chunk::Only);
         let quarter = 1 << 18;
         for at in 0..4 {
             let round = round((at, 4));
-            assert_eq!(round, Round::Part(u64::from(at) * quarter, quarter));
+            assert_eq!(round, Chunk::Part(u64::from(at) * quarter, quarter));
             assert!(
                 plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All)
             );
@@ -375,10 +380,10 @@ mod tests {
             let mut taken = 0;
             let mut kept = vec![0; size as usize];
             for at in 0..rounds {
-                let round = Round::of(operation, (0, 1), size, (at, rounds));
-                assert_eq!(round == Round::Only, rounds == 1);
+                let round = Chunk::of(operation, (0, 1), size, (at, rounds));
+                assert_eq!(round == Chunk::Only, rounds == 1);
                 let laid = plans.iter().map(|plan| laid_down(round, plan)).collect::<Vec<_>>();
-                if let Round::Others(_, count) = round {
+                if let Chunk::Others(_, count) = round {
                     assert!(laid.iter().all(|blocks| blocks.len() == count as usize));
                 }
                 for plan in &plans {
@@ -402,7 +407,7 @@ mod tests {
         }
     }
 
-    fn shares(round: Round, plan: &Plan) -> Vec<Action> {
+    fn shares(round: Chunk, plan: &Plan) -> Vec<Action> {
         let share = |action: &Action| match round.share_of(action, plan) {
             Share::Nothing => None,
             Share::All => Some(action.clone()),
@@ -411,7 +416,7 @@ mod tests {
         plan.steps.iter().filter_map(|step| share(&step.action)).collect()
     }
 
-    fn laid_down(round: Round, plan: &Plan) -> Vec<u32> {
+    fn laid_down(round: Chunk, plan: &Plan) -> Vec<u32> {
         let (size, row) = (plan.size, plan.member * plan.size);
         let wrap = |block: u32| row + (block - row) % size;
         let deposits = shares(round, plan).into_iter().filter_map(|action| match action {

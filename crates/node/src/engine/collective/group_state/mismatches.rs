@@ -20,11 +20,11 @@ use landeck_collectives::Signature;
 use landeck_kernel::{Endpoint, Received, Wanted};
 use landeck_transports::SharedMemory;
 
-use super::Circle;
+use super::GroupState;
 use crate::engine::collective::mismatch::{Mismatch, Remark};
 use crate::engine::collective::place::Place;
 
-impl Circle {
+impl GroupState {
     /// What the waiting messages of the group say against its calls here.
     #[cold]
     pub(in crate::engine::collective) fn look_for_mismatch(
@@ -181,9 +181,9 @@ mod tests {
     use landeck_collectives::Operation;
     use landeck_memory::SegmentPlan;
 
-    fn circle() -> Circle {
+    fn circle() -> GroupState {
         let members = [Peer(0), Peer(1)].into();
-        Circle::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
+        GroupState::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
     }
 
     fn remark(number: u32) -> (Peer, Remark) {

@@ -20,14 +20,14 @@ pub(super) const HELD_BROADCAST: u32 = 3;
 const HEARD_MAX: usize = 64;
 
 /// Where replies come, and whose turn it is to ask.
-pub(crate) struct Desk {
+pub(crate) struct ServerClient {
     shared: Arc<Shared>,
     pub(super) context: u32,
     pub(super) is_asking: AtomicBool,
     heard: Mutex<Vec<u32>>,
 }
 
-impl Desk {
+impl ServerClient {
     pub(super) fn open(shared: &Arc<Shared>) -> Result<Self> {
         let context = open_context(shared)?;
         let (is_asking, heard) = (AtomicBool::new(false), Mutex::default());
@@ -59,7 +59,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for ServerClient {
     fn drop(&mut self) {
         if let Ok(mut kernel) = self.shared.kernel.enter() {
             kernel.close_mailbox(self.context);

@@ -3,23 +3,23 @@
 //! A simulation needs of a step how long it takes and what it waits for, not where its data lie. So each
 //! plan is brought into a form that says that from its member's place: peers by how many places further they
 //! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
-//! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
+//! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`PlanClass`]) have one walk.
 //!
-//! Much data go over a board in rounds, as in the product ([`Course`]); each is an operation of its own there.
+//! Much data go over a board in rounds, as in the product ([`BoardSchedule`]); each is an operation of its own there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landeck_collectives::course::{GroupOf, Round, Share};
+use landeck_collectives::board_schedule::{Chunk, GroupOf, Share};
 use landeck_collectives::{
-    Action, Cells, Course, Group, Kin, Operation, Plan, Precedence, Step as PlanStep, Task,
-    Walk as Prepared, Way, each_kin,
+    Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Step as PlanStep,
+    Task, Walk as Prepared, Way, each_kin,
 };
 use landeck_memory::message_cells::CELL_BYTES;
 
+use crate::footprint::{Footprint, Manner};
 use crate::load::Sizes;
 use crate::near::Ways;
-use crate::touched::{Manner, Touched};
 
 /// So much the plans take that are made at a time.
 pub(crate) const ROOM_BYTES: u64 = 128 << 20;
@@ -28,7 +28,7 @@ const STRETCH: usize = 8;
 
 /// What a step does, as far as that takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum SimStep {
     /// It sends so many bytes to this member.
     Send { to: u32, bytes: u64 },
     /// It receives from this member.
@@ -55,7 +55,7 @@ pub(crate) enum Deed {
 
 /// The walks of all members.
 #[derive(Debug, Default)]
-pub(crate) struct Walks {
+pub(crate) struct CompactPlans {
     stretches: Vec<Box<[Step]>>,
     walks: Vec<Walk>,
     /// By member: its walk.
@@ -78,7 +78,7 @@ struct Walk {
     uses_board: bool,
     /// What it keeps in memory of its own.
     scratch_bytes: u64,
-    touched: Touched,
+    touched: Footprint,
     manner: Manner,
 }
 
@@ -121,7 +121,7 @@ enum Load {
     Runs(Box<[(u32, u32)]>),
 }
 
-impl Walks {
+impl CompactPlans {
     /// Those of this task. `bytes` are those of the data; of those who go to a board so many share a processor.
     pub(crate) fn of(task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Self {
         Self::made_in(ROOM_BYTES, task, way, group, data, &mut |_| {})
@@ -140,9 +140,9 @@ impl Walks {
         let course = match way {
             Way::Board(style) => {
                 let group = GroupOf { size, is_crowded: sharing > 1, cell_bytes: CELL_BYTES };
-                Course::of(task.operation, *style, bytes, group)
+                BoardSchedule::of(task.operation, *style, bytes, group)
             }
-            _ => Course::AT_ONCE,
+            _ => BoardSchedule::AT_ONCE,
         };
         let mut making = Making::new(task.operation, bytes, (size, sharing), course);
         let mut members = 0;
@@ -192,7 +192,7 @@ impl Walks {
     }
 
     /// What a member touches.
-    pub(crate) fn touched(&self, member: u32) -> Touched {
+    pub(crate) fn touched(&self, member: u32) -> Footprint {
         self.walk(member).touched
     }
 
@@ -205,7 +205,7 @@ impl Walks {
         &self.stretches[self.walk(member).stretches[stretch] as usize][place]
     }
 
-    fn deed(&self, member: u32, step: u32) -> Deed {
+    fn deed(&self, member: u32, step: u32) -> SimStep {
         let step = self.step(member, step);
         let size = self.members();
         let there = || (step.member + member) % size;
@@ -219,18 +219,18 @@ impl Walks {
             }
         };
         match step.what {
-            What::Send => Deed::Send { to: there(), bytes },
-            What::Receive => Deed::Receive { from: there() },
-            What::Copy => Deed::Copy { bytes },
-            What::Combine => Deed::Combine { bytes },
-            What::Deposit => Deed::Deposit { bytes },
-            What::Await => Deed::Await,
-            What::Take => Deed::Take { from: there(), bytes, resolved: false },
-            What::TakeResolved => Deed::Take { from: there(), bytes, resolved: true },
-            What::CombineDeposits => Deed::CombineDeposits { members: step.member, bytes },
-            What::Resolve => Deed::Resolve { bytes },
-            What::Together => Deed::Together { bytes },
-            What::TakeResult => Deed::TakeResult { bytes },
+            What::Send => SimStep::Send { to: there(), bytes },
+            What::Receive => SimStep::Receive { from: there() },
+            What::Copy => SimStep::Copy { bytes },
+            What::Combine => SimStep::Combine { bytes },
+            What::Deposit => SimStep::Deposit { bytes },
+            What::Await => SimStep::Await,
+            What::Take => SimStep::Take { from: there(), bytes, resolved: false },
+            What::TakeResolved => SimStep::Take { from: there(), bytes, resolved: true },
+            What::CombineDeposits => SimStep::CombineDeposits { members: step.member, bytes },
+            What::Resolve => SimStep::Resolve { bytes },
+            What::Together => SimStep::Together { bytes },
+            What::TakeResult => SimStep::TakeResult { bytes },
         }
     }
 }
@@ -238,17 +238,17 @@ impl Walks {
 /// What one member walks.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    walks: Arc<Walks>,
+    walks: Arc<CompactPlans>,
     member: u32,
 }
 
 impl Path {
-    pub(crate) fn new(walks: &Arc<Walks>, member: u32) -> Self {
+    pub(crate) fn new(walks: &Arc<CompactPlans>, member: u32) -> Self {
         Self { walks: walks.clone(), member }
     }
 
     /// What a step does.
-    pub(crate) fn deed(&self, step: u32) -> Deed {
+    pub(crate) fn deed(&self, step: u32) -> SimStep {
         self.walks.deed(self.member, step)
     }
 
@@ -297,8 +297,8 @@ struct Making {
     bytes: u64,
     /// So many share a processor.
     sharing: u32,
-    course: Course,
-    walks: Walks,
+    course: BoardSchedule,
+    walks: CompactPlans,
     stretches: Numbers<Box<[Step]>>,
     lists: Numbers<Walk>,
 }
@@ -307,14 +307,19 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(operation: Operation, bytes: u64, (size, sharing): (u32, u32), course: Course) -> Self {
+    fn new(
+        operation: Operation,
+        bytes: u64,
+        (size, sharing): (u32, u32),
+        course: BoardSchedule,
+    ) -> Self {
         let of = vec![0; size as usize];
-        let walks = Walks { of, rounds: course.rounds, ..Walks::default() };
+        let walks = CompactPlans { of, rounds: course.rounds, ..CompactPlans::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
         Self { operation, bytes, sharing, course, walks, stretches, lists }
     }
 
-    fn add(&mut self, kin: &Kin) {
+    fn add(&mut self, kin: &PlanClass) {
         let in_rounds = (self.course.rounds > 1)
             .then(|| in_rounds(kin.plan.clone(), self.operation, self.bytes, self.course));
         let (plan, rounds) = in_rounds.unwrap_or_else(|| (kin.plan.clone(), Vec::new()));
@@ -372,18 +377,18 @@ fn in_rounds(
     plan: Plan,
     operation: Operation,
     bytes: u64,
-    course: Course,
+    course: BoardSchedule,
 ) -> (Plan, Vec<(u32, Part)>) {
-    let Course { rounds, ahead, .. } = course;
+    let BoardSchedule { rounds, ahead, .. } = course;
     let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
     let mut add = |step: &PlanStep, at: u32| {
-        let round = Round::of(operation, (bytes, 1), plan.size, (at, rounds));
+        let round = Chunk::of(operation, (bytes, 1), plan.size, (at, rounds));
         let action = match round.share_of(&step.action, &plan) {
             Share::Nothing => return,
             Share::All => step.action.clone(),
             Share::This(action) => action,
         };
-        let part = if let Round::Part(_, part) = round { (part, bytes) } else { (1, 1) };
+        let part = if let Chunk::Part(_, part) = round { (part, bytes) } else { (1, 1) };
         let after = (steps.len() as u32).checked_sub(1).into_iter().collect();
         steps.push(PlanStep { action, after, ..step.clone() });
         of_steps.push((at, part));
@@ -475,7 +480,7 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan, course: Course, sharing: u32) -> Self {
+    fn of(operation: Operation, plan: &Plan, course: BoardSchedule, sharing: u32) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
@@ -491,17 +496,17 @@ impl Manner {
 }
 
 /// What the member of a plan touches.
-fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> Touched {
+fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedule)) -> Footprint {
     let sizes = &form.sizes;
     let mut own: Vec<Cells> = Vec::new();
-    let mut touched = Touched { members: 1, ..Touched::default() };
+    let mut touched = Footprint { members: 1, ..Footprint::default() };
     let mut rings = BTreeSet::new();
     for step in &plan.steps {
         match &step.action {
             Action::Send { to, cells } => {
                 own.extend(cells);
                 let bytes = sizes.of_all(cells);
-                let is_new = Touched::goes_round_in_a_ring(bytes) && rings.insert(*to);
+                let is_new = Footprint::goes_round_in_a_ring(bytes) && rings.insert(*to);
                 touched.send(bytes, !step.after.is_empty(), is_new);
             }
             Action::Receive { cells, .. } => {
@@ -542,7 +547,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> 
         // What it takes it lays down its next one in.
         touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
     }
-    Touched { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
+    Footprint { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
 }
 
 /// How many bytes these blocks have, each counted once.
@@ -590,36 +595,43 @@ mod tests {
     use super::*;
     use landeck_collectives::{Preset, plans};
 
-    fn made_in(room_bytes: u64, task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Walks {
+    fn made_in(
+        room_bytes: u64,
+        task: &Task,
+        way: &Way,
+        group: &Group,
+        data: (u64, u32),
+    ) -> CompactPlans {
         let mut told = Vec::new();
-        let walks = Walks::made_in(room_bytes, task, way, group, data, &mut |now| told.push(now));
+        let walks =
+            CompactPlans::made_in(room_bytes, task, way, group, data, &mut |now| told.push(now));
         assert!(told.is_sorted() && told.last() == Some(&group.size().into()), "{told:?}");
         walks
     }
 
     /// What member `member` of these plans does in a step.
-    fn deed(action: &Action, sizes: &Sizes) -> Deed {
+    fn deed(action: &Action, sizes: &Sizes) -> SimStep {
         match action {
-            Action::Send { to, cells } => Deed::Send { to: *to, bytes: sizes.of_all(cells) },
-            Action::Receive { from, .. } => Deed::Receive { from: *from },
-            Action::Copy { from, .. } => Deed::Copy { bytes: sizes.of(*from) },
-            Action::Combine { left, .. } => Deed::Combine { bytes: sizes.of(*left) },
+            Action::Send { to, cells } => SimStep::Send { to: *to, bytes: sizes.of_all(cells) },
+            Action::Receive { from, .. } => SimStep::Receive { from: *from },
+            Action::Copy { from, .. } => SimStep::Copy { bytes: sizes.of(*from) },
+            Action::Combine { left, .. } => SimStep::Combine { bytes: sizes.of(*left) },
             Action::Deposit { cells, except } => {
                 let one = |block| sizes.of(Cells::new(cells.store, block, 1));
-                Deed::Deposit { bytes: sizes.of(*cells) - except.map_or(0, one) }
+                SimStep::Deposit { bytes: sizes.of(*cells) - except.map_or(0, one) }
             }
-            Action::Await => Deed::Await,
+            Action::Await => SimStep::Await,
             Action::Take { from, into, resolved, .. } => {
-                Deed::Take { from: *from, bytes: sizes.of(*into), resolved: *resolved }
+                SimStep::Take { from: *from, bytes: sizes.of(*into), resolved: *resolved }
             }
             Action::CombineDeposits { members, into, .. } => {
-                Deed::CombineDeposits { members: *members, bytes: sizes.of(*into) }
+                SimStep::CombineDeposits { members: *members, bytes: sizes.of(*into) }
             }
             Action::Resolve { deposited, block } => {
-                Deed::Resolve { bytes: sizes.of(Cells::new(deposited.store, *block, 1)) }
+                SimStep::Resolve { bytes: sizes.of(Cells::new(deposited.store, *block, 1)) }
             }
-            Action::Together { deposited } => Deed::Together { bytes: sizes.of(*deposited) },
-            Action::TakeResult { into } => Deed::TakeResult { bytes: sizes.of(*into) },
+            Action::Together { deposited } => SimStep::Together { bytes: sizes.of(*deposited) },
+            Action::TakeResult { into } => SimStep::TakeResult { bytes: sizes.of(*into) },
         }
     }
 
@@ -664,7 +676,7 @@ mod tests {
         let of = |operation, name: &str| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(8).unwrap();
-            Walks::of(&Task::new(operation), &way, &group, (8, 4)).ways().used
+            CompactPlans::of(&Task::new(operation), &way, &group, (8, 4)).ways().used
         };
         assert_eq!(of(Operation::AllToAll, "flat"), 56);
         assert_eq!(of(Operation::Broadcast, "flat"), 7);
@@ -695,7 +707,7 @@ mod tests {
         let of = |operation, name: &str| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(4).unwrap();
-            let walks = Arc::new(Walks::of(&Task::new(operation), &way, &group, (100, 1)));
+            let walks = Arc::new(CompactPlans::of(&Task::new(operation), &way, &group, (100, 1)));
             [0, 1, 2].map(|member| Path::new(&walks, member).scratch_bytes())
         };
         assert_eq!(of(Operation::Gather, "knomial"), [0, 0, 100], "what member 3 brings");
@@ -708,7 +720,8 @@ mod tests {
         let of = |operation, name: &str, member: u32| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(4).unwrap();
-            let touched = Walks::of(&Task::new(operation), &way, &group, (100, 1)).touched(member);
+            let touched =
+                CompactPlans::of(&Task::new(operation), &way, &group, (100, 1)).touched(member);
             assert_eq!(touched.members, 1);
             [touched.own, touched.laid_down, touched.taken]
         };
@@ -731,7 +744,7 @@ mod tests {
         let all_places = |operation, (size, sharing): (u32, u32), bytes, member| {
             let way = "board".parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(size).unwrap();
-            let walks = Walks::of(&Task::new(operation), &way, &group, (bytes, sharing));
+            let walks = CompactPlans::of(&Task::new(operation), &way, &group, (bytes, sharing));
             walks.touched(member).all_places
         };
         const LONG: u64 = 1 << 20;
@@ -744,10 +757,10 @@ mod tests {
     }
 
     /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.
-    fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, Deed)> {
+    fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, SimStep)> {
         let way = "board".parse::<Preset>().unwrap().way(Operation::AllToAll);
         let (task, group) = (Task::new(Operation::AllToAll), Group::whole(size).unwrap());
-        let walks = Arc::new(Walks::of(&task, &way, &group, (bytes, sharing)));
+        let walks = Arc::new(CompactPlans::of(&task, &way, &group, (bytes, sharing)));
         let path = Path::new(&walks, member);
         assert_eq!(path.manner().hands_over, size == 2 || sharing > 1 && bytes == 64 << 10);
         let mut before = None;
@@ -767,14 +780,14 @@ mod tests {
         let mut taken = BTreeSet::new();
         for member in 0..size {
             let deeds = in_exchange(size, BYTES, 8, member);
-            let laid = |deed: &Deed| *deed == Deed::Deposit { bytes: BYTES };
+            let laid = |deed: &SimStep| *deed == SimStep::Deposit { bytes: BYTES };
             let first = deeds.iter().position(|(_, deed)| !laid(deed)).unwrap();
             assert_eq!(first, ahead, "so many are laid down before the first is taken");
             let laid: Vec<u32> =
                 deeds.iter().filter(|(_, deed)| laid(deed)).map(|of| of.0).collect();
             assert_eq!(laid, (0..size - 1).collect::<Vec<_>>(), "one in each round");
             for (round, deed) in deeds {
-                if let Deed::Take { from, bytes, .. } = deed {
+                if let SimStep::Take { from, bytes, .. } = deed {
                     assert_eq!(((from + 1 + round) % size, bytes), (member, BYTES));
                     assert!(taken.insert((from, member)));
                 }
@@ -790,11 +803,11 @@ mod tests {
     fn a_long_reduction_goes_over_the_board_in_parts() {
         let way = "board:together".parse::<Preset>().unwrap().way(Operation::AllReduce);
         let (task, group) = (Task::new(Operation::AllReduce), Group::whole(8).unwrap());
-        let walks = Arc::new(Walks::of(&task, &way, &group, (1 << 20, 4)));
+        let walks = Arc::new(CompactPlans::of(&task, &way, &group, (1 << 20, 4)));
         assert_eq!(walks.rounds(), 4);
         let path = Path::new(&walks, 5);
         let laid = (0..path.steps()).filter_map(|step| match path.deed(step) {
-            Deed::Deposit { bytes } => Some((path.round(step), bytes)),
+            SimStep::Deposit { bytes } => Some((path.round(step), bytes)),
             _ => None,
         });
         let quarter = 1 << 18;

@@ -24,11 +24,11 @@ use landeck_collectives::Operation;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
+use crate::collectives::{Part, parts_of};
 use crate::combine::Combine;
 use crate::engine::Call;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
-use crate::together::{Part, parts_of};
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`World::barrier`](crate::World::barrier).

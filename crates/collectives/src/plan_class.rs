@@ -6,13 +6,13 @@
 
 use crate::derive::{self, Task, Way};
 use crate::group::Group;
-use crate::likeness::{Likeness, turned};
 use crate::plan::{Cells, Plan};
+use crate::plan_symmetry::{PlanSymmetry, turned};
 use crate::program::Program;
 
 /// Members whose plans are one plan, turned.
 #[derive(Debug)]
-pub struct Kin {
+pub struct PlanClass {
     /// The plan of one of them.
     pub plan: Plan,
     /// The others.
@@ -21,7 +21,7 @@ pub struct Kin {
     pub turns_blocks: bool,
 }
 
-impl Kin {
+impl PlanClass {
     /// The member in whose place another stands in the plan of `member`, one of the kin.
     pub fn turned(&self, other: u32, member: u32) -> u32 {
         turned(other, self.by(member), self.plan.size)
@@ -45,17 +45,23 @@ impl Kin {
 
 /// Makes the plans of all members, for as many at a time as have room in so many bytes (for one at least),
 /// and hands each out once.
-pub fn each_kin(task: &Task, way: &Way, group: &Group, room_bytes: u64, mut each: impl FnMut(Kin)) {
+pub fn each_kin(
+    task: &Task,
+    way: &Way,
+    group: &Group,
+    room_bytes: u64,
+    mut each: impl FnMut(PlanClass),
+) {
     let turns_blocks = derive::turns_blocks(task, way);
     let everybody: Vec<u32> = (0..group.size()).collect();
     let mut plans = derive::plans_of(task, way, group, &everybody, room_bytes);
     if plans.len() == everybody.len() {
         for plan in plans {
-            each(Kin { plan, others: Vec::new(), turns_blocks });
+            each(PlanClass { plan, others: Vec::new(), turns_blocks });
         }
         return;
     }
-    let mut program = Program::of_none(Likeness::new(group.size(), turns_blocks));
+    let mut program = Program::of_none(PlanSymmetry::new(group.size(), turns_blocks));
     derive::fill(&mut program, task, way, group);
     let all = program.likeness().map_or_else(Vec::new, |likeness| likeness.kin());
     let mut numbers = vec![0; everybody.len()];
@@ -70,7 +76,7 @@ pub fn each_kin(task: &Task, way: &Way, group: &Group, room_bytes: u64, mut each
             let Some(mut others) = all[numbers[plan.member as usize]].take() else { continue };
             next = next.max(plan.member as usize + 1);
             others.retain(|&member| member != plan.member);
-            each(Kin { plan, others, turns_blocks });
+            each(PlanClass { plan, others, turns_blocks });
         }
         let is_missing = |member: &u32| {
             let kin = all[numbers[*member as usize]].as_ref();

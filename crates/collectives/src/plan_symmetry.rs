@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use crate::plan::{Action, Cells, Store};
 
 /// By member: the sum of what it does.
-pub(crate) struct Likeness {
+pub(crate) struct PlanSymmetry {
     sums: Vec<Sum>,
     /// Whether blocks belong to members, and turn with them.
     turns_blocks: bool,
     runs: Vec<(u64, u32, u32)>,
 }
 
-impl Likeness {
+impl PlanSymmetry {
     pub(crate) fn new(size: u32, turns_blocks: bool) -> Self {
         Self { sums: vec![Sum::default(); size as usize], turns_blocks, runs: Vec::new() }
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn who_does_the_same_from_its_own_place_is_alike() {
         let cells = |first, count| vec![Cells::new(Store::Output, first, count)];
-        let mut likeness = Likeness::new(5, true);
+        let mut likeness = PlanSymmetry::new(5, true);
         for member in 0..5 {
             let to = if member == 3 { 3 } else { (member + 1) % 5 };
             likeness.add(member, &Action::Send { to, cells: cells(member, 1) });

@@ -1,6 +1,6 @@
 //! What a member brings to its board in one operation, and where its results go.
 
-use landeck_collectives::course::Round;
+use landeck_collectives::board_schedule::Chunk;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
@@ -10,18 +10,18 @@ use super::board::BlockMemory;
 use super::call::Call;
 
 /// The memory of one call, as the board's steps see it.
-pub(crate) struct Hands<'a> {
+pub(crate) struct CallBuffers<'a> {
     call: &'a Call,
     size: u32,
     member: u32,
     segments: u32,
     /// Bytes that all members know alike.
     known_bytes: u64,
-    round: Round,
+    round: Chunk,
     is_past_caches: bool,
 }
 
-impl<'a> Hands<'a> {
+impl<'a> CallBuffers<'a> {
     /// The memory of a call, as its plan divides it, in one of its rounds; `known_bytes` is
     /// [`Call::known_bytes`].
     #[inline]
@@ -29,7 +29,7 @@ impl<'a> Hands<'a> {
         call: &'a Call,
         known_bytes: u64,
         plan: &Plan,
-        (round, is_past_caches): (Round, bool),
+        (round, is_past_caches): (Chunk, bool),
     ) -> Self {
         let Plan { size, member, segments, .. } = *plan;
         Self { call, size, member, segments, known_bytes, round, is_past_caches }
@@ -39,7 +39,7 @@ impl<'a> Hands<'a> {
     #[inline]
     fn start(&self, segment: u32) -> u64 {
         let (start, bytes) = match self.round {
-            Round::Part(start, bytes) => (start, bytes),
+            Chunk::Part(start, bytes) => (start, bytes),
             _ => (0, self.known_bytes),
         };
         start + self.call.cut_of(bytes, self.segments).start(segment)
@@ -67,7 +67,7 @@ impl<'a> Hands<'a> {
     }
 }
 
-impl Hands<'_> {
+impl CallBuffers<'_> {
     #[inline]
     fn plain_of_all(&self, cells: Cells) -> Option<Buffer> {
         match self.blocks(cells.store) {
@@ -102,16 +102,16 @@ impl Hands<'_> {
     }
 }
 
-impl BlockMemory for Hands<'_> {
+impl BlockMemory for CallBuffers<'_> {
     #[inline]
     fn plain(&self, cells: Cells) -> Option<Buffer> {
         match self.round {
-            Round::Only => self.plain_of_all(cells),
-            Round::Others(..) if self.around_row(cells).is_some() => None,
-            Round::Others(..) => self.plain_of_all(cells),
+            Chunk::Only => self.plain_of_all(cells),
+            Chunk::Others(..) if self.around_row(cells).is_some() => None,
+            Chunk::Others(..) => self.plain_of_all(cells),
             // Segments are cut from what the round has.
-            Round::Part(..) if self.segments > 1 => self.plain_of_all(cells),
-            Round::Part(start, bytes) => {
+            Chunk::Part(..) if self.segments > 1 => self.plain_of_all(cells),
+            Chunk::Part(start, bytes) => {
                 let one = self.plain_of_all(cells).filter(|_| cells.count == 1)?;
                 Some(one.part(start as usize, bytes as usize))
             }
@@ -120,13 +120,13 @@ impl BlockMemory for Hands<'_> {
 
     fn area(&self, cells: Cells) -> Area {
         match self.round {
-            Round::Only => self.area_of_all(cells),
-            Round::Others(..) => match self.around_row(cells) {
+            Chunk::Only => self.area_of_all(cells),
+            Chunk::Others(..) => match self.around_row(cells) {
                 Some(pieces) => Area::joined(pieces.map(|piece| self.area_of_all(piece))),
                 None => self.area_of_all(cells),
             },
-            Round::Part(..) if self.segments > 1 => self.area_of_all(cells),
-            Round::Part(start, bytes) => {
+            Chunk::Part(..) if self.segments > 1 => self.area_of_all(cells),
+            Chunk::Part(start, bytes) => {
                 let part = |block| Cells::new(cells.store, block, 1);
                 let part = |block| self.area_of_all(part(block)).part(start, bytes);
                 Area::joined(cells.blocks().map(part))
@@ -136,7 +136,7 @@ impl BlockMemory for Hands<'_> {
 
     #[inline]
     fn bytes(&self, cells: Cells) -> usize {
-        let bytes = if let (Round::Part(_, bytes), 1) = (self.round, self.segments) {
+        let bytes = if let (Chunk::Part(_, bytes), 1) = (self.round, self.segments) {
             bytes.saturating_mul(u64::from(cells.count))
         } else if self.call.is_varying {
             self.area(cells).packed_bytes()

@@ -25,7 +25,7 @@ pub(crate) struct Manner {
 
 /// What members touch in an operation, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Touched {
+pub(crate) struct Footprint {
     /// How many they are.
     pub(crate) members: u64,
     /// Their own data, each place once.
@@ -42,7 +42,7 @@ pub(crate) struct Touched {
     pub(crate) goes_past_caches: bool,
 }
 
-impl Touched {
+impl Footprint {
     /// Whether data of a message lie in a ring, each time behind those of the one before.
     pub(crate) fn goes_round_in_a_ring(bytes: u64) -> bool {
         bytes > ring::INLINE_BYTES as u64 && !fits_cell(bytes) && bytes <= RING_BULK_BYTES / 4
@@ -157,19 +157,19 @@ mod tests {
     use super::*;
     use landeck_board::WINDOW;
 
-    fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
-        Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }
+    fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Footprint {
+        Footprint { members: 2, own, laid_down, places, taken, ..Footprint::default() }
     }
 
     #[test]
     fn own_data_are_touched_once_in_an_operation_and_places_when_all_are_over_with_it() {
-        let here = Touched { all_places: 60, ..touched(50, 10, 10, 10) };
-        let all = Touched { all_places: 120, ..touched(100, 20, 20, 20) };
+        let here = Footprint { all_places: 60, ..touched(50, 10, 10, 10) };
+        let all = Footprint { all_places: 120, ..touched(100, 20, 20, 20) };
         assert_eq!(here.operation_bytes(&all), 50 + 10 + 10);
         assert_eq!(here.rotation_bytes(&all), 50 + 60 + 60);
-        let some = |this: &Touched| Touched { all_places: 7, ..*this };
+        let some = |this: &Footprint| Footprint { all_places: 7, ..*this };
         assert_eq!(some(&here).rotation_bytes(&some(&all)), 70, "one is there at least");
-        let takes_half = Touched { taken: 5, ..some(&here) };
+        let takes_half = Footprint { taken: 5, ..some(&here) };
         assert_eq!(takes_half.rotation_bytes(&some(&all)), 50 + 10 + 5, "here as elsewhere");
         assert_eq!(here.in_every(1, 4).all_places, 15);
     }
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
-            let mut touched = Touched::default();
+            let mut touched = Footprint::default();
             touched.deposit(bytes, 32, Manner::default());
             (touched.laid_down, touched.places, touched.all_places)
         };
-        let mut handed_over = Touched::default();
+        let mut handed_over = Footprint::default();
         handed_over.deposit(100, 2, Manner { hands_over: true, ..Manner::default() });
         let cells = (handed_over.places, handed_over.all_places);
         assert_eq!(cells, (100, 0), "always the cell that was just read");
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn long_data_of_a_root_lie_in_a_few_places_by_turns() {
         let all_places = |bytes, is_of_root| {
-            let mut touched = Touched::default();
+            let mut touched = Footprint::default();
             touched.deposit(bytes, 32, Manner { is_of_root, ..Manner::default() });
             assert_eq!((touched.laid_down, touched.places), (bytes, bytes));
             touched.all_places
