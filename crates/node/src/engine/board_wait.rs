@@ -58,10 +58,10 @@ impl Shared {
             Ok(begun) => begun,
             Err(fault) => return Err(failed(fault)),
         };
-        let Some((circle, endpoint)) = begun else { return Ok(false) };
+        let Some((group, endpoint)) = begun else { return Ok(false) };
         let mut waiter = self.turn.enter().map_err(turned_away)?;
         let mut stage = Stage::of(brief);
-        let mut meeting = BoardWait { shared: self, circle, endpoint, stage: &mut stage };
+        let mut meeting = BoardWait { shared: self, group, endpoint, stage: &mut stage };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
         if stage.lacks_room && stage.outcome.is_none() {
@@ -117,8 +117,8 @@ impl Shared {
             Ok(begun) => begun,
             Err(fault) => return Err(failed(fault)),
         };
-        let Some((circle, endpoint)) = begun else { return Ok(false) };
-        let mut meeting = BoardWait { shared: self, circle, endpoint, stage };
+        let Some((group, endpoint)) = begun else { return Ok(false) };
+        let mut meeting = BoardWait { shared: self, group, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
         if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
@@ -200,7 +200,7 @@ fn turned_away(error: GateError) -> Box<WaitError> {
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
 struct BoardWait<'a, 'b, 'c> {
     shared: &'a Shared,
-    circle: &'a mut GroupState,
+    group: &'a mut GroupState,
     endpoint: &'a mut Endpoint<SharedMemory>,
     stage: &'a mut Stage<'b, 'c>,
 }
@@ -230,10 +230,10 @@ impl<'a, 'b> Stage<'a, 'b> {
 impl BoardWait<'_, '_, '_> {
     #[inline]
     fn look(&mut self) {
-        let Some(board) = &mut self.circle.board else { return };
+        let Some(board) = &mut self.group.board else { return };
         let endpoint = &mut *self.endpoint;
         let allocate = &mut |bytes| endpoint.allocate_deposit(bytes);
-        match self.stage.brief.poll(board, allocate, &mut self.circle.combiner) {
+        match self.stage.brief.poll(board, allocate, &mut self.group.combiner) {
             Ok(false) => {
                 self.stage.lacks_room = !self.stage.brief.has_come() && board.room().is_awaited();
             }
@@ -245,7 +245,7 @@ impl BoardWait<'_, '_, '_> {
     #[cold]
     fn fail(&mut self, error: BoardError) {
         let operation = self.stage.brief.operation;
-        let fault = board_fault(self.endpoint, self.circle, operation, error);
+        let fault = board_fault(self.endpoint, self.group, operation, error);
         self.stage.outcome = Some(Err(Box::new(fault)));
     }
 
@@ -254,18 +254,18 @@ impl BoardWait<'_, '_, '_> {
     fn judge(&mut self, sight: ScanScope) {
         self.endpoint.refresh();
         if self.stage.outcome.is_none()
-            && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
+            && let Some(mismatch) = self.group.told_mismatch(self.endpoint)
         {
             self.stage.outcome = Some(Err(Box::new(Fault::Mismatch(mismatch))));
         }
-        let Some(board) = &self.circle.board else { return };
+        let Some(board) = &self.group.board else { return };
         if self.stage.outcome.is_none()
             && let Some(error) = self.stage.brief.verdict(board, sight)
         {
             // What the gone have brought still counts.
             self.look();
             if self.stage.outcome.is_none()
-                && let Some(board) = &mut self.circle.board
+                && let Some(board) = &mut self.group.board
             {
                 let error = self.stage.brief.lost(board, error);
                 self.fail(error);
@@ -282,7 +282,7 @@ impl BoardWait<'_, '_, '_> {
     #[inline]
     fn wake_up(&mut self) {
         if self.stage.is_asleep
-            && let Some(board) = &self.circle.board
+            && let Some(board) = &self.group.board
         {
             board.wakes(self.stage.awaits_room);
         }
@@ -293,21 +293,21 @@ impl Waiting for BoardWait<'_, '_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
-        let board = self.circle.board.as_ref();
+        let board = self.group.board.as_ref();
         board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
     }
 
     fn rotation(&self) -> Option<u32> {
-        self.stage.brief.rotation(self.circle.board.as_ref()?)
+        self.stage.brief.rotation(self.group.board.as_ref()?)
     }
 
     fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
-        let board = self.circle.board.as_ref();
+        let board = self.group.board.as_ref();
         board.map_or((0, 1), |board| board.place_in_rotation(self.stage.brief.number(), processor))
     }
 
     fn patience(&self) -> Patience {
-        Patience::all_of(self.circle.size())
+        Patience::all_of(self.group.size())
     }
 
     #[inline]
@@ -337,8 +337,8 @@ impl Waiting for BoardWait<'_, '_, '_> {
     /// has happened to the group.
     fn verdict(&mut self) -> Option<End> {
         self.endpoint.refresh();
-        let place = &self.circle.place;
-        let is_revoked = self.circle.board.as_ref().is_some_and(Board::is_revoked);
+        let place = &self.group.place;
+        let is_revoked = self.group.board.as_ref().is_some_and(Board::is_revoked);
         if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
             self.judge(ScanScope::All);
         }
@@ -347,7 +347,7 @@ impl Waiting for BoardWait<'_, '_, '_> {
 
     fn record(&self) -> WaitRecord {
         let tag = Some(self.stage.brief.signature().tag());
-        let (context, number) = (self.circle.place.context, self.stage.brief.number());
+        let (context, number) = (self.group.place.context, self.stage.brief.number());
         let board = self.endpoint.board_of(context).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
@@ -355,7 +355,7 @@ impl Waiting for BoardWait<'_, '_, '_> {
 
     fn prepare_sleep(&mut self) {
         if !self.stage.is_asleep
-            && let Some(board) = &self.circle.board
+            && let Some(board) = &self.group.board
         {
             self.stage.awaits_room = !self.stage.brief.has_come();
             board.sleeps(self.stage.awaits_room);
@@ -383,9 +383,9 @@ impl SharedBoardWait<'_, '_, '_> {
     #[inline]
     fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, '_>) -> R) -> Option<R> {
         let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
-        let (circle, endpoint) = kernel.circle_of_context(self.context)?;
+        let (group, endpoint) = kernel.group_of_context(self.context)?;
         let stage = &mut *self.stage;
-        Some(work(&mut BoardWait { shared: self.shared, circle, endpoint, stage }))
+        Some(work(&mut BoardWait { shared: self.shared, group, endpoint, stage }))
     }
 
     /// Whether the operation is over, after one look at the board.
@@ -415,8 +415,8 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
 
     fn neighbours(&self, processor: u32) -> Neighbours {
         let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
-        let circle = kernel.circle_of_context(self.context).map(|(circle, _)| circle);
-        let board = circle.and_then(|circle| circle.board.as_ref());
+        let group = kernel.group_of_context(self.context).map(|(group, _)| group);
+        let board = group.and_then(|group| group.board.as_ref());
         let brief = &*self.stage.brief;
         board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
     }

@@ -319,9 +319,9 @@ mod tests {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
-            let mut circle =
+            let mut group =
                 GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
-            circle.way(&Call::new(Operation::Barrier, &asked)).to_string()
+            group.way(&Call::new(Operation::Barrier, &asked)).to_string()
         };
         assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
         assert_eq!((way("ring"), way("barrier=flat")), ("ring".into(), "flat".into()));
@@ -329,17 +329,17 @@ mod tests {
 
     #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
-        let mut circle =
+        let mut group =
             GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
                 .unwrap();
-        let first = circle.count(Operation::Broadcast, 1, false);
+        let first = group.count(Operation::Broadcast, 1, false);
         let theirs = Signature::new(0, Operation::Broadcast, 0);
-        assert_eq!((circle.contradicts(theirs), circle.contradicts(first)), (Some(first), None));
+        assert_eq!((group.contradicts(theirs), group.contradicts(first)), (Some(first), None));
         let ahead = Signature::new(1, Operation::Barrier, 0);
-        assert_eq!(circle.contradicts(ahead), None);
+        assert_eq!(group.contradicts(ahead), None);
         (0..CALLS_KEPT).for_each(|_| {
-            circle.count(Operation::Barrier, 0, false);
+            group.count(Operation::Barrier, 0, false);
         });
-        assert_eq!(circle.contradicts(theirs), None, "long ago");
+        assert_eq!(group.contradicts(theirs), None, "long ago");
     }
 }

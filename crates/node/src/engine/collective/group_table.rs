@@ -19,7 +19,7 @@ use crate::engine::context::WORLD_CONTEXT;
 pub(super) struct GroupTable {
     /// Where each of them is.
     places: HashMap<u32, usize, BuildHasherDefault<KeyHasher>>,
-    circles: Vec<Option<Box<GroupState>>>,
+    groups: Vec<Option<Box<GroupState>>>,
     free: Vec<usize>,
     /// The context that was asked for last, and its place.
     last: Option<(u32, usize)>,
@@ -28,7 +28,7 @@ pub(super) struct GroupTable {
 impl GroupTable {
     /// The group with this context.
     pub(super) fn get(&self, context: &u32) -> Option<&GroupState> {
-        self.circles[*self.places.get(context)?].as_deref()
+        self.groups[*self.places.get(context)?].as_deref()
     }
 
     /// The same, to do something there.
@@ -38,7 +38,7 @@ impl GroupTable {
             Some((last, place)) if last == *context => place,
             _ => self.look_up(*context)?,
         };
-        self.circles.get_mut(place)?.as_deref_mut()
+        self.groups.get_mut(place)?.as_deref_mut()
     }
 
     /// Whether there is one.
@@ -55,14 +55,14 @@ impl GroupTable {
     }
 
     /// Keeps a group, in the place of one with the same context.
-    pub(super) fn insert(&mut self, context: u32, circle: GroupState) -> &mut GroupState {
+    pub(super) fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
         self.remove(&context);
-        let place = self.free.pop().unwrap_or(self.circles.len());
-        if place == self.circles.len() {
-            self.circles.push(None);
+        let place = self.free.pop().unwrap_or(self.groups.len());
+        if place == self.groups.len() {
+            self.groups.push(None);
         }
         self.places.insert(context, place);
-        self.circles[place].insert(Box::new(circle))
+        self.groups[place].insert(Box::new(group))
     }
 
     /// Takes a group away.
@@ -70,20 +70,20 @@ impl GroupTable {
         let place = self.places.remove(context)?;
         self.last = None;
         self.free.push(place);
-        self.circles[place].take()
+        self.groups[place].take()
     }
 
     /// All of them.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
-        self.circles.iter_mut().filter_map(Option::as_deref_mut)
+        self.groups.iter_mut().filter_map(Option::as_deref_mut)
     }
 
     /// All of them with their contexts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
-        let with_circle = |(&context, &place): (&u32, &usize)| {
-            self.circles[place].as_deref().map(|circle| (context, circle))
+        let with_group = |(&context, &place): (&u32, &usize)| {
+            self.groups[place].as_deref().map(|group| (context, group))
         };
-        self.places.iter().filter_map(with_circle)
+        self.places.iter().filter_map(with_group)
     }
 }
 
@@ -92,28 +92,28 @@ impl GroupTable {
 /// # Errors
 /// [`Fault::NotAMember`].
 #[inline]
-pub(super) fn circle_of<'a>(
+pub(super) fn group_of<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
-    circles: &'a mut GroupTable,
+    groups: &'a mut GroupTable,
     (context, members, member): (u32, &Arc<[Peer]>, usize),
 ) -> Result<&'a mut GroupState, Fault> {
-    if !circles.has(context) {
-        return first_circle(segment, places, room, circles, (context, members, member));
+    if !groups.has(context) {
+        return first_group(segment, places, room, groups, (context, members, member));
     }
-    circles.get_mut(&context).ok_or(Fault::NotAMember)
+    groups.get_mut(&context).ok_or(Fault::NotAMember)
 }
 
-/// A group that does something for the first time. A circle is large: no other call has room for one on its
+/// A group that does something for the first time. A group is large: no other call has room for one on its
 /// stack.
 #[cold]
 #[inline(never)]
-fn first_circle<'a>(
+fn first_group<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
-    circles: &'a mut GroupTable,
+    groups: &'a mut GroupTable,
     (context, members, member): (u32, &Arc<[Peer]>, usize),
 ) -> Result<&'a mut GroupState, Fault> {
     let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
@@ -121,8 +121,8 @@ fn first_circle<'a>(
     if let Some(board) = &mut board {
         board.share_room(room);
     }
-    let circle = GroupState::new(context, members.clone(), member, segment.plan(), places, board);
-    Ok(circles.insert(context, circle.map_err(|_| Fault::NotAMember)?))
+    let group = GroupState::new(context, members.clone(), member, segment.plan(), places, board);
+    Ok(groups.insert(context, group.map_err(|_| Fault::NotAMember)?))
 }
 
 /// The board of the first world, whose places everybody knows.
@@ -145,24 +145,24 @@ mod tests {
     #[test]
     fn a_place_that_is_used_again_leads_nobody_to_another_group() {
         let plan = SegmentPlan::new(1, 1);
-        let circle =
+        let group =
             |context| GroupState::new(context, [Peer(0)].into(), 0, &plan, &[], None).unwrap();
-        let mut circles = GroupTable::default();
+        let mut groups = GroupTable::default();
         for context in [5, 6] {
-            circles.insert(context, circle(context));
+            groups.insert(context, group(context));
         }
-        assert_eq!(circles.get_mut(&5).map(|found| found.place.context), Some(5));
-        assert_eq!(circles.remove(&5).map(|gone| gone.place.context), Some(5));
-        assert!(circles.get_mut(&5).is_none() && circles.get(&5).is_none());
-        circles.insert(7, circle(7));
-        assert_eq!(circles.circles.len(), 2, "its place is used again");
-        assert!(circles.get_mut(&5).is_none() && circles.remove(&5).is_none());
+        assert_eq!(groups.get_mut(&5).map(|found| found.place.context), Some(5));
+        assert_eq!(groups.remove(&5).map(|gone| gone.place.context), Some(5));
+        assert!(groups.get_mut(&5).is_none() && groups.get(&5).is_none());
+        groups.insert(7, group(7));
+        assert_eq!(groups.groups.len(), 2, "its place is used again");
+        assert!(groups.get_mut(&5).is_none() && groups.remove(&5).is_none());
         for context in [6, 7, 6] {
-            let found = circles.get_mut(&context).map(|found| found.place.context);
+            let found = groups.get_mut(&context).map(|found| found.place.context);
             assert_eq!(found, Some(context));
         }
-        let mut contexts: Vec<u32> = circles.iter().map(|(context, _)| context).collect();
+        let mut contexts: Vec<u32> = groups.iter().map(|(context, _)| context).collect();
         contexts.sort_unstable();
-        assert_eq!((contexts, circles.values_mut().count()), (vec![6, 7], 2));
+        assert_eq!((contexts, groups.values_mut().count()), (vec![6, 7], 2));
     }
 }

@@ -3,8 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`operations`] | the endpoint with all operations that go on: messages and collectives; the groups of a process: how one comes to be, agrees, is revoked and is forgotten |
-//! | [`circle`] | what a process knows of a group for its collective operations |
-//! | [`circles`] | all of its groups |
+//! | [`group`] | what a process knows of a group for its collective operations |
+//! | [`groups`] | all of its groups |
 //! | [`place`] | who takes part, and where their messages go |
 //! | [`holdings`] | the memory that a group is made of |
 //! | [`plans`] | plans that were made, kept |

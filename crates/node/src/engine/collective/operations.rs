@@ -20,7 +20,7 @@ use super::board_call::fault_of;
 use super::call::Call;
 use super::fault::Fault;
 use super::group_state::GroupState;
-use super::group_table::{GroupTable, circle_of};
+use super::group_table::{GroupTable, group_of};
 use super::inline::InlineCollective;
 use super::running::Running;
 use super::table::{CollectiveId, Table};
@@ -82,7 +82,7 @@ pub(crate) struct Engine {
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
     running: Table,
-    circles: GroupTable,
+    groups: GroupTable,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
@@ -143,7 +143,7 @@ impl Engine {
             own_cache: None,
             endpoint,
             running: Table::default(),
-            circles: GroupTable::default(),
+            groups: GroupTable::default(),
             room: Arc::default(),
             asleep_on: Vec::new(),
             estate: GroupMemory::new(segment, slot),
@@ -173,22 +173,22 @@ impl Engine {
     }
 
     /// The group with this context.
-    fn circle(
+    fn group(
         &mut self,
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<&mut GroupState, Fault> {
         let place = (context, members, member);
-        circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)
+        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)
     }
 
     /// Keeps a group that this process is a member of from now on.
-    fn keep_circle(&mut self, context: u32, mut circle: GroupState) {
-        if let Some(board) = &mut circle.board {
+    fn keep_group(&mut self, context: u32, mut group: GroupState) {
+        if let Some(board) = &mut group.board {
             board.share_room(&self.room);
         }
-        self.circles.insert(context, circle);
+        self.groups.insert(context, group);
     }
 
     /// Where a deposit waits for room, what others are over with is had back from all boards.
@@ -203,11 +203,11 @@ impl Engine {
     fn collect_all(&mut self) {
         // In lines of what all have forgotten, others may be on the board of another group by now.
         self.reclaim_all();
-        let circles = self.circles.values_mut().chain(self.estate.forgotten_circles());
-        for circle in circles {
-            let Some(board) = &mut circle.board else { continue };
+        let groups = self.groups.values_mut().chain(self.estate.forgotten_groups());
+        for group in groups {
+            let Some(board) = &mut group.board else { continue };
             board.collect();
-            let place = &circle.place;
+            let place = &group.place;
             if self.endpoint.failure_of_group(place.context, &place.members).is_some() {
                 // What the gone were to read does not come back.
                 board.share_room(&Arc::default());
@@ -244,7 +244,7 @@ impl Engine {
     ) -> Result<&mut GroupState, Fault> {
         let failure = self.failure_in(context, members);
         let place = (context, members, member);
-        circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?.ready(failure)
+        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?.ready(failure)
     }
 
     /// Whether the group with this context can begin another operation. If not, the others learn that this member does
@@ -274,35 +274,35 @@ impl Engine {
         let failure = self.failure_in(context, members);
         let place = (context, members, member);
         // The fields one by one: the group is looked up once.
-        let circle = circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
-        let circle = circle.ready(failure)?;
-        if circle.board.is_none() {
+        let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?;
+        let group = group.ready(failure)?;
+        if group.board.is_none() {
             return Ok(None);
         }
-        if brief.root >= circle.size() {
-            return Err(Fault::NoSuchRoot { root: brief.root, size: circle.size() });
+        if brief.root >= group.size() {
+            return Err(Fault::NoSuchRoot { root: brief.root, size: group.size() });
         }
-        match self.running.is_idle() && circle.begin_brief(brief) {
-            true => Ok(Some((circle, &mut self.endpoint))),
+        match self.running.is_idle() && group.begin_brief(brief) {
+            true => Ok(Some((group, &mut self.endpoint))),
             false => Ok(None),
         }
     }
 
     /// A group that there is, and the endpoint.
     #[inline]
-    pub(crate) fn circle_of_context(
+    pub(crate) fn group_of_context(
         &mut self,
         context: u32,
     ) -> Option<(&mut GroupState, &mut Endpoint<SharedMemory>)> {
-        Some((self.circles.get_mut(&context)?, &mut self.endpoint))
+        Some((self.groups.get_mut(&context)?, &mut self.endpoint))
     }
 
     /// Whether a member of a group is gone, or the group was revoked.
     pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
         self.endpoint.refresh();
-        let Some(circle) = self.circles.get(&context) else { return true };
-        let is_revoked = circle.board.as_ref().is_some_and(Board::is_revoked);
-        is_revoked || self.endpoint.failure_of_group(context, &circle.place.members).is_some()
+        let Some(group) = self.groups.get(&context) else { return true };
+        let is_revoked = group.board.as_ref().is_some_and(Board::is_revoked);
+        is_revoked || self.endpoint.failure_of_group(context, &group.place.members).is_some()
     }
 
     /// Says on all boards where something goes on, and on that of `context`, that this process is
@@ -315,9 +315,9 @@ impl Engine {
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
         self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
         if self.room.is_awaited() {
-            let keeping = |(of, circle): (u32, &GroupState)| circle.keeps().then_some(of);
+            let keeping = |(of, group): (u32, &GroupState)| group.keeps().then_some(of);
             // Where it keeps something on a board that it has forgotten, it is told in any case.
-            self.asleep_on.extend(self.circles.iter().filter_map(keeping));
+            self.asleep_on.extend(self.groups.iter().filter_map(keeping));
         }
         for context in &self.asleep_on {
             if let Some(board) = self.board_of(*context) {
@@ -340,7 +340,7 @@ impl Engine {
 
     /// The board of a group that this process is a member of.
     fn board_of(&self, context: u32) -> Option<&Board> {
-        self.circles.get(&context)?.board.as_ref()
+        self.groups.get(&context)?.board.as_ref()
     }
 
     /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
@@ -353,26 +353,26 @@ impl Engine {
         mut allowance: u64,
     ) -> Result<Begun, Fault> {
         self.ready(context, members, member)?;
-        let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
-        let checked = call.check(circle.size(), circle.place.member);
+        let Some(group) = self.groups.get_mut(&context) else { return Err(Fault::NotAMember) };
+        let checked = call.check(group.size(), group.place.member);
         let blame = match checked {
             Err(fault @ Fault::Buffer { .. }) if call.is_varying => {
-                let kept = call.without_own(circle.place.member);
-                if call.check(circle.size(), circle.place.member).is_err() {
+                let kept = call.without_own(group.place.member);
+                if call.check(group.size(), group.place.member).is_err() {
                     return Err(fault);
                 }
                 Some((fault, kept))
             }
             checked => checked.map(|()| None)?,
         };
-        let mut running = match circle.way(&call) {
-            Way::Board(style) => Running::at_board(circle, call, style)?,
-            way => Running::by_messages(circle, call, &way),
+        let mut running = match group.way(&call) {
+            Way::Board(style) => Running::at_board(group, call, style)?,
+            way => Running::by_messages(group, call, &way),
         };
         if let Some((fault, kept)) = blame {
             running.blame(fault, kept);
         }
-        running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
+        running.advance(&mut self.endpoint, group.board.as_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) if running.goes_by_messages() => {
                 self.in_step(context).map(|()| Begun::Over)
@@ -518,8 +518,8 @@ impl Engine {
         while let Some(&id) = self.running.active().get(at) {
             at += 1;
             if let Some(running) = self.running.get_mut(id) {
-                let circle = self.circles.get_mut(&running.place.context);
-                let board = circle.and_then(|circle| circle.board.as_mut());
+                let group = self.groups.get_mut(&running.place.context);
+                let board = group.and_then(|group| group.board.as_mut());
                 let mut allowance = running.piece_of(allowance);
                 moved |= running.advance(&mut self.endpoint, board, &mut allowance);
             }
@@ -615,18 +615,18 @@ impl Engine {
     /// here is told to all.
     #[cold]
     fn explained(&mut self, context: u32, fault: Fault) -> Fault {
-        let Some(circle) = self.circles.get_mut(&context) else { return fault };
+        let Some(group) = self.groups.get_mut(&context) else { return fault };
         match fault {
             Fault::Failure(Failure::PeerGone { .. }) => {
-                let told = circle.told_mismatch(&mut self.endpoint);
+                let told = group.told_mismatch(&mut self.endpoint);
                 told.map(Fault::Mismatch).unwrap_or_else(|| {
                     // Those that did not need the dead may wait for this member at the board.
-                    circle.refuse();
+                    group.refuse();
                     fault
                 })
             }
             Fault::Mismatch(mismatch) => {
-                circle.note_mismatch(&mut self.endpoint, mismatch);
+                group.note_mismatch(&mut self.endpoint, mismatch);
                 fault
             }
             _ => fault,
@@ -696,8 +696,8 @@ impl Engine {
 
     fn judge(&mut self, id: CollectiveId) {
         if let Some(running) = self.running.get_mut(id) {
-            let circle = self.circles.get_mut(&running.place.context);
-            running.judge(&mut self.endpoint, circle.and_then(|circle| circle.board.as_mut()));
+            let group = self.groups.get_mut(&running.place.context);
+            running.judge(&mut self.endpoint, group.and_then(|group| group.board.as_mut()));
             self.running.retire();
         }
     }
@@ -782,10 +782,10 @@ impl Engine {
         for id in self.running.active().to_vec() {
             let Some(running) = self.running.get(id) else { continue };
             let context = running.place.context;
-            let Some(circle) = self.circles.get_mut(&context) else { continue };
-            if let Some(mismatch) = circle.look_for_mismatch(&mut self.endpoint) {
-                circle.mismatch = Some(mismatch);
-                circle.tell_all(&mut self.endpoint, &mismatch);
+            let Some(group) = self.groups.get_mut(&context) else { continue };
+            if let Some(mismatch) = group.look_for_mismatch(&mut self.endpoint) {
+                group.mismatch = Some(mismatch);
+                group.tell_all(&mut self.endpoint, &mismatch);
                 self.fail_all(context, &Fault::Mismatch(mismatch));
             } else if let Some(running) = self.running.get_mut(id) {
                 running.remark_if_long(&mut self.endpoint);
@@ -805,16 +805,16 @@ fn places_in(segment: &Segment) -> Vec<Place> {
 #[cold]
 pub(crate) fn board_fault(
     endpoint: &mut Endpoint<SharedMemory>,
-    circle: &mut GroupState,
+    group: &mut GroupState,
     operation: Operation,
     error: BoardError,
 ) -> Fault {
     // Another member may have said on the board who is gone before this process heard of it.
     endpoint.refresh_from_records();
-    let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
-    let fault = fault_of(error, operation, &circle.place, death);
+    let death = endpoint.failure_of_group(group.place.context, &group.place.members);
+    let fault = fault_of(error, operation, &group.place, death);
     if let Fault::Mismatch(mismatch) = fault {
-        circle.note_mismatch(endpoint, mismatch);
+        group.note_mismatch(endpoint, mismatch);
     }
     fault
 }

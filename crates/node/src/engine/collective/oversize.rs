@@ -116,7 +116,7 @@ impl OversizeBlocks {
 /// If the fault is about such a block, it gets the least length that this has.
 #[cold]
 pub(super) fn long_instead(
-    circle: &GroupState,
+    group: &GroupState,
     tag: u32,
     refused: &[RefusedBlock],
     fault: &mut Fault,
@@ -126,10 +126,10 @@ pub(super) fn long_instead(
         if let Fault::Length { member, operation, message_bytes, .. } = fault
             && *member == block.member
         {
-            *message_bytes = circle.longest_on_board(*operation) + 1;
+            *message_bytes = group.longest_on_board(*operation) + 1;
         }
-        let source = circle.place.members.get(block.member as usize).map(|peer| peer.0);
-        wanted.push(Wanted { context: circle.place.twin, source, tag: Some(tag) });
+        let source = group.place.members.get(block.member as usize).map(|peer| peer.0);
+        wanted.push(Wanted { context: group.place.twin, source, tag: Some(tag) });
     }
     wanted
 }

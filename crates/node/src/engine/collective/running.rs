@@ -92,21 +92,21 @@ pub(crate) struct Running {
 impl Running {
     /// An operation over messages that has not begun. On a board it is announced, so that who calls
     /// something else is found.
-    pub(crate) fn by_messages(circle: &mut GroupState, call: Call, way: &Way) -> Self {
-        let (prepared, segments) = circle.plan(&call, way);
-        let number = circle.next_number;
-        let signature = circle.count(call.operation, call.root, call.manner.is_checked);
+    pub(crate) fn by_messages(group: &mut GroupState, call: Call, way: &Way) -> Self {
+        let (prepared, segments) = group.plan(&call, way);
+        let number = group.next_number;
+        let signature = group.count(call.operation, call.root, call.manner.is_checked);
         let check = call.check_of(way);
         let identity = (number, signature);
-        let mut running = Self::new(&circle.place, identity, call, &prepared, segments);
-        if let Some(board) = &mut circle.board {
+        let mut running = Self::new(&group.place, identity, call, &prepared, segments);
+        if let Some(board) = &mut group.board {
             let (number, word) = board.begin(signature.call());
             if check != Check::NONE {
                 running.entry_check = Some(EntryCheck::new(number, word, check));
             } else if board.has_room(number) {
                 board.come(number, word, 0, Bytes::EMPTY);
             } else if let Some(difference) = board.out_of_step() {
-                let mismatch = Mismatch::at_board(difference, circle.place.member);
+                let mismatch = Mismatch::at_board(difference, group.place.member);
                 running.outcome = Some(Err(Fault::Mismatch(mismatch)));
             }
             running.on_board = Some(number);
@@ -119,19 +119,19 @@ impl Running {
     /// # Errors
     /// [`Fault::NoBoard`].
     pub(crate) fn at_board(
-        circle: &mut GroupState,
+        group: &mut GroupState,
         call: Call,
         style: BoardStyle,
     ) -> Result<Self, Fault> {
-        let (prepared, segments) = circle.plan(&call, &Way::Board(style));
-        let place = circle.place.clone();
-        let identity = (circle.next_number, Signature::default());
+        let (prepared, segments) = group.plan(&call, &Way::Board(style));
+        let place = group.place.clone();
+        let identity = (group.next_number, Signature::default());
         let mut running = Self::new(&place, identity, call, &prepared, segments);
-        let longest = circle.longest_on_board(running.call.operation);
-        let members = (circle.size(), place.member);
+        let longest = group.longest_on_board(running.call.operation);
+        let members = (group.size(), place.member);
         running.beside = OversizeBlocks::out_of(&mut running.call, longest, members);
         running.go_without(running.beside.as_ref().and_then(|beside| beside.missing()));
-        let visit = circle.visit(&running.call, style)?;
+        let visit = group.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
     }

@@ -181,7 +181,7 @@ mod tests {
     use landeck_collectives::Operation;
     use landeck_memory::SegmentPlan;
 
-    fn circle() -> GroupState {
+    fn group() -> GroupState {
         let members = [Peer(0), Peer(1)].into();
         GroupState::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
     }
@@ -192,30 +192,30 @@ mod tests {
 
     #[test]
     fn remarks_on_past_calls_are_forgotten() {
-        let mut circle = circle();
-        circle.next_number = 100;
+        let mut group = group();
+        group.next_number = 100;
         let of = |number| remark(number);
-        circle.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
-        circle.forget_remarks();
-        assert_eq!(circle.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
+        group.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
+        group.forget_remarks();
+        assert_eq!(group.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
     }
 
     #[test]
     fn calls_8192_apart_are_told_apart_in_words_about_calls() {
-        let mut circle = circle();
+        let mut group = group();
         for _ in 0..8_192 + 100 {
-            circle.count(Operation::Barrier, 0, false);
+            group.count(Operation::Barrier, 0, false);
         }
         let (_, today) = remark(8_192 + 99);
         let (_, long_ago) = remark(99);
         let (_, far_ahead) = remark(2 * 8_192 + 99);
         assert_eq!(today.signature, long_ago.signature, "the tags are the same");
-        let calls = [today, long_ago, far_ahead].map(|theirs| circle.call_of(theirs.number));
+        let calls = [today, long_ago, far_ahead].map(|theirs| group.call_of(theirs.number));
         let barrier = Signature::new(99, Operation::Barrier, 0);
         assert_eq!(calls, [Some(barrier), None, None]);
         assert_eq!(Remark::decode(&today.encode()), Some(today));
         assert_eq!(Remark::decode(&[0; 4]), None);
         // A message has the short number alone: the limit that stands at the head of this file.
-        assert_eq!(circle.contradicts(long_ago.signature), Some(barrier));
+        assert_eq!(group.contradicts(long_ago.signature), Some(barrier));
     }
 }

@@ -26,16 +26,16 @@ impl Engine {
         member: usize,
         call: &Call,
     ) -> Result<Option<BoardCall>, Fault> {
-        let circle = self.ready(context, members, member)?;
-        match call.check(circle.size(), circle.place.member) {
+        let group = self.ready(context, members, member)?;
+        match call.check(group.size(), group.place.member) {
             Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
             checked => checked?,
         }
-        match circle.way(call) {
+        match group.way(call) {
             Way::Board(style) if !call.needs_copy() && call.missing.is_none() => {
-                let longest = circle.longest_on_board(call.operation);
+                let longest = group.longest_on_board(call.operation);
                 match has_long_blocks(call, longest) {
-                    false => circle.visit(call, style).map(Some),
+                    false => group.visit(call, style).map(Some),
                     true => Ok(None),
                 }
             }
@@ -54,8 +54,8 @@ impl Engine {
         visit: &mut BoardCall,
         outcome: &mut Option<Result<(), Fault>>,
     ) {
-        let Some(circle) = self.circles.get_mut(&context) else { return };
-        let Some(board) = circle.board.as_mut() else { return };
+        let Some(group) = self.groups.get_mut(&context) else { return };
+        let Some(board) = group.board.as_mut() else { return };
         let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
         match advanced {
             Ok(BoardStep::Over) => *outcome = Some(Ok(())),
@@ -82,18 +82,17 @@ impl Engine {
         (sight, outcome): (ScanScope, &mut Option<Result<(), Fault>>),
     ) {
         self.endpoint.refresh();
-        let Some(circle) = self.circles.get_mut(&context) else { return };
-        if let Some(mismatch) = circle.told_mismatch(&mut self.endpoint) {
+        let Some(group) = self.groups.get_mut(&context) else { return };
+        if let Some(mismatch) = group.told_mismatch(&mut self.endpoint) {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let Some(error) = circle.board.as_ref().and_then(|board| visit.verdict(board, sight))
-        else {
+        let Some(error) = group.board.as_ref().and_then(|board| visit.verdict(board, sight)) else {
             return;
         };
         // What the gone have brought still counts.
         self.poll_visit(context, call, visit, outcome);
-        let board = self.circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
+        let board = self.groups.get_mut(&context).and_then(|group| group.board.as_mut());
         if let (None, Some(board)) = (&outcome, board)
             && let Err(error) = visit.fail(board, error)
         {
@@ -111,10 +110,10 @@ impl Engine {
         visit: &BoardCall,
         error: BoardError,
     ) -> Fault {
-        let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        let mut fault = board_fault(&mut self.endpoint, circle, call.operation, error);
+        let Some(group) = self.groups.get_mut(&context) else { return Fault::NoBoard };
+        let mut fault = board_fault(&mut self.endpoint, group, call.operation, error);
         let refused = visit.refused();
-        for wanted in long_instead(circle, visit.signature().tag(), &refused, &mut fault) {
+        for wanted in long_instead(group, visit.signature().tag(), &refused, &mut fault) {
             let id = self.endpoint.receive(wanted, Area::EMPTY);
             self.release(id.into());
         }
@@ -124,8 +123,8 @@ impl Engine {
     /// A visit is over, or given up.
     #[inline]
     pub(crate) fn end_visit(&mut self, context: u32, visit: BoardCall) {
-        if let Some(circle) = self.circles.get_mut(&context) {
-            circle.end_visit(visit);
+        if let Some(group) = self.groups.get_mut(&context) {
+            group.end_visit(visit);
         }
     }
 }

@@ -60,8 +60,8 @@ impl GroupMemory {
     }
 
     /// The groups that are forgotten here, and not by all.
-    pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut GroupState> {
-        self.forgotten.iter_mut().map(|circle| &mut **circle)
+    pub(super) fn forgotten_groups(&mut self) -> impl Iterator<Item = &mut GroupState> {
+        self.forgotten.iter_mut().map(|group| &mut **group)
     }
 }
 
@@ -141,11 +141,11 @@ impl Engine {
             holdings.roster = self.enroll(board, context, &members, &offers);
         }
         let (has_board, plan) = (board.is_some(), self.segment.plan());
-        let mut circle = GroupState::shaped(context, members.clone(), member, shape, plan, board);
-        match &mut circle.board {
+        let mut group = GroupState::shaped(context, members.clone(), member, shape, plan, board);
+        match &mut group.board {
             Some(board) => {
                 board.claim(context);
-                circle.holdings = holdings;
+                group.holdings = holdings;
             }
             None => self.give_back(holdings),
         }
@@ -156,7 +156,7 @@ impl Engine {
             self.open_council(context, &members, member);
         }
         self.set_members(context, members.to_vec());
-        self.keep_circle(context, circle);
+        self.keep_group(context, group);
         Ok(())
     }
 
@@ -192,17 +192,17 @@ impl Engine {
 
     /// Forgets a group: nothing is done in it any more.
     pub(crate) fn forget(&mut self, context: u32) {
-        let Some(mut circle) = self.circles.remove(&context) else {
+        let Some(mut group) = self.groups.remove(&context) else {
             self.forget_contexts(context);
             return;
         };
         // After that, the lines of others may be those of another group.
-        let unnoticed = circle.unnoticed(&mut self.endpoint);
+        let unnoticed = group.unnoticed(&mut self.endpoint);
         self.estate.unnoticed = self.estate.unnoticed.or(unnoticed);
-        if let Some(board) = &circle.board {
+        if let Some(board) = &group.board {
             board.forget();
         }
-        self.estate.forgotten.push_back(circle);
+        self.estate.forgotten.push_back(group);
         self.reclaim(RECLAIMED_AT_ONCE);
     }
 
@@ -214,15 +214,15 @@ impl Engine {
     /// Looks at some of the forgotten groups, the oldest first, whether all have forgotten them.
     fn reclaim(&mut self, most: usize) {
         for _ in 0..most.min(self.estate.forgotten.len()) {
-            let Some(mut circle) = self.estate.forgotten.pop_front() else { return };
-            if circle.board.as_ref().is_some_and(|board| !board.is_forgotten()) {
-                self.estate.forgotten.push_back(circle);
+            let Some(mut group) = self.estate.forgotten.pop_front() else { return };
+            if group.board.as_ref().is_some_and(|board| !board.is_forgotten()) {
+                self.estate.forgotten.push_back(group);
                 continue;
             }
-            let context = circle.place.context;
+            let context = group.place.context;
             self.forget_contexts(context);
-            let holdings = std::mem::take(&mut circle.holdings);
-            drop(circle);
+            let holdings = std::mem::take(&mut group.holdings);
+            drop(group);
             self.give_back(holdings);
         }
     }
@@ -243,7 +243,7 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<(), Fault> {
-        match &self.circle(context, members, member)?.board {
+        match &self.group(context, members, member)?.board {
             Some(board) => board.revoke(),
             None => {
                 self.open_council(context, members, member as u32);
@@ -266,14 +266,14 @@ impl Engine {
     ) -> Result<(), Fault> {
         self.refresh();
         let acknowledged = self.acknowledged_among(members);
-        if self.circle(context, members, member)?.board.is_none() {
+        if self.group(context, members, member)?.board.is_none() {
             self.open_council(context, members, member as u32);
             self.bring_to_council(context, flags, offer)?;
             self.agreeing += 1;
             return Ok(());
         }
-        let (circles, endpoint) = (&mut self.circles, &mut self.endpoint);
-        let board = circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
+        let (groups, endpoint) = (&mut self.groups, &mut self.endpoint);
+        let board = groups.get_mut(&context).and_then(|group| group.board.as_mut());
         let board = board.ok_or(Fault::NoBoard)?;
         board
             .bring(&Part { flags, acknowledged, offer }, |bytes| endpoint.allocate(bytes))
@@ -285,7 +285,7 @@ impl Engine {
     /// What a group has agreed on; none while others are missing.
     pub(crate) fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.refresh();
-        let Some(board) = self.circles.get_mut(&context)?.board.as_mut() else {
+        let Some(board) = self.groups.get_mut(&context)?.board.as_mut() else {
             return self.agreed_in_council(context);
         };
         let agreed = board.agreed();
@@ -299,7 +299,7 @@ impl Engine {
 
     /// What the members have offered in the last agreement of a group.
     pub(crate) fn offer_of(&self, context: u32, member: u32) -> Offer {
-        match self.circles.get(&context).and_then(|circle| circle.board.as_ref()) {
+        match self.groups.get(&context).and_then(|group| group.board.as_ref()) {
             Some(board) => board.offer(member),
             None => self.offer_in_council(context, member),
         }
@@ -326,12 +326,12 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<Group, Fault> {
-        Ok(self.circle(context, members, member)?.shape().clone())
+        Ok(self.group(context, members, member)?.shape().clone())
     }
 
     /// How a group is divided into clusters, if that is known here.
     pub(crate) fn shape(&self, context: u32) -> Option<Group> {
-        self.circles.get(&context).map(|circle| circle.shape().clone())
+        self.groups.get(&context).map(|group| group.shape().clone())
     }
 }
 
