@@ -27,9 +27,9 @@ use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::combine::Minimum;
-use crate::engine::context::{collective_context, context_of, founding_of, number_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
+use landeck_engine::context::{collective_context, context_of, founding_of, number_of};
 
 /// Two groups that talk to each other, as a member of one sees them. A clone is another handle.
 #[derive(Clone)]

@@ -25,11 +25,11 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
 use crate::combine::{Combination, Combine};
-use crate::engine::{
-    Begun, Call, Caller, Fault, InlineCollective, OperationId, Parts, ValueType, WaitError,
-};
 use crate::error::{Error, Result};
 use crate::world::World;
+use landeck_engine::{
+    Begun, Call, Caller, Fault, InlineCollective, OperationId, Parts, ValueType, WaitError,
+};
 
 /// Data that lie as a layout says: `count` items of it, its offset zero `offset_bytes` into the
 /// buffer.

@@ -7,8 +7,8 @@ use landeck_collectives::Way;
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 
 use crate::element::Element;
-pub use crate::engine::Combination;
 use crate::error::Result;
+pub use landeck_engine::Combination;
 
 /// A way to combine two values of type `T` into one, and how the reduction is to be done.
 pub trait Combine<T: Plain> {

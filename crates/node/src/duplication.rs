@@ -2,11 +2,11 @@
 
 use landeck_memory::Buffer;
 
-use crate::engine::{OperationId, Reservation};
 use crate::error::{ErrorKind, Result};
 use crate::groups::{RECORD_WORDS, Record};
 use crate::raw::Operation;
 use crate::world::{Status, World};
+use landeck_engine::{OperationId, Reservation};
 
 /// A world of the same members that is being made.
 pub struct Duplication {

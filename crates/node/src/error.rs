@@ -8,9 +8,9 @@ use landeck_kernel::Failure;
 use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::engine::context::NUMBERS;
-use crate::engine::{Fault, Shared, WaitError};
 use crate::message::MessageError;
+use landeck_engine::context::NUMBERS;
+use landeck_engine::{Fault, Shared, WaitError};
 
 mod group;
 mod mailbox;

@@ -28,11 +28,13 @@ use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::engine::context::{NAMES_CONTEXT, founding_of, number_of};
-use crate::engine::{Founding, Reservation, WaitError};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::world::World;
+use landeck_engine::context::{NAMES_CONTEXT, founding_of, number_of};
+use landeck_engine::{Founding, Reservation, WaitError};
+use landeck_host::cpu_set::CpuSet;
+use landeck_host::topology::cache_word;
 
 /// What the members of a world have agreed on: the same for all who return.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -334,7 +336,7 @@ impl World {
 
     /// Where this process runs: what all know of it, else what it is bound to by now.
     pub(crate) fn own_place(&self) -> Result<Place> {
-        Ok(self.shared.kernel.enter()?.own_place(self.shared.slot))
+        Ok(self.shared.kernel.enter()?.own_place(self.shared.slot, bound_to))
     }
 
     /// Members at these places, with the clusters that follow.
@@ -527,6 +529,11 @@ fn group_of(places: &[u32]) -> std::result::Result<Group, GroupError> {
         clusters[cluster].push(place[0]);
     }
     Group::of(clusters)
+}
+
+/// The last-level cache that this thread is bound to; 0 for none, so also where it may run anywhere.
+fn bound_to() -> u16 {
+    CpuSet::of_this_thread().map_or(0, |processors| cache_word(&processors))
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_wire::HostId;
 
-use crate::engine::context::WORLD_CONTEXT;
-use crate::engine::{Fault, Progress, ProgressThread, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
 use crate::named_group::ServerHandle;
 use crate::tuning;
 use crate::world::World;
+use landeck_engine::context::WORLD_CONTEXT;
+use landeck_engine::{Fault, Progress, ProgressThread, Shared};
 
 /// This process's membership in its job. One per process.
 ///

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::Shared;
+use landeck_engine::Shared;
 
 /// Frees a group with the last handle to it.
 pub(crate) struct Lease {

@@ -51,7 +51,6 @@ pub mod collectives;
 pub mod combine;
 pub mod duplication;
 pub mod element;
-mod engine;
 pub mod error;
 pub mod group_service;
 pub mod groups;

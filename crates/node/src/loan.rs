@@ -10,9 +10,9 @@ use landeck_memory::plain::Plain;
 use landeck_memory::{Bytes, room};
 use landeck_wire::Tag;
 
-use crate::engine::{Shared, WaitError};
 use crate::error::{ErrorKind, Result};
 use crate::world::{Source, Status, TagFilter, World};
+use landeck_engine::{Shared, WaitError};
 use landeck_kernel::Received;
 
 /// Memory of the shared heap, this process's own until it is sent.

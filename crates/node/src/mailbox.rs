@@ -41,7 +41,6 @@ use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{Incarnation, ProcessId, Slot};
 
-use crate::engine::{Shared, WaitError, deadline_ns};
 pub use crate::error::MailboxError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
@@ -52,6 +51,7 @@ use crate::outbox::Outbox;
 use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;
+use landeck_engine::{Shared, WaitError, deadline_ns};
 
 /// How long a call waits.
 #[derive(Clone, Copy)]

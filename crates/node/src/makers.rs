@@ -8,10 +8,10 @@ use landeck_kernel::{Failure, Peer};
 use landeck_memory::room;
 use landeck_wire::Tag;
 
-use crate::engine::{Kernel, WaitError};
 use crate::error::{Error, Result};
 use crate::loan::Loaned;
 use crate::world::World;
+use landeck_engine::{Engine, WaitError};
 
 impl World {
     /// Whether the members can still make a world of this one by its collective operations. If not, the other members
@@ -82,7 +82,7 @@ impl World {
     }
 }
 
-fn death_among(kernel: &mut Kernel, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
+fn death_among(kernel: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
     kernel.refresh();
     kernel.refresh_far();
     makers.iter().find_map(|group| kernel.death_among(context, group))

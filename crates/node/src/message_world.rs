@@ -43,10 +43,10 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
 use crate::collectives::parts_of;
-use crate::engine::{Blocks, Call, HEAD_BYTES, ValueType};
 use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
 use crate::world::World;
+use landeck_engine::{Blocks, Call, HEAD_BYTES, ValueType};
 
 /// Bytes that say more of a message for which there is no room: they stand in its place.
 const MORE_BYTES: usize = 16;

@@ -6,10 +6,10 @@ use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::engine::{Kernel, OperationId, WaitError};
 use crate::error::{ErrorKind, Result};
 use crate::loan::Loan;
 use crate::world::{Source, Status, TagFilter, World};
+use landeck_engine::{Engine, OperationId, WaitError};
 
 /// When a send is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl World {
                 ..WaitRecord::default()
             };
             let (context, tag) = (self.context, tag.0);
-            let send = |kernel: &mut Kernel| {
+            let send = |kernel: &mut Engine| {
                 kernel.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
             };
             let at_once = send(&mut *self.shared.kernel.enter()?);
@@ -197,7 +197,7 @@ impl World {
     pub fn hold(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Held> {
         self.call("hold", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let (id, status) = self.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
+            let (id, status) = self.find(wanted, |kernel: &mut Engine| kernel.hold(wanted))?;
             Ok(self.held(id, &status))
         })
     }

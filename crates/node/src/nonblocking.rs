@@ -26,9 +26,9 @@ use landeck_memory::plain::Plain;
 
 use crate::collectives::{Part, parts_of};
 use crate::combine::Combine;
-use crate::engine::Call;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
+use landeck_engine::Call;
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`World::barrier`](crate::World::barrier).

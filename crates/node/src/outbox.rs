@@ -7,12 +7,12 @@ use landeck_kernel::{Area, Failure, Peer, Started};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::engine::{Kernel, OperationId, Shared, WaitError, deadline_ns};
 use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
 use crate::typed::Typed;
+use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
 /// The way to a mailbox. Threads may use it as the thread mode of the job says; a clone is another
 /// handle to the same mailbox.
@@ -172,7 +172,7 @@ impl Outbox {
     fn post_until(
         &self,
         time: Option<Duration>,
-        mut send: impl FnMut(&mut Kernel) -> Option<Posted>,
+        mut send: impl FnMut(&mut Engine) -> Option<Posted>,
     ) -> Result<()> {
         error::call(&self.shared, "post", || {
             let at_once = send(&mut *self.shared.kernel.enter()?);
@@ -188,13 +188,13 @@ impl Outbox {
     }
 
     /// Sends past everything else, if there is room.
-    fn send_urgent(&self, kernel: &mut Kernel, tag: u32, bytes: &[u8]) -> Option<Posted> {
+    fn send_urgent(&self, kernel: &mut Engine, tag: u32, bytes: &[u8]) -> Option<Posted> {
         let context = self.address.context();
         self.tried(kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
     }
 
     /// Sends all of a message, if there is room for it.
-    fn send_whole(&self, kernel: &mut Kernel, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
+    fn send_whole(&self, kernel: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
         kernel.refresh();
         self.tried(kernel.try_send(self.peer(), self.address.context(), tag, bytes))
     }
@@ -274,7 +274,7 @@ impl Outbox {
         Err(error)
     }
 
-    fn look(&self, kernel: &mut Kernel, id: OperationId) -> Option<Ended> {
+    fn look(&self, kernel: &mut Engine, id: OperationId) -> Option<Ended> {
         kernel.refresh();
         match kernel.take(id) {
             Some(Ok(_)) => Some(Ended::Well),

@@ -22,9 +22,9 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::{Plain, zero};
 
 use crate::combine::{Combination, Combine};
-use crate::engine::{Call, Caller, OperationId};
 use crate::error::Result;
 use crate::world::World;
+use landeck_engine::{Call, Caller, OperationId};
 
 /// A collective operation with its memory, to be begun any number of times.
 pub struct Persistent<T: Plain> {

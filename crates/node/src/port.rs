@@ -23,12 +23,12 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
-use crate::engine::context::plain_context;
-use crate::engine::deadline_ns;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
 use crate::world::{Status, TagFilter, World};
+use landeck_engine::context::plain_context;
+use landeck_engine::deadline_ns;
 
 /// How long the other process may take to answer; it answers in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);

@@ -1,3 +1,3 @@
 //! A thread that advances operations which go on while nobody calls, for programs that ask for it.
 
-pub use crate::engine::Progress;
+pub use landeck_engine::Progress;

@@ -61,15 +61,15 @@ use landeck_kernel::{Area, Failure, Started};
 use landeck_memory::Buffer;
 use landeck_wire::Tag;
 
-pub use crate::engine::OperationId;
+pub use landeck_engine::OperationId;
 pub use memory::Memory;
 pub use message::{Held, Mode};
 pub use moves::Moves;
 pub use request::{Endings, are_over, cancel, each_over, find_over, release, test, wait, wait_any};
 
-use crate::engine::WaitError;
 use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
+use landeck_engine::WaitError;
 
 /// An operation that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

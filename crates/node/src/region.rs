@@ -38,10 +38,10 @@ use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::engine::{Shared, deadline_ns};
 use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
+use landeck_engine::{Shared, deadline_ns};
 
 /// Where a region is: a plain value that may travel in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,9 +12,9 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::engine::{Kernel, OperationId, WaitError};
 use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
+use landeck_engine::{Engine, OperationId, WaitError};
 
 /// The operations of one [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -259,13 +259,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             return Ok(None);
         }
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-        let ready = |kernel: &mut Kernel| {
+        let ready = |kernel: &mut Engine| {
             requests.iter().position(|request| match request.state {
                 State::Complete(_) => true,
                 State::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
             })
         };
-        let any_of = |kernel: &Kernel| {
+        let any_of = |kernel: &Engine| {
             kernel.any_of(requests.iter().filter_map(|request| match request.state {
                 State::Complete(_) => None,
                 State::Pending(id) => Some(id),

@@ -38,11 +38,11 @@ use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_wire::ProcessId;
 
-use crate::engine::{Shared, WaitError, deadline_ns};
 pub use crate::error::SemaphoreError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
+use landeck_engine::{Shared, WaitError, deadline_ns};
 
 /// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.
 #[derive(Clone)]

@@ -11,10 +11,10 @@ use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::engine::context::{WORLD_CONTEXT, inside_of};
-use crate::engine::{Kernel, Manner, OperationId, Shared, WaitError, deadline_ns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
+use landeck_engine::context::{WORLD_CONTEXT, inside_of};
+use landeck_engine::{Engine, Manner, OperationId, Shared, WaitError, deadline_ns};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,7 +351,7 @@ impl World {
     pub(crate) fn try_find<T>(
         &self,
         wanted: Wanted,
-        find: impl FnOnce(&mut Kernel) -> Option<T>,
+        find: impl FnOnce(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.look();
@@ -373,7 +373,7 @@ impl World {
     pub(crate) fn find<T>(
         &self,
         wanted: Wanted,
-        mut find: impl FnMut(&mut Kernel) -> Option<T>,
+        mut find: impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<T> {
         let record = WaitRecord {
             operation: Operation::Probe,

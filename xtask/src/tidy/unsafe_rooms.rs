@@ -14,6 +14,7 @@ const ROOMS: &[&str] = &[
     "crates/transports/",
     "crates/host/",
     "crates/arithmetic/",
+    "crates/engine/",
     "crates/node/",
     "crates/kernel/tests/",
     "programs/landeck/tests/raw/",

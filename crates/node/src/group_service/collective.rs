@@ -11,12 +11,12 @@ use landeck_kernel::Peer;
 
 use super::Member;
 use super::operations::Operations;
-use crate::engine::context::{NAMES_CONTEXT, founding_of};
 use crate::error::{GroupError, Result};
 use crate::groups::tag_of;
 use crate::named_group::cuts::seats_of;
 use crate::named_group::live::Live;
 use crate::world::World;
+use landeck_engine::context::{NAMES_CONTEXT, founding_of};
 
 impl Member {
     /// The members as a world, for collective operations and messages by rank: those of the last

@@ -10,13 +10,13 @@ use landeck_host::objects::{self, ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Slot;
 
-use crate::engine::{Kernel, WaitError, deadline_ns};
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::named_group::options::{GroupOptions, ServedBy};
 use crate::outbox::Outbox;
 use crate::unstable::JobInternals;
+use landeck_engine::{Engine, WaitError, deadline_ns};
 
 /// The name of the launcher's mailbox.
 const DESK: &str = "landeck: group server";
@@ -64,7 +64,7 @@ impl Job {
         }
         let desk = ObjectName::new(DESK).map_err(ObjectError::from)?;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
-        let is_there = |_: &mut Kernel| match objects::find_mailbox(self.process(), &desk) {
+        let is_there = |_: &mut Engine| match objects::find_mailbox(self.process(), &desk) {
             Err(ObjectError::Unknown { .. }) => None,
             found => Some(found.map(drop)),
         };

@@ -7,7 +7,6 @@ use landeck_groups::service::Seat;
 
 use super::Group;
 use super::operations::Operations;
-use crate::engine::deadline_ns;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
@@ -16,6 +15,7 @@ use crate::named_group::answer::Answer;
 use crate::named_group::asking::Asked;
 use crate::named_group::coming::Come;
 use crate::named_group::sending::{Manner, Sender};
+use landeck_engine::deadline_ns;
 
 /// A membership. Dropped, it leaves. It may be moved to another thread than that of its mailbox.
 pub struct Member {

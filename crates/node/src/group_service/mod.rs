@@ -62,7 +62,6 @@ use landeck_groups::service::{EntryWord, MemberRecord, Phase};
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
 use landeck_wire::HostId;
 
-use crate::engine::deadline_ns;
 pub use crate::error::GroupError;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
@@ -73,6 +72,7 @@ use crate::named_group::live::{Live, Mirror, nobody};
 use crate::named_group::sending::{Manner, Sender};
 use crate::named_group::server_client::ServerClient;
 use crate::unstable::JobInternals;
+use landeck_engine::deadline_ns;
 
 pub use crate::named_group::options::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;

@@ -11,9 +11,9 @@ use landeck_memory::fork;
 use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::engine::Shared;
 use crate::error::{MailboxError, Result};
 use crate::named_group::Subscription;
+use landeck_engine::Shared;
 
 /// What tells of the messages of one mailbox.
 pub(super) struct Availability {

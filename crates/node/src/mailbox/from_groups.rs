@@ -8,11 +8,11 @@ use landeck_memory::{Operation, WaitRecord};
 
 use super::availability::Availability;
 use super::{Limit, Mailbox};
-use crate::engine::Shared;
 use crate::error::{MailboxError, Result};
 use crate::message::{Message, tag_of_values};
 use crate::named_group::{FORWARDED, Front, Subscription, bytes_of};
 use crate::typed::Typed;
+use landeck_engine::Shared;
 
 /// The groups of a mailbox.
 #[derive(Default)]

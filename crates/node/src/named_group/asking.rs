@@ -18,8 +18,8 @@ use super::answer::{Answer, nearest};
 use super::live::{Live, Mirror, Waits, nobody};
 use super::server_client::{ASK, BROADCAST, HELD_BROADCAST, ServerClient};
 use super::serving::serve;
-use crate::engine::{Kernel, OperationId};
 use crate::error::{Error, GroupError, Result};
+use landeck_engine::{Engine, OperationId};
 
 /// When a request is over for who asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Live {
     pub(super) fn is_told(
         &self,
         desk: &ServerClient,
-        kernel: &mut Kernel,
+        kernel: &mut Engine,
         asked: &Asked,
     ) -> Result<bool> {
         desk.hear(kernel);

@@ -12,8 +12,8 @@ use landeck_objects::group_log::WaitsFor;
 
 use super::coming::{Come, Said};
 use super::live::{Live, Mirror, Waits};
-use crate::engine::{Kernel, why};
 use crate::error::{Error, Result};
+use landeck_engine::{Engine, why};
 
 /// In so many looks the messages are looked at once.
 const LOOKS_PER_PROGRESS: u32 = 32;
@@ -104,7 +104,7 @@ impl Gathering<'_> {
     }
 
     /// Moves what the other threads wait for, and calls those who may go on.
-    fn look_after_others(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) {
+    fn look_after_others(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
         let shared = &self.live.shared;
         let Ok(mut kernel) = shared.kernel.enter() else { return };
         let moved = progress(&mut kernel);
@@ -150,13 +150,13 @@ impl Waiting for Gathering<'_> {
         let is_over = self.ended.is_some();
         let shared = &self.live.shared;
         if !is_over && (shared.is_awaited() || self.looks.is_multiple_of(LOOKS_PER_PROGRESS)) {
-            self.look_after_others(Kernel::progress);
+            self.look_after_others(Engine::progress);
         }
         is_over
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.look_after_others(Kernel::progress_thoroughly);
+        self.look_after_others(Engine::progress_thoroughly);
         self.look_thoroughly();
         if self.ended.is_none()
             && let Ok(kernel) = self.live.shared.kernel.enter()

@@ -19,9 +19,9 @@ use super::everybody::Everybody;
 use super::options::GroupOptions;
 use super::server_client::{REQUEST_BIT, ServerClient};
 use super::server_handle::ServerHandle;
-use crate::engine::Shared;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::SharedValues;
+use landeck_engine::Shared;
 
 /// Times that others may be faster before something must be wrong.
 pub(super) const ATTEMPTS: u32 = 1 << 20;

@@ -11,9 +11,9 @@ use super::answer::Answer;
 use super::live::{Live, Mirror};
 use super::options::WhenFull;
 use super::server_client::ServerClient;
-use crate::engine::deadline_ns;
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::message::Message;
+use landeck_engine::deadline_ns;
 
 /// Messages up to this length are copied while nobody else of the process uses the group.
 const COPIED_INSIDE: u64 = 64 << 10;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landeck_kernel::{Peer, Received, Wanted};
 use landeck_memory::Bytes;
 
-use crate::engine::{Kernel, OperationId, Shared};
 use crate::error::Result;
+use landeck_engine::{Engine, OperationId, Shared};
 
 /// Stands beside the number of the request in a message that was asked for.
 pub(super) const REQUEST_BIT: u64 = 1 << 32;
@@ -35,7 +35,7 @@ impl ServerClient {
     }
 
     /// Takes the replies that have come.
-    pub(super) fn hear(&self, kernel: &mut Kernel) {
+    pub(super) fn hear(&self, kernel: &mut Engine) {
         let wanted = Wanted { context: self.context, source: None, tag: None };
         while let Some(status) = kernel.probe(wanted) {
             let id = kernel.receive_own(wanted);

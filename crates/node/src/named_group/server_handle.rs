@@ -8,8 +8,8 @@ use landeck_memory::Segment;
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 
-use crate::engine::Shared;
 use crate::error::Result;
+use landeck_engine::Shared;
 
 /// What the thread does as a guest of the job.
 pub(super) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);

@@ -20,8 +20,8 @@ use super::answer::Answer;
 use super::live::Live;
 use super::server_client::{ASK, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
 use super::server_handle::{Order, ServerHandle, ServerShared, lock};
-use crate::engine::{Kernel, OperationId, Shared};
 use crate::error::{ErrorKind, Result};
+use landeck_engine::{Engine, OperationId, Shared};
 
 /// The tag of a message that says: take the broadcast with this number from the group.
 pub(crate) const FORWARDED: u32 = 1 << 17;
@@ -125,7 +125,7 @@ impl<'a> Server<'a> {
         self.stand_up();
     }
 
-    fn has_work(&self, kernel: &Kernel) -> bool {
+    fn has_work(&self, kernel: &Engine) -> bool {
         let is_done = |id: &OperationId| kernel.is_done(*id);
         self.office.is_over()
             || self.office.has_orders()

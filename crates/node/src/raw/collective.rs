@@ -9,9 +9,9 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, NoMemory};
 
 use super::{Memory, Operation, memory};
-use crate::engine::{Blocks, Call, Fault, ValueType, WaitError};
 use crate::error::Result;
 use crate::world::{Status, World};
+use landeck_engine::{Blocks, Call, Fault, ValueType, WaitError};
 
 /// Where one side of a call has its data. Addresses are those of the items' base, which need not
 /// be their first byte.

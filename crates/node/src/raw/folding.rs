@@ -369,9 +369,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::engine::context::WORLD_CONTEXT;
-    use crate::engine::{Progress, Shared};
     use landeck_channel::Peer;
+    use landeck_engine::context::WORLD_CONTEXT;
+    use landeck_engine::{Progress, Shared};
     use landeck_layout::Kind;
     use landeck_memory::{Segment, SegmentPlan, ThreadMode};
     use landeck_testing::Watchdog;

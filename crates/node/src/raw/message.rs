@@ -9,9 +9,9 @@ use landeck_wire::Tag;
 
 use super::memory::SHORT_BYTES;
 use super::{Memory, Operation, going, operation, started_receive, started_send};
-use crate::engine::{Kernel, WaitError};
 use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
+use landeck_engine::{Engine, WaitError};
 
 /// When a send is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,7 +274,7 @@ pub fn hold(
     tag: impl Into<TagFilter>,
 ) -> Result<(Held, Status)> {
     let wanted = world.wanted(from.into(), tag.into())?;
-    let (id, status) = world.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
+    let (id, status) = world.find(wanted, |kernel: &mut Engine| kernel.hold(wanted))?;
     Ok((Held(id), world.status_of(&status)))
 }
 

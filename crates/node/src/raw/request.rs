@@ -7,9 +7,9 @@ use landeck_memory::gate::Entry;
 use landeck_memory::{Operation as Waited, ThreadMode, WaitRecord};
 
 use super::{Operation, OperationId};
-use crate::engine::Kernel;
 use crate::error::Result;
 use crate::world::{Status, World};
+use landeck_engine::Engine;
 
 /// Waits until an operation is over.
 ///
@@ -26,7 +26,7 @@ pub fn wait(world: &World, operation: Operation) -> Result<Status> {
 /// Completes messages that are over, one after the other, for who has a list of them: all in one visit
 /// to the endpoint, in which nothing else can be called.
 pub struct Endings<'a> {
-    kernel: Entry<'a, Kernel>,
+    kernel: Entry<'a, Engine>,
     /// Where threads wait for each other, what arrives may be for others.
     is_alone: bool,
 }
@@ -88,7 +88,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
     }
     let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
     let mut seen = None;
-    let ready = |kernel: &mut Kernel| {
+    let ready = |kernel: &mut Engine| {
         kernel.refresh();
         // Only what changes can have ended any.
         if seen.replace(kernel.changes()) == Some(kernel.changes()) {
@@ -99,7 +99,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
             .position(|operation| operation.is_some_and(|one| is_over(kernel, one)));
         over.or_else(|| first_given_up(kernel, operations))
     };
-    let any_of = |kernel: &Kernel| {
+    let any_of = |kernel: &Engine| {
         kernel.any_of(operations.iter().flatten().filter_map(|operation| match operation {
             Operation::Pending(id) => Some(*id),
             Operation::Complete(_) => None,
@@ -173,14 +173,14 @@ pub fn release(world: &World, operation: Operation) -> Result<()> {
     Ok(())
 }
 
-fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Kernel>> {
+fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Engine>> {
     let mut kernel = world.shared.kernel.enter()?;
     kernel.look();
     Ok(kernel)
 }
 
 /// Whether an operation is over, or has failed to one who looks.
-fn is_over(kernel: &mut Kernel, operation: Operation) -> bool {
+fn is_over(kernel: &mut Engine, operation: Operation) -> bool {
     match operation {
         Operation::Complete(_) => true,
         Operation::Pending(id) => {
@@ -190,7 +190,7 @@ fn is_over(kernel: &mut Kernel, operation: Operation) -> bool {
 }
 
 /// The first of the operations, ended, where all wait for those who have left: none can come.
-fn first_given_up(kernel: &mut Kernel, operations: &[Option<Operation>]) -> Option<usize> {
+fn first_given_up(kernel: &mut Engine, operations: &[Option<Operation>]) -> Option<usize> {
     let is_hopeless = |operation: &Operation| match operation {
         Operation::Complete(_) => false,
         Operation::Pending(id) => kernel.is_hopeless(*id),

@@ -1,0 +1,369 @@
+//! Coming to the board, with data or without.
+
+use std::ops::Range;
+
+use landeck_board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_collectives::Cells;
+use landeck_memory::Bytes;
+use landeck_memory::heap::{Block, HeapFull};
+
+use super::{
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
+    WHOLE_PIECE_BYTES, piece_bytes,
+};
+use crate::check::Check;
+
+/// What is shorter is not laid in a cell.
+const CELL_BYTES_MIN: usize = 2 << 10;
+
+impl AtBoard {
+    /// Comes without data: this member has failed before it could bring them, for want of memory as may be.
+    /// False when there is no room yet.
+    #[cold]
+    pub(crate) fn come_with_nothing(&mut self, board: &mut Board, is_short: bool) -> bool {
+        if !board.has_room(self.number) {
+            return false;
+        }
+        self.has_come = true;
+        match is_short {
+            true => board.come_without_room(self.number, self.signature, self.check),
+            false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
+        }
+        if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
+            let own = board.own();
+            let outcome = if is_short { Outcome::NoRoom(own) } else { Outcome::Spoiled(own) };
+            board.decide(self.number, outcome);
+        }
+        board.wake();
+        true
+    }
+
+    pub(super) fn deposit<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<Stepped> {
+        if !self.has_come {
+            let bytes = deposit_bytes(around.memory, cells);
+            let has_room = match self.lies_in_common(around.board, bytes) {
+                true => around.board.has_room_in_common(self.number),
+                false => around.board.has_room_for(self.number, bytes),
+            };
+            if !has_room {
+                return Ok(Stepped::Waits);
+            }
+            if !self.come(around, cells, except)? {
+                return Ok(Stepped::Waits);
+            }
+            self.has_come = true;
+        } else {
+            self.fill(around, cells, except)?;
+            around.board.set_filled(self.number, self.done as u64);
+        }
+        if self.done < deposit_bytes(around.memory, cells) {
+            return Ok(Stepped::Moved);
+        }
+        // Who counts while others call for something else spoils what comes after.
+        if self.check == Check::NONE.word() {
+            self.count(around.board)?;
+        }
+        around.board.wake();
+        Ok(Stepped::Over)
+    }
+
+    /// Says that this member has come, with its data or the first of them. False when there is no
+    /// memory for them yet.
+    #[inline]
+    fn come<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<bool> {
+        let bytes = deposit_bytes(around.memory, cells);
+        let (number, signature, check) = (self.number, self.signature, self.check);
+        if bytes <= INLINE_BYTES && !self.manner.in_block {
+            let mut data = [0; INLINE_BYTES];
+            if bytes > 0 {
+                lay_out(around.memory, cells, except, 0, &mut data[..bytes]);
+            }
+            around.board.come(number, signature, check, Bytes::from(&data[..bytes]));
+            self.done = bytes;
+            return Ok(true);
+        }
+        let first =
+            if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
+        let (memory, said) = (around.memory, (signature, check));
+        let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
+        let comes_back = self.manner.comes_back;
+        let has_come = if self.lies_in_common(around.board, bytes) {
+            around.board.come_in_common(number, said, (bytes, first), lay)
+        } else if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+            around.board.come_in_cell(number, said, (bytes, first, comes_back), lay)
+        } else {
+            false
+        };
+        if has_come {
+            self.done = first;
+            *around.budget = around.budget.saturating_sub(first as u64);
+            return Ok(true);
+        }
+        let Some(mut block) = self.block_of(around, bytes)? else {
+            return Ok(false);
+        };
+        lay_out(around.memory, cells, except, 0, &mut block[..first]);
+        self.done = first;
+        *around.budget = around.budget.saturating_sub(first as u64);
+        around.board.come_with(number, said, block, (bytes, self.done));
+        Ok(true)
+    }
+
+    /// Whether so many bytes of this member are laid in the operation's common place.
+    #[inline]
+    fn lies_in_common(&self, board: &Board, bytes: usize) -> bool {
+        self.manner.is_of_root && board.has_common_place(bytes)
+    }
+
+    fn block_of<M: BlockMemory>(
+        &self,
+        around: &mut Around<'_, M>,
+        bytes: usize,
+    ) -> Result<Option<Block>> {
+        if self.manner.is_round
+            && let Some(block) = around.board.last_spare(bytes)
+        {
+            return Ok(Some(block));
+        }
+        block_for(around.board, around.allocate, bytes)
+    }
+
+    /// Puts the next bytes into the block.
+    fn fill<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<()> {
+        let (bytes, own) = (deposit_bytes(around.memory, cells), around.board.own());
+        let Some(block) = around.board.kept(self.number) else {
+            return Err(BoardError::Broken(own));
+        };
+        let end = bytes.min(self.done + self.fill_bytes(bytes, *around.budget));
+        lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
+        *around.budget = around.budget.saturating_sub((end - self.done) as u64);
+        self.done = end;
+        Ok(())
+    }
+
+    /// How many of `bytes` bytes are filled before others are told of them.
+    pub(super) fn fill_bytes(&self, bytes: usize, budget: u64) -> usize {
+        if !self.manner.is_whole {
+            return piece_bytes(0, bytes);
+        }
+        let allowed = usize::try_from(budget).unwrap_or(usize::MAX);
+        allowed.clamp(PIECE_BYTES, WHOLE_PIECE_BYTES).min(bytes)
+    }
+
+    /// Counts this member in, where all wait for the last to come.
+    #[inline]
+    pub(crate) fn count(&mut self, board: &Board) -> Result<()> {
+        if !self.manner.counted {
+            return Ok(());
+        }
+        match board.count(self.number, self.signature) {
+            Coming::NotLast => {}
+            Coming::Last => self.is_last = true,
+            Coming::Different => return Err(self.whoever_differs(board)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn whoever_differs(&self, board: &Board) -> BoardError {
+        self.different(board, 0..board.size()).unwrap_or(BoardError::Broken(board.own()))
+    }
+}
+
+/// Memory of this process's heap.
+pub(crate) type Allocate<'a> = &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>;
+
+/// A block for a deposit: one of those used before, or a new one. None while what others still read, on
+/// any board of this process, takes the room.
+pub(crate) fn block_for(
+    board: &mut Board,
+    allocate: Allocate<'_>,
+    bytes: usize,
+) -> Result<Option<Block>> {
+    match spare_or_new(board, allocate, bytes) {
+        Ok(block) => {
+            if board.room().is_awaited() {
+                board.room().was_found();
+            }
+            Ok(Some(block))
+        }
+        Err(_) if board.room().await_more() => Ok(None),
+        Err(full) => Err(full.into()),
+    }
+}
+
+/// The same, now or not at all.
+pub(super) fn spare_or_new(
+    board: &mut Board,
+    allocate: Allocate<'_>,
+    bytes: usize,
+) -> std::result::Result<Block, HeapFull> {
+    if let Some(block) = board.spare(bytes) {
+        return Ok(block);
+    }
+    if let Ok(block) = allocate(bytes) {
+        return Ok(block);
+    }
+    board.collect();
+    match board.spare(bytes) {
+        Some(block) => Ok(block),
+        None => allocate(bytes),
+    }
+}
+
+/// Bytes of a deposit, its table included.
+#[inline]
+fn deposit_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
+    table_bytes(memory, cells) + memory.bytes(cells)
+}
+
+/// A table has a word for the end of each block.
+#[inline]
+pub(super) fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
+    if memory.has_table() && cells.count > 1 { cells.count as usize * 8 } else { 0 }
+}
+
+/// Writes the bytes from `position` on of what is deposited: the table, then the blocks.
+fn lay_out<M: BlockMemory>(
+    memory: &M,
+    cells: Cells,
+    except: Option<u32>,
+    position: usize,
+    target: &mut [u8],
+) {
+    let table = table_bytes(memory, cells);
+    if table > 0 {
+        copy_overlap(&table_of(memory, cells), 0, position, target);
+    }
+    let hole = except.map(|block| {
+        let start = table + memory.bytes(Cells { count: block - cells.first, ..cells });
+        start..start + memory.bytes(Cells::new(cells.store, block, 1))
+    });
+    let end = position + target.len();
+    let place = |range: Range<usize>| range.start - position..range.end - position;
+    match memory.plain(cells) {
+        Some(buffer) => each_around(hole, position.max(table), end, |range| {
+            let bytes = buffer.bytes().part(range.start - table, range.len());
+            bytes.copy_to_slice(&mut target[place(range)]);
+        }),
+        None => {
+            let area = memory.area(cells);
+            each_around(hole, position.max(table), end, |range| {
+                area.pack_slice((range.start - table) as u64, &mut target[place(range)]);
+            });
+        }
+    }
+}
+
+/// What lies between two positions and outside a hole.
+#[inline(always)]
+fn each_around(
+    hole: Option<Range<usize>>,
+    mut at: usize,
+    end: usize,
+    mut each: impl FnMut(Range<usize>),
+) {
+    while at < end {
+        let next = match &hole {
+            Some(hole) if at >= hole.start && at < hole.end => {
+                at = hole.end;
+                continue;
+            }
+            Some(hole) if at < hole.start => end.min(hole.start),
+            _ => end,
+        };
+        each(at..next);
+        at = next;
+    }
+}
+
+fn table_of<M: BlockMemory>(memory: &M, cells: Cells) -> Vec<u8> {
+    let end = |count| memory.bytes(Cells { count, ..cells }) as u64;
+    (1..=cells.count).flat_map(|count| end(count).to_ne_bytes()).collect()
+}
+
+/// Copies what lies in both: `source`, which begins at `source_start`, and `target`, at `start`.
+fn copy_overlap(source: &[u8], source_start: usize, start: usize, target: &mut [u8]) {
+    let first = source_start.max(start);
+    let end = (source_start + source.len()).min(start + target.len());
+    if first < end {
+        target[first - start..end - start]
+            .copy_from_slice(&source[first - source_start..end - source_start]);
+    }
+}
+
+/// Where a block begins in somebody's deposit, and how long it is.
+pub(super) fn place_of<M: BlockMemory>(
+    memory: &M,
+    deposit: &Deposit<'_>,
+    member: u32,
+    deposited: Cells,
+    into: Cells,
+) -> Result<(usize, usize)> {
+    let ours = memory.bytes(into);
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
+    let bytes = bytes.len();
+    if memory.has_table() && deposited.count > 1 {
+        return place_by_table(deposit, bytes, member, deposited, into, ours);
+    }
+    if deposited.count == 1 {
+        let theirs = bytes;
+        return if bytes == ours {
+            Ok((0, ours))
+        } else {
+            Err(BoardError::Lengths { member, theirs, ours })
+        };
+    }
+    let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
+    if memory.bytes(deposited) != bytes {
+        let theirs = bytes;
+        return Err(BoardError::Lengths { member, theirs, ours: memory.bytes(deposited) });
+    }
+    Ok((start, ours))
+}
+
+fn place_by_table(
+    deposit: &Deposit<'_>,
+    bytes: usize,
+    member: u32,
+    deposited: Cells,
+    into: Cells,
+    ours: usize,
+) -> Result<(usize, usize)> {
+    let (index, count) = ((into.first - deposited.first) as usize, deposited.count as usize);
+    let end_of = |index: usize| {
+        let mut word = [0; 8];
+        copy_out(deposit, index * 8, &mut word);
+        u64::from_ne_bytes(word)
+    };
+    let start = if index == 0 { 0 } else { end_of(index - 1) };
+    let theirs = end_of(index).saturating_sub(start) as usize;
+    let begin = (count as u64 * 8).saturating_add(start);
+    if begin.saturating_add(theirs as u64) > bytes as u64 {
+        return Err(BoardError::Broken(member));
+    }
+    if theirs != ours {
+        return Err(BoardError::Lengths { member, theirs, ours });
+    }
+    Ok((begin as usize, ours))
+}
+
+/// Copies bytes of a deposit out.
+fn copy_out(deposit: &Deposit<'_>, start: usize, target: &mut [u8]) {
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
+    bytes.part(start, target.len()).copy_to_slice(target);
+}

@@ -1,0 +1,587 @@
+//! One operation over the board of a group: the steps of its plan, one after the other.
+//!
+//! A board's plan is a line of steps, so no execution has to be kept for it: a place in the plan
+//! is enough. A blocking call makes a visit and polls it; an operation that goes on holds one.
+
+use std::sync::Arc;
+
+use landeck_board::Board;
+use landeck_channel::Peer;
+use landeck_collectives::board_schedule::{Chunk, ROUNDS_MAX, Share};
+use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
+use landeck_kernel::{Endpoint, Failure};
+use landeck_memory::waiter::Neighbours;
+use landeck_transports::SharedMemory;
+
+use crate::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
+use crate::call::Call;
+use crate::call_buffers::CallBuffers;
+use crate::check::Check;
+use crate::combine::CombineError;
+use crate::entry_check::EntryCheck;
+use crate::fault::Fault;
+use crate::group::place::Place;
+use crate::mismatch::Mismatch;
+use crate::scan_scope::ScanScope;
+
+/// How far a visit got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BoardStep {
+    /// The operation is over for this member.
+    Over,
+    /// Something was done.
+    Moved,
+    /// It waits for others.
+    Waits,
+}
+
+/// One operation over the board.
+pub(crate) struct BoardCall {
+    at: Box<AtBoard>,
+    walk: Arc<Walk>,
+    step: usize,
+    signature: Signature,
+    known_bytes: u64,
+    /// In checking mode: after this member has come, and until all have.
+    entry_check: Option<EntryCheck>,
+    rounds: Rounds,
+    /// The round that goes on; none before it was looked at.
+    round: Option<Chunk>,
+    is_past_caches: bool,
+    /// Rounds that this member comes to before it is through with the first.
+    ahead: u32,
+    manner: Manner,
+    check: u32,
+    /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
+    deferred_error: Option<BoardError>,
+    /// Blocks of others that have another length than this member expects.
+    refused: Option<Box<Refused>>,
+}
+
+/// Blocks that are not taken. Where blocks differ in length the others are looked at all the same: more may come
+/// with such a block than what lies on the board.
+#[derive(Debug)]
+struct Refused {
+    /// What was wrong with the first.
+    error: BoardError,
+    blocks: Vec<RefusedBlock>,
+}
+
+/// One of them: whose it is, how long it is on the board, and how long it is expected to be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefusedBlock {
+    pub(crate) member: u32,
+    pub(crate) bytes: usize,
+    pub(crate) expected_bytes: usize,
+}
+
+/// The rounds of a visit, with what it has on the board for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// The number of the first; the others follow.
+    first: u32,
+    /// The member's words for each.
+    words: [u32; ROUNDS_MAX as usize],
+    at: u32,
+    count: u32,
+    /// To so many of them this member has come ahead.
+    laid: u32,
+}
+
+impl Rounds {
+    /// Begins so many operations at the board.
+    #[inline]
+    pub(crate) fn begin(board: &mut Board, call: u32, count: u32) -> Self {
+        let (first, word) = board.begin(call);
+        let mut words = [word; ROUNDS_MAX as usize];
+        for later in words.iter_mut().take(count as usize).skip(1) {
+            *later = board.begin(call).1;
+        }
+        Self { first, words, at: 0, count, laid: 0 }
+    }
+
+    /// The number of the one that goes on, and the member's word for it.
+    #[inline]
+    fn begun(&self) -> (u32, u32) {
+        self.of(self.at)
+    }
+
+    /// The same of any.
+    #[inline]
+    fn of(&self, round: u32) -> (u32, u32) {
+        (self.first.wrapping_add(round), self.words[round as usize % self.words.len()])
+    }
+
+    /// Whether this member has come to the one that goes on, ahead.
+    #[inline]
+    fn is_laid(&self) -> bool {
+        self.at < self.laid
+    }
+
+    /// Goes on to the next one; false when there is none.
+    #[inline]
+    fn next(&mut self) -> bool {
+        self.at += 1;
+        self.at < self.count
+    }
+}
+
+impl Refused {
+    /// Notes a block whose length is another one than this member expects.
+    #[cold]
+    fn note(noted: &mut Option<Box<Self>>, error: BoardError) {
+        let BoardError::Lengths { member, theirs: bytes, ours: expected_bytes } = error else {
+            return;
+        };
+        let refused = noted.get_or_insert_with(|| Box::new(Self { error, blocks: Vec::new() }));
+        refused.blocks.push(RefusedBlock { member, bytes, expected_bytes });
+    }
+}
+
+impl BoardCall {
+    /// An operation that has its numbers and nothing else yet.
+    #[inline]
+    pub(crate) fn new(
+        mut at: Box<AtBoard>,
+        (rounds, course): (Rounds, BoardSchedule),
+        signature: Signature,
+        (walk, manner): (Arc<Walk>, Manner),
+        (known_bytes, check): (u64, Check),
+    ) -> Self {
+        let (number, word) = rounds.begun();
+        let BoardSchedule { is_past_caches, ahead, .. } = course;
+        let manner = manner.in_rounds(rounds.count > 1);
+        let manner = if ahead > 0 { manner.handed_over() } else { manner };
+        at.begin(number, word, check.word(), manner);
+        let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
+        let (step, check) = (0, check.word());
+        Self {
+            at,
+            walk,
+            step,
+            signature,
+            known_bytes,
+            entry_check,
+            rounds,
+            round: None,
+            is_past_caches,
+            ahead,
+            manner,
+            check,
+            deferred_error: None,
+            refused: None,
+        }
+    }
+
+    /// Does what can be done now, moving not much more than `allowance` bytes.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<BoardStep, BoardError> {
+        if self.deferred_error.is_some() {
+            return self.come_to_the_rest(board);
+        }
+        match self.take_steps(call, board, endpoint, allowance) {
+            Ok(BoardStep::Over) => self
+                .refused
+                .as_ref()
+                .map_or(Ok(BoardStep::Over), |refused| Err(refused.error.clone())),
+            Ok(visited) => Ok(visited),
+            Err(error) => self.fail(board, error),
+        }
+    }
+
+    /// The blocks that were not taken.
+    #[cold]
+    pub(crate) fn refused(&self) -> Vec<RefusedBlock> {
+        self.refused.as_ref().map_or_else(Vec::new, |refused| refused.blocks.clone())
+    }
+
+    /// What cannot be done here is over here, and nobody waits for it: at once where the group is
+    /// broken; else when this member has come to all rounds, as soon as there is room for that.
+    #[cold]
+    pub(crate) fn fail(
+        &mut self,
+        board: &mut Board,
+        error: BoardError,
+    ) -> Result<BoardStep, BoardError> {
+        if error.leaves_group_whole() || error.is_want_of_memory() {
+            self.deferred_error.get_or_insert(error);
+            return self.come_to_the_rest(board);
+        }
+        if !self.at.has_come() {
+            board.refuse(self.at.number());
+        }
+        board.end(self.at.number());
+        while self.rounds.next() {
+            self.begin_round();
+            board.refuse(self.at.number());
+            board.end(self.at.number());
+        }
+        error.give_up(board);
+        board.wake();
+        Err(error)
+    }
+
+    #[cold]
+    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardStep, BoardError> {
+        let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
+        while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
+            board.end(self.at.number());
+            board.wake();
+            if !self.rounds.next() {
+                return self.deferred_error.take().map_or(Ok(BoardStep::Over), Err);
+            }
+            self.begin_round();
+        }
+        Ok(BoardStep::Waits)
+    }
+
+    fn begin_round(&mut self) {
+        let (number, word) = self.rounds.begun();
+        self.at.begin(number, word, self.check, self.manner);
+        self.at.set_progress(self.rounds.is_laid(), 0);
+        (self.step, self.round) = (0, None);
+    }
+
+    /// Comes to the rounds after the one that begins, as far as there is room. What cannot be laid down is met
+    /// again in its own round.
+    #[inline(never)]
+    fn come_ahead(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) {
+        let (walk, bytes) = (self.walk.clone(), self.known_bytes);
+        let block = (bytes, call.unit_bytes());
+        let plan = walk.plan();
+        let is_deposit = |action: &&Action| matches!(action, Action::Deposit { .. });
+        let Some(deposit) = plan.steps.iter().map(|step| &step.action).find(is_deposit) else {
+            return;
+        };
+        let (at, count) = (self.rounds.at, self.rounds.count);
+        self.rounds.laid = self.rounds.laid.max(at);
+        while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
+            let round = Chunk::of(call.operation, block, plan.size, (self.rounds.laid, count));
+            let Share::This(action) = round.share_of(deposit, plan) else { break };
+            let hands = CallBuffers::of(call, bytes, plan, (round, self.is_past_caches));
+            let (number, word) = self.rounds.of(self.rounds.laid);
+            self.at.begin(number, word, self.check, self.manner);
+            let mut around = Around {
+                board: &mut *board,
+                memory: &hands,
+                operator: None,
+                allocate: &mut |bytes| endpoint.allocate(bytes),
+                // It is laid down as a whole, or not now.
+                budget: &mut { u64::MAX },
+            };
+            if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
+                break;
+            }
+            self.rounds.laid += 1;
+            *allowance = allowance.saturating_sub(bytes);
+        }
+        self.begin_round();
+    }
+
+    /// The steps of this round and of those after it, as far as they go.
+    #[inline]
+    fn take_steps(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<BoardStep, BoardError> {
+        let mut has_moved = false;
+        loop {
+            if self.ahead > 0 && self.round.is_none() {
+                self.come_ahead(call, board, endpoint, allowance);
+            }
+            match self.take_steps_of_round(call, board, endpoint, allowance)? {
+                BoardStep::Over if self.rounds.next() => self.begin_round(),
+                BoardStep::Waits if has_moved => return Ok(BoardStep::Moved),
+                visited => return Ok(visited),
+            }
+            has_moved = true;
+        }
+    }
+
+    #[inline]
+    fn take_steps_of_round(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<BoardStep, BoardError> {
+        let plan = self.walk.plan();
+        let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
+        let of_block = (bytes, call.unit_bytes());
+        let round = || Chunk::of(call.operation, of_block, plan.size, rounds);
+        let round = *self.round.get_or_insert_with(round);
+        let hands = CallBuffers::of(call, self.known_bytes, plan, (round, self.is_past_caches));
+        let mut visited = BoardStep::Waits;
+        let mut around = Around {
+            board,
+            memory: &hands,
+            operator: call.operator.as_ref(),
+            allocate: &mut |bytes| endpoint.allocate_deposit(bytes),
+            budget: allowance,
+        };
+        loop {
+            if !are_called(&mut self.entry_check, &mut self.at, around.board)? {
+                return Ok(visited);
+            }
+            let Some(step) = plan.steps.get(self.step) else { break };
+            let is_laid = self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. });
+            let share = if is_laid { Share::Nothing } else { round.share_of(&step.action, plan) };
+            let action = match &share {
+                Share::All => &step.action,
+                Share::This(action) => action,
+                Share::Nothing => {
+                    self.step += 1;
+                    continue;
+                }
+            };
+            if let Action::Copy { from, into } = *action {
+                keep_own(&hands, from, into);
+                self.step += 1;
+                continue;
+            }
+            let stepped = match self.at.step(action, &mut around) {
+                // In the rounds that follow others wait for this member's blocks, too.
+                Err(error @ BoardError::Lengths { .. }) if call.is_varying || self.ahead > 0 => {
+                    Refused::note(&mut self.refused, error);
+                    self.at.leave_step();
+                    Stepped::Over
+                }
+                stepped => stepped?,
+            };
+            match stepped {
+                Stepped::Over => {
+                    self.step += 1;
+                    if let (Some(entry_check), Action::Deposit { .. }) =
+                        (&mut self.entry_check, action)
+                    {
+                        entry_check.begin();
+                    }
+                }
+                Stepped::Moved if *around.budget > 0 => {}
+                Stepped::Moved => return Ok(BoardStep::Moved),
+                Stepped::Waits => return Ok(visited),
+            }
+            visited = BoardStep::Moved;
+        }
+        around.board.end(self.at.number());
+        Ok(BoardStep::Over)
+    }
+
+    /// What the processes on this processor are to this wait.
+    pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
+        match self.walk.plan().steps.get(self.step) {
+            Some(step) if self.entry_check.is_none() => {
+                self.at.neighbours(&step.action, board, processor)
+            }
+            _ => Neighbours::Awaited,
+        }
+    }
+
+    /// After others are gone, or before sleep: why it can never be over.
+    #[cold]
+    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
+        if let Some(entry_check) = &self.entry_check {
+            return entry_check.verdict(board, sight);
+        }
+        let step = self.walk.plan().steps.get(self.step)?;
+        self.at.verdict(&step.action, board, sight)
+    }
+
+    /// How many members there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.walk.plan().size
+    }
+
+    /// Its number on the board.
+    pub(crate) fn number(&self) -> u32 {
+        self.at.number()
+    }
+
+    /// What is called.
+    pub(crate) fn signature(&self) -> Signature {
+        self.signature
+    }
+
+    /// What is left when it is over, for the next one.
+    pub(crate) fn into_inner(self) -> Box<AtBoard> {
+        self.at
+    }
+}
+
+/// Whether a roll call, if one has begun, is over; then this member counts itself in.
+#[inline]
+fn are_called(
+    entry_check: &mut Option<EntryCheck>,
+    at: &mut AtBoard,
+    board: &mut Board,
+) -> Result<bool, BoardError> {
+    if let Some(begun) = entry_check
+        && begun.has_begun()
+    {
+        if !begun.poll(board)? {
+            return Ok(false);
+        }
+        *entry_check = None;
+        at.count(board)?;
+        board.wake();
+    }
+    Ok(true)
+}
+
+/// Bytes that stay in the nearest cache while they are read.
+const NEAR_BYTES: usize = 32 << 10;
+
+/// A member's own block goes from its input to its output: its end first, since that is in the
+/// nearest cache when the block was deposited just before.
+#[inline]
+fn keep_own(hands: &CallBuffers<'_>, from: Cells, into: Cells) {
+    match (hands.plain(from), hands.plain(into)) {
+        (Some(from), Some(into)) => {
+            for start in (0..from.len()).step_by(NEAR_BYTES).rev() {
+                into.write(start, from.bytes().part(start, NEAR_BYTES));
+            }
+        }
+        _ => hands.area(from).copy_to(&hands.area(into)),
+    }
+}
+
+/// What a failure at the board is for the caller.
+#[cold]
+pub(crate) fn fault_of(
+    error: BoardError,
+    operation: Operation,
+    place: &Place,
+    death: Option<Failure>,
+) -> Fault {
+    let peer = |member: u32| place.members.get(member as usize).copied().unwrap_or(Peer(member));
+    match error {
+        BoardError::Gone(member) => {
+            let gone = Failure::PeerGone { peer: peer(member), died: false };
+            Fault::Failure(death.unwrap_or(gone))
+        }
+        BoardError::Different(difference) => {
+            Fault::Mismatch(Mismatch::at_board(difference, place.member))
+        }
+        BoardError::Lengths { member, theirs, ours } => Fault::Length {
+            member,
+            operation,
+            message_bytes: theirs as u64,
+            expected_bytes: ours as u64,
+        },
+        BoardError::Disagrees { member, theirs, ours } => {
+            Fault::Disagreement { member, operation, what: ours.difference(theirs) }
+        }
+        BoardError::Spoiled(member) => Fault::Spoiled { member, operation },
+        BoardError::NoRoom(member) => Fault::NoRoom { member, operation },
+        BoardError::Revoked => Fault::Failure(Failure::Revoked),
+        BoardError::Broken(member) => Fault::BrokenBoard { member },
+        BoardError::Heap(full) => Fault::Heap(full),
+        BoardError::NoMemory(no_memory)
+        | BoardError::Combine(CombineError::NoMemory(no_memory)) => Fault::NoMemory(no_memory),
+        BoardError::Combine(CombineError::Reduction(error)) => Fault::Operator(error),
+        BoardError::Combine(CombineError::Panicked) => Fault::Panicked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_board::{Came, Difference, LinesPlace, WINDOW};
+    use landeck_collectives::{BoardStyle, Group, Order, Task, Way, plan_of};
+    use landeck_memory::heap::HeapFull;
+    use landeck_memory::{Segment, SegmentPlan};
+
+    fn boards(segment: &Segment) -> [Board; 2] {
+        let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
+        [0, 1].map(|own| Board::open(segment, segment.plan().world_board(), &lines, own).unwrap())
+    }
+
+    /// A barrier of two, in so many rounds.
+    fn barrier(board: &mut Board, rounds: u32) -> BoardCall {
+        let (operation, order) = (Operation::Barrier, Order::Free);
+        let task = Task { operation, root: 0, segments: 1, order, in_place: false };
+        let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
+        let begun = (Rounds::begin(board, 0, rounds), BoardSchedule::AT_ONCE);
+        let walk = (Walk::new(plan), Manner::default());
+        BoardCall::new(Box::default(), begun, Signature::default(), walk, (0, Check::NONE))
+    }
+
+    #[test]
+    fn who_fails_in_one_of_several_rounds_comes_to_the_others_when_there_is_room() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let [mut ahead, mut behind] = boards(&segment);
+        for _ in 1..WINDOW {
+            let number = ahead.begin(0).0;
+            ahead.end(number);
+        }
+        let mut visit = barrier(&mut ahead, 2);
+        let (first, last) = (visit.rounds.first, visit.rounds.first + 1);
+        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(1)), Ok(BoardStep::Waits));
+        assert!(behind.is_past(0, first) && !behind.is_past(0, last));
+        assert!(visit.verdict(&ahead, ScanScope::All).is_none(), "it waits for room");
+        let number = behind.begin(0).0;
+        behind.end(number);
+        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(0)), Err(BoardError::Spoiled(1)));
+        assert!(behind.is_past(0, last) && !behind.refuses(0, last));
+        for word in [visit.rounds.words[0], visit.rounds.words[1]] {
+            let rounds = [first, last].map(|number| behind.came(0, number, word));
+            assert!(rounds.contains(&Came::Here), "{rounds:?}");
+        }
+    }
+
+    #[test]
+    fn an_operation_that_fails_is_over_whatever_the_failure() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let [mut board, _] = boards(&segment);
+        let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
+        let failures = [
+            BoardError::Heap(full),
+            BoardError::Spoiled(1),
+            BoardError::Different(Difference { member: 1, number: 1, theirs: 9, ours: 8 }),
+            BoardError::Gone(1),
+        ];
+        for failure in failures {
+            let mut visit = barrier(&mut board, 1);
+            let number = visit.rounds.first;
+            let failed = visit.fail(&mut board, failure.clone());
+            assert_eq!(failed, Err(failure.clone()));
+            assert!(board.is_past(0, number), "{failure:?}");
+            let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different(_));
+            assert_eq!(board.refuses(0, number), refuses, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_came_and_failed_by_a_death_comes_to_nothing_more() {
+        for (failure, refuses) in [
+            (BoardError::Gone(1), true),
+            (BoardError::Revoked, true),
+            (BoardError::Spoiled(1), false),
+        ] {
+            let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+            let [mut board, other] = boards(&segment);
+            let mut visit = barrier(&mut board, 1);
+            let number = visit.rounds.first;
+            visit.at.set_progress(true, 0);
+            drop(visit.fail(&mut board, failure.clone()));
+            assert!(!other.refuses(0, number), "{failure:?}: it has come to this one");
+            assert_eq!(other.refuses(0, number + 1), refuses, "{failure:?}");
+        }
+    }
+}

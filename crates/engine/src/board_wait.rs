@@ -1,0 +1,559 @@
+//! Waiting at the board: blocking calls of collective operations, which poll it themselves.
+//!
+//! The only thread of a process keeps the endpoint meanwhile. In thread mode multiple whoever has the
+//! turn polls for short data, enters the endpoint with each look, and looks after the other threads;
+//! what is longer, does not block, or finds the turn taken goes on in the engine's table.
+
+use std::sync::Arc;
+
+use landeck_board::Board;
+use landeck_channel::Peer;
+use landeck_kernel::Endpoint;
+use landeck_memory::waiter::{Neighbours, Patience, Waiting};
+use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
+use landeck_transports::SharedMemory;
+
+use crate::Engine;
+use crate::Fault;
+use crate::WaitError;
+use crate::board::BoardError;
+use crate::board_call::BoardCall;
+use crate::call::Call;
+use crate::engine::board_fault;
+use crate::group::GroupState;
+use crate::inline::InlineCollective;
+use crate::scan_scope::ScanScope;
+use crate::shared::{Shared, why};
+
+/// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
+/// is two words: one that was written to memory would be copied at each step back to the caller.
+pub(crate) type Done = Result<bool, Box<WaitError>>;
+
+impl Shared {
+    /// Does an operation with short data; false when it must go another way.
+    #[inline(always)]
+    pub fn brief(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        brief: &mut InlineCollective<'_>,
+    ) -> Done {
+        match self.kernel.mode() {
+            ThreadMode::Multiple => self.brief_in_turn(context, members, member, brief),
+            ThreadMode::Single => self.brief_alone(context, members, member, brief),
+        }
+    }
+
+    /// The same of the only thread.
+    #[inline(never)]
+    fn brief_alone(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        brief: &mut InlineCollective<'_>,
+    ) -> Done {
+        let mut kernel = self.kernel.enter().map_err(turned_away)?;
+        let begun = match kernel.brief(context, members, member, brief) {
+            Ok(begun) => begun,
+            Err(fault) => return Err(failed(fault)),
+        };
+        let Some((group, endpoint)) = begun else { return Ok(false) };
+        let mut waiter = self.turn.enter().map_err(turned_away)?;
+        let mut stage = Stage::of(brief);
+        let mut meeting = BoardWait { shared: self, group, endpoint, stage: &mut stage };
+        let end = waiter.wait(&mut meeting, None);
+        meeting.wake_up();
+        if stage.lacks_room && stage.outcome.is_none() {
+            drop(kernel);
+            let group = (context, members.len() as u32);
+            return self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true);
+        }
+        match stage.outcome {
+            Some(Ok(())) => Ok(true),
+            Some(Err(fault)) => Err(failed(*fault)),
+            None => Err(Box::new(why(&kernel, None, end))),
+        }
+    }
+
+    /// The same with several threads, unless another has the turn.
+    #[inline(never)]
+    fn brief_in_turn(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        brief: &mut InlineCollective<'_>,
+    ) -> Done {
+        let turn = self.turn.try_enter_in_turn().map_err(turned_away)?;
+        let Some(mut waiter) = turn else { return Ok(false) };
+        let mut stage = Stage::of(brief);
+        let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
+        let result = match (&begun, stage.outcome.take()) {
+            (Ok(true), Some(Ok(()))) => Ok(true),
+            (Ok(true), Some(Err(fault))) => Err(failed(*fault)),
+            (Ok(true), None) => {
+                let group = (context, members.len() as u32);
+                self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true)
+            }
+            _ => begun,
+        };
+        drop(waiter);
+        self.call_next();
+        result
+    }
+
+    /// Begins it, and does what can be done at once, which often is all. As long as no other thread wants
+    /// the endpoint this one keeps it for the first step of the wait.
+    #[inline]
+    fn begin_and_look(
+        &self,
+        waiter: &mut Waiter,
+        (context, members, member): (u32, &Arc<[Peer]>, usize),
+        stage: &mut Stage<'_, '_>,
+    ) -> Done {
+        let mut kernel = self.kernel.enter_in_turn().map_err(turned_away)?;
+        let begun = match kernel.brief(context, members, member, stage.brief) {
+            Ok(begun) => begun,
+            Err(fault) => return Err(failed(fault)),
+        };
+        let Some((group, endpoint)) = begun else { return Ok(false) };
+        let mut meeting = BoardWait { shared: self, group, endpoint, stage };
+        meeting.look();
+        let is_undisturbed = || self.kernel.is_of_one_thread();
+        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
+            waiter.look(|| meeting.poll() || !is_undisturbed());
+        }
+        Ok(true)
+    }
+
+    fn meet_with_turn(
+        &self,
+        waiter: &mut Waiter,
+        (context, size): (u32, u32),
+        stage: &mut Stage<'_, '_>,
+    ) -> Result<(), Box<WaitError>> {
+        let news = self.segment.news(self.slot);
+        let mut meeting =
+            SharedBoardWait { shared: self, context, size, stage, news, has_slept: false };
+        let end = waiter.wait(&mut meeting, None);
+        let has_slept = meeting.has_slept;
+        match stage.outcome.take() {
+            Some(outcome) if !has_slept => outcome.map_err(|fault| failed(*fault)),
+            outcome => {
+                let mut kernel = self.kernel.enter().map_err(turned_away)?;
+                kernel.wake_up();
+                let outcome = outcome.map(|outcome| outcome.map_err(|fault| failed(*fault)));
+                outcome.unwrap_or_else(|| Err(Box::new(why(&kernel, None, end))))
+            }
+        }
+    }
+
+    /// Does an operation over the board, if that is its way; none when it is not. Only in thread
+    /// mode single: with several threads an operation goes on in the table.
+    #[inline]
+    pub fn visit(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        call: &Call,
+    ) -> Result<Option<()>, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(None);
+        }
+        let mut kernel = self.kernel.enter()?;
+        let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
+        let Some(visit) = visit else { return Ok(None) };
+        let mut waiter = self.turn.enter()?;
+        let mut visiting = BoardCallWait {
+            shared: self,
+            kernel: &mut kernel,
+            context,
+            call,
+            visit,
+            polls: 0,
+            sleeps: 0,
+            outcome: None,
+        };
+        let end = waiter.wait(&mut visiting, None);
+        let BoardCallWait { visit, outcome, .. } = visiting;
+        kernel.wake_up();
+        kernel.end_visit(context, visit);
+        match outcome {
+            Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+}
+
+#[cold]
+fn failed(fault: Fault) -> Box<WaitError> {
+    Box::new(WaitError::Collective(fault))
+}
+
+#[cold]
+fn turned_away(error: GateError) -> Box<WaitError> {
+    Box::new(error.into())
+}
+
+/// The wait of the only thread for the others, for short data, while nothing else goes on.
+struct BoardWait<'a, 'b, 'c> {
+    shared: &'a Shared,
+    group: &'a mut GroupState,
+    endpoint: &'a mut Endpoint<SharedMemory>,
+    stage: &'a mut Stage<'b, 'c>,
+}
+
+/// How far an operation with short data is.
+struct Stage<'a, 'b> {
+    brief: &'a mut InlineCollective<'b>,
+    polls: u32,
+    /// How often it was about to sleep.
+    sleeps: u32,
+    outcome: Option<Result<(), Box<Fault>>>,
+    is_asleep: bool,
+    /// When it fell asleep.
+    awaits_room: bool,
+    /// What there is on other boards of this process has to come back first, which takes all of the endpoint.
+    lacks_room: bool,
+}
+
+impl<'a, 'b> Stage<'a, 'b> {
+    #[inline(always)]
+    fn of(brief: &'a mut InlineCollective<'b>) -> Self {
+        let (is_asleep, awaits_room, lacks_room) = (false, false, false);
+        Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
+    }
+}
+
+impl BoardWait<'_, '_, '_> {
+    #[inline]
+    fn look(&mut self) {
+        let Some(board) = &mut self.group.board else { return };
+        let endpoint = &mut *self.endpoint;
+        let allocate = &mut |bytes| endpoint.allocate_deposit(bytes);
+        match self.stage.brief.poll(board, allocate, &mut self.group.combiner) {
+            Ok(false) => {
+                self.stage.lacks_room = !self.stage.brief.has_come() && board.room().is_awaited();
+            }
+            Ok(true) => self.stage.outcome = Some(Ok(())),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: BoardError) {
+        let operation = self.stage.brief.operation;
+        let fault = board_fault(self.endpoint, self.group, operation, error);
+        self.stage.outcome = Some(Err(Box::new(fault)));
+    }
+
+    /// Looks why it can never be over.
+    #[cold]
+    fn judge(&mut self, sight: ScanScope) {
+        self.endpoint.refresh();
+        if self.stage.outcome.is_none()
+            && let Some(mismatch) = self.group.told_mismatch(self.endpoint)
+        {
+            self.stage.outcome = Some(Err(Box::new(Fault::Mismatch(mismatch))));
+        }
+        let Some(board) = &self.group.board else { return };
+        if self.stage.outcome.is_none()
+            && let Some(error) = self.stage.brief.verdict(board, sight)
+        {
+            // What the gone have brought still counts.
+            self.look();
+            if self.stage.outcome.is_none()
+                && let Some(board) = &mut self.group.board
+            {
+                let error = self.stage.brief.lost(board, error);
+                self.fail(error);
+            }
+        }
+    }
+
+    #[cold]
+    fn judge_before_sleep(&mut self) {
+        self.stage.sleeps = self.stage.sleeps.wrapping_add(1);
+        self.judge(ScanScope::before_sleep(self.stage.sleeps));
+    }
+
+    #[inline]
+    fn wake_up(&mut self) {
+        if self.stage.is_asleep
+            && let Some(board) = &self.group.board
+        {
+            board.wakes(self.stage.awaits_room);
+        }
+    }
+}
+
+impl Waiting for BoardWait<'_, '_, '_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        let board = self.group.board.as_ref();
+        board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
+    }
+
+    fn rotation(&self) -> Option<u32> {
+        self.stage.brief.rotation(self.group.board.as_ref()?)
+    }
+
+    fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
+        let board = self.group.board.as_ref();
+        board.map_or((0, 1), |board| board.place_in_rotation(self.stage.brief.number(), processor))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.group.size())
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.stage.outcome.is_none() {
+            self.look();
+            self.stage.polls += 1;
+            if self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+                self.endpoint.progress();
+            }
+        }
+        self.stage.outcome.is_some() || self.stage.lacks_room
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.endpoint.progress_thoroughly();
+        if !self.poll() {
+            self.judge_before_sleep();
+        }
+        if self.stage.outcome.is_none() {
+            self.shared.let_sockets_wake(self.endpoint);
+        }
+        self.stage.outcome.is_some()
+    }
+
+    /// Asked at the beginning of every wait: the words of all are looked at only when something
+    /// has happened to the group.
+    fn verdict(&mut self) -> Option<End> {
+        self.endpoint.refresh();
+        let place = &self.group.place;
+        let is_revoked = self.group.board.as_ref().is_some_and(Board::is_revoked);
+        if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
+            self.judge(ScanScope::All);
+        }
+        self.stage.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.stage.brief.signature().tag());
+        let (context, number) = (self.group.place.context, self.stage.brief.number());
+        let board = self.endpoint.board_of(context).unwrap_or(0);
+        let operation = Operation::Collective;
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        if !self.stage.is_asleep
+            && let Some(board) = &self.group.board
+        {
+            self.stage.awaits_room = !self.stage.brief.has_come();
+            board.sleeps(self.stage.awaits_room);
+            self.stage.is_asleep = true;
+        }
+    }
+}
+
+/// The wait of the thread that has the turn for the others of a group, for short data, while it looks
+/// after the threads behind it.
+struct SharedBoardWait<'a, 'b, 'c> {
+    shared: &'a Shared,
+    context: u32,
+    size: u32,
+    stage: &'a mut Stage<'b, 'c>,
+    /// What others had told of when it was looked at last.
+    news: u32,
+    /// Whether it has said on all boards that it sleeps.
+    has_slept: bool,
+}
+
+impl SharedBoardWait<'_, '_, '_> {
+    /// Does something as the only thread would, which has the endpoint. None when it cannot be entered:
+    /// that ends the wait, and the next call says why.
+    #[inline]
+    fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, '_>) -> R) -> Option<R> {
+        let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
+        let (group, endpoint) = kernel.group_of_context(self.context)?;
+        let stage = &mut *self.stage;
+        Some(work(&mut BoardWait { shared: self.shared, group, endpoint, stage }))
+    }
+
+    /// Whether the operation is over, after one look at the board.
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        let is_over = self.alone(|meeting| {
+            if meeting.stage.outcome.is_none() {
+                meeting.look();
+            }
+            meeting.stage.outcome.is_some()
+        });
+        is_over != Some(false)
+    }
+
+    /// Moves what the other threads wait for, and calls those who may go on.
+    fn look_after_others(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return };
+        let moved = progress(&mut kernel);
+        let news = self.shared.segment.news(self.shared.slot);
+        let is_news = std::mem::replace(&mut self.news, news) != news;
+        self.shared.call_ready(&kernel, moved || is_news);
+    }
+}
+
+impl Waiting for SharedBoardWait<'_, '_, '_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
+        let group = kernel.group_of_context(self.context).map(|(group, _)| group);
+        let board = group.and_then(|group| group.board.as_ref());
+        let brief = &*self.stage.brief;
+        board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.size)
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.is_over() {
+            return true;
+        }
+        self.stage.polls += 1;
+        if self.shared.is_awaited() || self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.look_after_others(Engine::progress);
+        }
+        false
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.look_after_others(Engine::progress_thoroughly);
+        if self.is_over() {
+            return true;
+        }
+        let is_over = self.alone(|meeting| {
+            meeting.judge_before_sleep();
+            if meeting.stage.outcome.is_none() {
+                meeting.shared.let_sockets_wake(meeting.endpoint);
+            }
+            meeting.stage.outcome.is_some()
+        });
+        is_over != Some(false)
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.shared.call_all();
+        self.alone(|meeting| meeting.verdict())?
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.stage.brief.signature().tag());
+        let (context, number) = (self.context, self.stage.brief.number());
+        let kernel = self.shared.kernel.enter();
+        let board = kernel.ok().and_then(|kernel| kernel.board_of(context)).unwrap_or(0);
+        let operation = Operation::Collective;
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
+    }
+
+    /// On all boards, for the other threads' operations too.
+    fn prepare_sleep(&mut self) {
+        self.has_slept = true;
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(Some(self.context));
+        }
+    }
+}
+
+/// The wait of the only thread for the others at the board.
+struct BoardCallWait<'a> {
+    shared: &'a Shared,
+    kernel: &'a mut Engine,
+    context: u32,
+    call: &'a Call,
+    visit: BoardCall,
+    polls: u32,
+    /// As that of a [`Stage`].
+    sleeps: u32,
+    outcome: Option<Result<(), Fault>>,
+}
+
+impl BoardCallWait<'_> {
+    #[cold]
+    fn judge(&mut self, sight: ScanScope) {
+        if self.outcome.is_none() {
+            let (call, visit) = (self.call, &mut self.visit);
+            self.kernel.judge_visit(self.context, call, visit, (sight, &mut self.outcome));
+        }
+    }
+}
+
+impl Waiting for BoardCallWait<'_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        self.kernel.neighbours(self.context, &self.visit, processor)
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::all_moving(self.visit.size(), self.call.moved_bytes())
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.kernel.poll_visit(self.context, self.call, &mut self.visit, &mut self.outcome);
+        }
+        self.polls += 1;
+        if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.kernel.progress();
+        }
+        self.outcome.is_some()
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.kernel.progress_thoroughly();
+        if !self.poll() {
+            self.sleeps = self.sleeps.wrapping_add(1);
+            self.judge(ScanScope::before_sleep(self.sleeps));
+        }
+        if self.outcome.is_none() {
+            self.shared.let_sockets_wake(self.kernel);
+        }
+        self.outcome.is_some()
+    }
+
+    /// As that of a [`BoardWait`].
+    fn verdict(&mut self) -> Option<End> {
+        if self.kernel.is_group_broken(self.context) {
+            self.judge(ScanScope::All);
+        }
+        self.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.visit.signature().tag());
+        let (operation, context) = (Operation::Collective, self.context);
+        let board = self.kernel.board_of(context).unwrap_or(0);
+        let number = self.visit.number();
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        self.kernel.fall_asleep(Some(self.context));
+    }
+}
+
+/// In so many polls the messages are looked at once.
+const POLLS_PER_PROGRESS: u32 = 32;

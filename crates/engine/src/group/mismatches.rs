@@ -1,0 +1,214 @@
+//! How members find that they have called different operations, and how all learn of it.
+//!
+//! Each message says what its sender called. One that says something else than this member called
+//! in its place waits for ever, and is found before this member sleeps, after its next operation, or
+//! when it leaves. Who waits long for somebody says to it what it is in, for it may be that neither
+//! sends the other anything. Who finds a mismatch tells all.
+//!
+//! On a board each word tells what its member has called so far (see [`landeck_board`]), so
+//! members find out when they meet, before a line there is used again, or when they leave.
+//!
+//! The tag of a message has room for 13 bits of a call's number. So a message from who is 8,192 calls
+//! ahead is taken for one of today if that member waited for nobody in all of them and now calls
+//! something else. That takes as many operations that only send, to a member that takes no part in any
+//! of them meanwhile: any operation in which all wait for each other, in between, prevents it. Words
+//! about calls have room for the whole number.
+
+use landeck_board::Board;
+use landeck_channel::Peer;
+use landeck_collectives::Signature;
+use landeck_kernel::{Endpoint, Received, Wanted};
+use landeck_transports::SharedMemory;
+
+use crate::group::GroupState;
+use crate::group::place::Place;
+use crate::mismatch::{Mismatch, Remark};
+
+impl GroupState {
+    /// What the waiting messages of the group say against its calls here.
+    #[cold]
+    pub(crate) fn look_for_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> Option<Mismatch> {
+        let waiting: Vec<(Peer, Signature)> = endpoint
+            .kept_in(self.place.twin)
+            .map(|(peer, tag)| (peer, Signature::of_tag(tag)))
+            .collect();
+        for (peer, said) in waiting {
+            let found = if said.is_alarm() {
+                heard(endpoint, &self.place, peer, said).and_then(|bytes| Mismatch::decode(&bytes))
+            } else if said.is_remark() {
+                self.take_remark(endpoint, peer, said);
+                None
+            } else {
+                self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        let remarks = std::mem::take(&mut self.remarks);
+        let found = remarks.iter().find_map(|&(peer, theirs)| {
+            let ours = self.call_of(theirs.number)?;
+            let differs = ours != theirs.signature;
+            differs.then(|| self.against(peer, theirs.signature, ours)).flatten()
+        });
+        self.remarks = remarks;
+        self.forget_remarks();
+        found
+    }
+
+    /// What the message of the group that has waited longest says against its calls here: all that
+    /// members ask for goes, so one that nobody asks for comes to be that.
+    #[inline]
+    pub(crate) fn look_at_oldest(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> Option<Mismatch> {
+        let (peer, tag) = endpoint.oldest_kept_in(self.place.twin)?;
+        let said = Signature::of_tag(tag);
+        if said.is_alarm() || said.is_remark() {
+            return self.look_for_mismatch(endpoint);
+        }
+        self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
+    }
+
+    /// What there is to be found when nobody waits any more, and nobody was told of.
+    #[cold]
+    pub(crate) fn unnoticed(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
+        if self.mismatch.is_some() {
+            return None;
+        }
+        let difference = self.board.as_ref().and_then(Board::look_for_difference);
+        let found = difference.map(|found| Mismatch::at_board(found, self.place.member));
+        found.or_else(|| self.look_for_mismatch(endpoint))
+    }
+
+    /// What is about later calls is looked at again.
+    fn forget_remarks(&mut self) {
+        let next = self.next_number;
+        self.remarks.retain(|&(_, theirs)| theirs.number.wrapping_sub(next) as i32 >= 0);
+    }
+
+    fn take_remark(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        peer: Peer,
+        remark: Signature,
+    ) {
+        let Some(bytes) = heard(endpoint, &self.place, peer, remark) else { return };
+        if let Some(remark) = Remark::decode(&bytes) {
+            self.remarks.retain(|&(other, _)| other != peer);
+            self.remarks.push((peer, remark));
+        }
+    }
+
+    /// The mismatch of a member's call and ours.
+    fn against(&self, peer: Peer, theirs: Signature, ours: Signature) -> Option<Mismatch> {
+        let rank = self.place.members.iter().position(|&member| member == peer)?;
+        let (first, second) = (rank as u32, self.place.member);
+        Some(Mismatch { first, first_calls: theirs, second, second_calls: ours })
+    }
+
+    /// This member has found a mismatch: the group does nothing any more, and all are told. Some
+    /// may be through with their call, and wait in the next one for those who have found it.
+    #[cold]
+    pub(crate) fn note_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        mismatch: Mismatch,
+    ) {
+        if self.mismatch.is_none() {
+            self.mismatch = Some(mismatch);
+            self.tell_all(endpoint, &mismatch);
+        }
+    }
+
+    /// Before sleep: a mismatch that somebody has found, if this member was told of one.
+    #[cold]
+    pub(crate) fn told_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> Option<Mismatch> {
+        self.mismatch = self.mismatch.or_else(|| self.look_for_mismatch(endpoint));
+        self.mismatch
+    }
+
+    /// Tells the others what was found, as far as there is room: who waits learns of it, and who
+    /// does not need not.
+    #[cold]
+    pub(crate) fn tell_all(&self, endpoint: &mut Endpoint<SharedMemory>, mismatch: &Mismatch) {
+        let (place, data) = (&self.place, mismatch.encode());
+        let tag = mismatch.second_calls.alarm().tag();
+        let own = place.members[place.member as usize];
+        for &peer in place.members.iter().filter(|&&peer| peer != own) {
+            // Who is gone, or has no room because it does not listen, is not told.
+            let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+        }
+    }
+}
+
+/// Takes a message that is kept.
+fn heard(
+    endpoint: &mut Endpoint<SharedMemory>,
+    place: &Place,
+    peer: Peer,
+    said: Signature,
+) -> Option<Vec<u8>> {
+    let wanted = Wanted { context: place.twin, source: Some(peer.0), tag: Some(said.tag()) };
+    let id = endpoint.receive_own(wanted);
+    let heard = endpoint.take(id);
+    if heard.is_none() {
+        endpoint.abandon(id);
+    }
+    match heard?.data? {
+        Received::Private(bytes) => Some(bytes),
+        Received::Borrowed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::Operation;
+    use landeck_memory::SegmentPlan;
+
+    fn group() -> GroupState {
+        let members = [Peer(0), Peer(1)].into();
+        GroupState::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
+    }
+
+    fn remark(number: u32) -> (Peer, Remark) {
+        (Peer(1), Remark { number, signature: Signature::new(number, Operation::Broadcast, 0) })
+    }
+
+    #[test]
+    fn remarks_on_past_calls_are_forgotten() {
+        let mut group = group();
+        group.next_number = 100;
+        let of = |number| remark(number);
+        group.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
+        group.forget_remarks();
+        assert_eq!(group.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
+    }
+
+    #[test]
+    fn calls_8192_apart_are_told_apart_in_words_about_calls() {
+        let mut group = group();
+        for _ in 0..8_192 + 100 {
+            group.count(Operation::Barrier, 0, false);
+        }
+        let (_, today) = remark(8_192 + 99);
+        let (_, long_ago) = remark(99);
+        let (_, far_ahead) = remark(2 * 8_192 + 99);
+        assert_eq!(today.signature, long_ago.signature, "the tags are the same");
+        let calls = [today, long_ago, far_ahead].map(|theirs| group.call_of(theirs.number));
+        let barrier = Signature::new(99, Operation::Barrier, 0);
+        assert_eq!(calls, [Some(barrier), None, None]);
+        assert_eq!(Remark::decode(&today.encode()), Some(today));
+        assert_eq!(Remark::decode(&[0; 4]), None);
+        // A message has the short number alone: the limit that stands at the head of this file.
+        assert_eq!(group.contradicts(long_ago.signature), Some(barrier));
+    }
+}

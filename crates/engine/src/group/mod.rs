@@ -1,0 +1,349 @@
+//! What a process knows of a group for its collective operations.
+
+use std::sync::Arc;
+
+use landeck_board::Board;
+use landeck_channel::Peer;
+use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
+use landeck_collectives::{
+    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Signature,
+    Table, Task, Walk, Way,
+};
+use landeck_kernel::Failure;
+use landeck_memory::SegmentPlan;
+use landeck_memory::message_cells::CELL_BYTES;
+
+use crate::board::{AtBoard, Manner};
+use crate::board_call::{BoardCall, Rounds};
+use crate::call::Call;
+use crate::combine::Combiner;
+use crate::context::collective_context;
+use crate::fault::Fault;
+use crate::group::holdings::Holdings;
+use crate::group::place::Place;
+use crate::group::plans::{Plans, Prepared};
+use crate::inline::InlineCollective;
+use crate::mismatch::{Mismatch, Remark};
+
+pub(crate) mod holdings;
+mod mismatches;
+pub(crate) mod place;
+pub(crate) mod plans;
+pub(crate) mod table;
+
+/// A group and its collective operations so far. All members keep it alike: they call the same
+/// operations in the same order.
+pub(crate) struct GroupState {
+    pub(crate) place: Place,
+    /// Which way each call takes; with it the group as architectures see it.
+    table: Table,
+    plans: Plans,
+    pub(super) next_number: u32,
+    /// The last calls, to recognise what others called in their place.
+    called: [u32; CALLS_KEPT],
+    /// What others who wait have said they are in, the last of each.
+    pub(super) remarks: Vec<(Peer, Remark)>,
+    /// Members are out of step: nothing that follows can be right.
+    pub(crate) mismatch: Option<Mismatch>,
+    /// Where all members are on one host.
+    pub(crate) board: Option<Board>,
+    /// There are more processes than processors.
+    is_crowded: bool,
+    spare: Option<Box<AtBoard>>,
+    /// The plans over the board that were used last, by what they are for.
+    board_plans: Vec<(u64, Arc<Walk>, Manner)>,
+    pub(crate) combiner: Combiner,
+    /// What of this process's memory the group is made of.
+    pub(super) holdings: Holdings,
+}
+
+const CALLS_KEPT: usize = 64;
+/// No call's tag.
+const NOTHING: u32 = u32::MAX;
+/// Plans over the board kept at hand: few, because they are looked through in order.
+const BOARD_PLANS_MAX: usize = 16;
+
+impl GroupState {
+    /// A group that has done nothing yet. Where the processes of this host run says `places`, by
+    /// their slots.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub(crate) fn new(
+        context: u32,
+        members: Arc<[Peer]>,
+        member: u32,
+        plan: &SegmentPlan,
+        places: &[Site],
+        board: Option<Board>,
+    ) -> Result<Self, GroupError> {
+        // Of a process elsewhere nobody here knows where it runs, nor whether all know it alike.
+        let shape = match members.iter().all(|peer| peer.0 < plan.processes) {
+            true => {
+                Settings::from_words(&plan.settings).nearness.group(&places_of(places, &members))
+            }
+            false => Group::whole(members.len() as u32),
+        }?;
+        Ok(Self::shaped(context, members, member, shape, plan, board))
+    }
+
+    /// The same, with its members divided into clusters.
+    pub(crate) fn shaped(
+        context: u32,
+        members: Arc<[Peer]>,
+        member: u32,
+        shape: Group,
+        plan: &SegmentPlan,
+        board: Option<Board>,
+    ) -> Self {
+        let table = Table::new(Facts {
+            group: shape,
+            processes: plan.processes,
+            processors: plan.cpus,
+            has_board: board.is_some(),
+            board_bytes: plan.deposit_bytes(),
+            settings: Settings::from_words(&plan.settings),
+        });
+        let place = Place { context, twin: collective_context(context), members, member };
+        let (plans, called) = (Plans::default(), [NOTHING; CALLS_KEPT]);
+        Self {
+            place,
+            table,
+            plans,
+            next_number: 0,
+            called,
+            remarks: Vec::new(),
+            mismatch: None,
+            board,
+            is_crowded: plan.is_oversubscribed(),
+            spare: None,
+            board_plans: Vec::new(),
+            combiner: Combiner::default(),
+            holdings: Holdings::default(),
+        }
+    }
+
+    /// Whether its board keeps what this process has deposited.
+    pub(crate) fn keeps(&self) -> bool {
+        self.board.as_ref().is_some_and(|board| board.kept_bytes() > 0)
+    }
+
+    /// The group as architectures see it.
+    pub(crate) fn shape(&self) -> &Group {
+        &self.table.facts().group
+    }
+
+    /// How many members there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.table.facts().group.size()
+    }
+
+    /// The way that a call takes.
+    #[inline]
+    pub(crate) fn way(&mut self, call: &Call) -> Way {
+        match &call.manner.way {
+            Some(way) => way.clone(),
+            None => self.table.way(&call.request()).way.clone(),
+        }
+    }
+
+    /// The longest block of a call that goes over the board, where blocks differ in length: so many as a
+    /// member lays down there have room together. All members find the same.
+    #[inline]
+    pub(crate) fn longest_on_board(&self, operation: Operation) -> u64 {
+        let together = self.table.facts().board_bytes;
+        match operation {
+            // Each with a word in front of all, which says where it ends.
+            Operation::Scatter | Operation::AllToAll => {
+                (together / u64::from(self.size())).saturating_sub(8)
+            }
+            _ => together,
+        }
+    }
+
+    /// Begins an operation with short data. False when it is not to go over the board.
+    #[inline]
+    pub(crate) fn begin_brief(&mut self, brief: &mut InlineCollective<'_>) -> bool {
+        let bytes = brief.block_bytes as u64;
+        let request = Request::new(brief.operation, bytes);
+        let Way::Board(style) = self.table.way(&request).way else { return false };
+        let board_bytes = self.table.facts().board_bytes;
+        if !brief.has_style(style) || !brief.fits(board_bytes, self.is_crowded) {
+            return false;
+        }
+        if self.board.is_none() {
+            return false;
+        }
+        let call = self.count(brief.operation, brief.root, false).call();
+        let Some(board) = &mut self.board else { return false };
+        let (number, signature) = board.begin(call);
+        let together = style == BoardStyle::Together;
+        let awaits = brief.operation == Operation::Barrier;
+        let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
+        brief.begin(number, signature, style, manner);
+        true
+    }
+
+    /// An operation over the board, with its number.
+    ///
+    /// # Errors
+    /// [`Fault::NoBoard`].
+    #[inline]
+    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<BoardCall, Fault> {
+        let plan = self.board_plan(call, style);
+        let Some(board) = &self.board else { return Err(Fault::NoBoard) };
+        let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
+        let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
+        let course = match call.manner.is_checked {
+            true => BoardSchedule::AT_ONCE,
+            false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
+        };
+        let signature = match course.rounds {
+            1 => self.count(call.operation, call.root, call.manner.is_checked),
+            rounds => self.count_rounds(call.operation, rounds),
+        };
+        let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
+        let begun = (Rounds::begin(board, signature.call(), course.rounds), course);
+        let at = self.spare.take().unwrap_or_default();
+        let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
+        Ok(BoardCall::new(at, begun, signature, plan, data))
+    }
+
+    /// The plan for a call over the board, and how members come to it.
+    #[inline]
+    fn board_plan(&mut self, call: &Call, style: BoardStyle) -> (Arc<Walk>, Manner) {
+        let form = call.operation as u64 | (style as u64) << 8 | u64::from(call.in_place) << 16;
+        let key = form | u64::from(call.root) << 32;
+        if let Some((_, walk, manner)) = self.board_plans.iter().find(|(known, ..)| *known == key) {
+            return (walk.clone(), *manner);
+        }
+        let (prepared, _) = self.plan(call, &Way::Board(style));
+        let manner = Manner::of(call.operation, prepared.walk.plan(), self.is_crowded);
+        if self.board_plans.len() >= BOARD_PLANS_MAX {
+            self.board_plans.remove(0);
+        }
+        self.board_plans.push((key, prepared.walk.clone(), manner));
+        (prepared.walk, manner)
+    }
+
+    /// Says on the board that this member comes to nothing any more: the group is broken.
+    #[cold]
+    pub(super) fn refuse(&mut self) {
+        if let Some(board) = &mut self.board {
+            board.refuse_next();
+        }
+    }
+
+    /// It, for its next operation, unless it has failed.
+    #[inline]
+    pub(super) fn ready(&mut self, failure: Option<Failure>) -> Result<&mut Self, Fault> {
+        if let Some(failure) = failure {
+            self.refuse();
+            return Err(failure.into());
+        }
+        match self.mismatch {
+            Some(mismatch) => Err(Fault::Mismatch(mismatch)),
+            None => Ok(self),
+        }
+    }
+
+    /// Takes back what a visit leaves behind.
+    #[inline]
+    pub(crate) fn end_visit(&mut self, visit: BoardCall) {
+        self.spare = Some(visit.into_inner());
+    }
+
+    /// The plan for a call by a way, and in how many segments it has the data.
+    pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
+        let size = self.size();
+        let chosen = match (way, &call.manner.way) {
+            (Way::Messages { .. }, None) => Some(self.table.way(&call.request())),
+            _ => None,
+        };
+        let segments = match way {
+            _ if !call.operation.has_segments() => 1,
+            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => size,
+            _ => chosen.map_or(1, |choice| choice.segments),
+        };
+        let usual = call.task(segments);
+        let task = Task { order: chosen.map_or(usual.order, |choice| choice.order), ..usual };
+        let group = &self.table.facts().group;
+        let prepared = self.plans.of(&task, way, group, self.place.member);
+        (prepared.clone(), segments)
+    }
+
+    /// Counts a call.
+    pub(crate) fn count(&mut self, operation: Operation, root: u32, is_checked: bool) -> Signature {
+        let usual = Signature::new(self.next_number, operation, root);
+        let signature = if is_checked { usual.checked() } else { usual };
+        self.called[self.next_number as usize % CALLS_KEPT] = signature.tag();
+        self.next_number = self.next_number.wrapping_add(1);
+        signature
+    }
+
+    /// Counts the rounds of a call; what is called in the first of them.
+    fn count_rounds(&mut self, operation: Operation, rounds: u32) -> Signature {
+        let first = self.count(operation, rounds, false);
+        for _ in 1..rounds {
+            self.count(operation, rounds, false);
+        }
+        first
+    }
+
+    /// What was called here with this number, if that was not long ago.
+    pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
+        let ago = self.next_number.wrapping_sub(number);
+        let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
+        is_kept.then(|| Signature::of_tag(self.called[number as usize % CALLS_KEPT]))
+    }
+
+    /// What a message of another member says of its call, if that is not what this one called (or
+    /// is what it has heard of such a thing).
+    pub(crate) fn contradicts(&self, theirs: Signature) -> Option<Signature> {
+        let ours = self.called[theirs.number() as usize % CALLS_KEPT];
+        let ours = (ours != NOTHING).then(|| Signature::of_tag(ours))?;
+        (ours.number() == theirs.number() && ours != theirs).then_some(ours)
+    }
+}
+
+/// Where these processes of this host run.
+fn places_of(places: &[Site], members: &[Peer]) -> Vec<Site> {
+    let of = |peer: &Peer| places.get(peer.0 as usize).copied().unwrap_or_default();
+    members.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_those_that_the_segment_asks_for() {
+        let asked = crate::call::Manner::default();
+        let way = |text: &str| {
+            let overrides = text.parse().unwrap();
+            let settings = Settings { overrides, ..Settings::default() }.to_words();
+            let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
+            let mut group =
+                GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
+            group.way(&Call::new(Operation::Barrier, &asked)).to_string()
+        };
+        assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
+        assert_eq!((way("ring"), way("barrier=flat")), ("ring".into(), "flat".into()));
+    }
+
+    #[test]
+    fn another_call_of_the_same_number_is_a_contradiction() {
+        let mut group =
+            GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
+                .unwrap();
+        let first = group.count(Operation::Broadcast, 1, false);
+        let theirs = Signature::new(0, Operation::Broadcast, 0);
+        assert_eq!((group.contradicts(theirs), group.contradicts(first)), (Some(first), None));
+        let ahead = Signature::new(1, Operation::Barrier, 0);
+        assert_eq!(group.contradicts(ahead), None);
+        (0..CALLS_KEPT).for_each(|_| {
+            group.count(Operation::Barrier, 0, false);
+        });
+        assert_eq!(group.contradicts(theirs), None, "long ago");
+    }
+}

@@ -1,0 +1,168 @@
+//! The groups of a process, by their contexts. Most often the one that was used last is used again.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+use landeck_board::{Board, LinesPlace, Room};
+use landeck_channel::Peer;
+use landeck_collectives::Place;
+use landeck_kernel::matching::KeyHasher;
+use landeck_memory::Segment;
+
+use crate::context::WORLD_CONTEXT;
+use crate::fault::Fault;
+use crate::group::GroupState;
+
+/// The groups of a process.
+#[derive(Default)]
+pub struct GroupTable {
+    /// Where each of them is.
+    places: HashMap<u32, usize, BuildHasherDefault<KeyHasher>>,
+    groups: Vec<Option<Box<GroupState>>>,
+    free: Vec<usize>,
+    /// The context that was asked for last, and its place.
+    last: Option<(u32, usize)>,
+}
+
+impl GroupTable {
+    /// The group with this context.
+    pub fn get(&self, context: &u32) -> Option<&GroupState> {
+        self.groups[*self.places.get(context)?].as_deref()
+    }
+
+    /// The same, to do something there.
+    #[inline]
+    pub fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
+        let place = match self.last {
+            Some((last, place)) if last == *context => place,
+            _ => self.look_up(*context)?,
+        };
+        self.groups.get_mut(place)?.as_deref_mut()
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub(super) fn has(&mut self, context: u32) -> bool {
+        self.last.is_some_and(|(last, _)| last == context) || self.look_up(context).is_some()
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, context: u32) -> Option<usize> {
+        let place = *self.places.get(&context)?;
+        self.last = Some((context, place));
+        Some(place)
+    }
+
+    /// Keeps a group, in the place of one with the same context.
+    pub fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
+        self.remove(&context);
+        let place = self.free.pop().unwrap_or(self.groups.len());
+        if place == self.groups.len() {
+            self.groups.push(None);
+        }
+        self.places.insert(context, place);
+        self.groups[place].insert(Box::new(group))
+    }
+
+    /// Takes a group away.
+    pub fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
+        let place = self.places.remove(context)?;
+        self.last = None;
+        self.free.push(place);
+        self.groups[place].take()
+    }
+
+    /// All of them.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
+        self.groups.iter_mut().filter_map(Option::as_deref_mut)
+    }
+
+    /// All of them with their contexts.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
+        let with_group = |(&context, &place): (&u32, &usize)| {
+            self.groups[place].as_deref().map(|group| (context, group))
+        };
+        self.places.iter().filter_map(with_group)
+    }
+}
+
+/// The group with this context, of which nothing is known before it does something.
+///
+/// # Errors
+/// [`Fault::NotAMember`].
+#[inline]
+pub fn group_of<'a>(
+    segment: &Segment,
+    places: &[Place],
+    room: &Arc<Room>,
+    groups: &'a mut GroupTable,
+    (context, members, member): (u32, &Arc<[Peer]>, usize),
+) -> Result<&'a mut GroupState, Fault> {
+    if !groups.has(context) {
+        return first_group(segment, places, room, groups, (context, members, member));
+    }
+    groups.get_mut(&context).ok_or(Fault::NotAMember)
+}
+
+/// A group that does something for the first time. A group is large: no other call has room for one on its
+/// stack.
+#[cold]
+#[inline(never)]
+fn first_group<'a>(
+    segment: &Segment,
+    places: &[Place],
+    room: &Arc<Room>,
+    groups: &'a mut GroupTable,
+    (context, members, member): (u32, &Arc<[Peer]>, usize),
+) -> Result<&'a mut GroupState, Fault> {
+    let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
+    let mut board = world_board(segment, context, members, member);
+    if let Some(board) = &mut board {
+        board.share_room(room);
+    }
+    let group = GroupState::new(context, members.clone(), member, segment.plan(), places, board);
+    Ok(groups.insert(context, group.map_err(|_| Fault::NotAMember)?))
+}
+
+/// The board of the first world, whose places everybody knows.
+fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
+    let is_world = context == WORLD_CONTEXT && members.len() == segment.plan().processes as usize;
+    if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
+        return None;
+    }
+    let lines: Vec<_> =
+        members.iter().map(|peer| LinesPlace::of_world(segment.plan(), peer.0)).collect();
+    Board::open(segment, segment.plan().world_board(), &lines, member).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::SegmentPlan;
+
+    use super::*;
+
+    #[test]
+    fn a_place_that_is_used_again_leads_nobody_to_another_group() {
+        let plan = SegmentPlan::new(1, 1);
+        let group =
+            |context| GroupState::new(context, [Peer(0)].into(), 0, &plan, &[], None).unwrap();
+        let mut groups = GroupTable::default();
+        for context in [5, 6] {
+            groups.insert(context, group(context));
+        }
+        assert_eq!(groups.get_mut(&5).map(|found| found.place.context), Some(5));
+        assert_eq!(groups.remove(&5).map(|gone| gone.place.context), Some(5));
+        assert!(groups.get_mut(&5).is_none() && groups.get(&5).is_none());
+        groups.insert(7, group(7));
+        assert_eq!(groups.groups.len(), 2, "its place is used again");
+        assert!(groups.get_mut(&5).is_none() && groups.remove(&5).is_none());
+        for context in [6, 7, 6] {
+            let found = groups.get_mut(&context).map(|found| found.place.context);
+            assert_eq!(found, Some(context));
+        }
+        let mut contexts: Vec<u32> = groups.iter().map(|(context, _)| context).collect();
+        contexts.sort_unstable();
+        assert_eq!((contexts, groups.values_mut().count()), (vec![6, 7], 2));
+    }
+}

@@ -1,0 +1,109 @@
+//! Members that called different operations: what is told of it, and what one says that it is in.
+
+use landeck_board::Difference;
+use landeck_collectives::Signature;
+use landeck_kernel::Endpoint;
+use landeck_transports::SharedMemory;
+
+use crate::group::place::Place;
+
+/// Who called what, and who called what else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The one.
+    pub first: u32,
+    pub first_calls: Signature,
+    /// The other.
+    pub second: u32,
+    pub second_calls: Signature,
+}
+
+impl Mismatch {
+    /// What was found on a board by this member.
+    pub(crate) fn at_board(difference: Difference, own: u32) -> Self {
+        let Difference { member, number, theirs, ours } = difference;
+        Self {
+            first: member,
+            first_calls: Signature::at_board(number, theirs),
+            second: own,
+            second_calls: Signature::at_board(number, ours),
+        }
+    }
+
+    /// As it travels.
+    pub(crate) fn encode(&self) -> [u8; 16] {
+        let words = [self.first, self.first_calls.tag(), self.second, self.second_calls.tag()];
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// From how it travels; none for other bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; 16] = bytes.try_into().ok()?;
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Some(Self {
+            first: word(0),
+            first_calls: Signature::of_tag(word(4)),
+            second: word(8),
+            second_calls: Signature::of_tag(word(12)),
+        })
+    }
+}
+
+/// What a member has said that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Remark {
+    /// The number of its call, which its signature has a part of.
+    pub number: u32,
+    pub signature: Signature,
+}
+
+impl Remark {
+    pub(super) fn encode(self) -> [u8; 8] {
+        let bits = u64::from(self.number) << 32 | u64::from(self.signature.tag());
+        bits.to_le_bytes()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bits = u64::from_le_bytes(bytes.try_into().ok()?);
+        Some(Self { number: (bits >> 32) as u32, signature: Signature::of_tag(bits as u32) })
+    }
+}
+
+/// Says to a member what this one is in and waits for it: the call with this number and signature.
+#[cold]
+pub(super) fn remark(
+    endpoint: &mut Endpoint<SharedMemory>,
+    place: &Place,
+    to: u32,
+    (number, signature): (u32, Signature),
+) {
+    let (tag, data) = (signature.remark().tag(), Remark { number, signature }.encode());
+    if let Some(&peer) = place.members.get(to as usize) {
+        // Without room there is something waiting for it anyway.
+        let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::Operation;
+
+    #[test]
+    fn a_mismatch_survives_its_bytes() {
+        let mismatch = Mismatch {
+            first: 3,
+            first_calls: Signature::new(9, Operation::Barrier, 0),
+            second: 70_000,
+            second_calls: Signature::new(9, Operation::Gather, 5),
+        };
+        assert_eq!(Mismatch::decode(&mismatch.encode()), Some(mismatch));
+        assert_eq!(Mismatch::decode(&[0; 15]), None);
+    }
+}

@@ -1,0 +1,768 @@
+//! What all handles of one process share: its endpoint, and whose turn it is to wait.
+//!
+//! In thread mode multiple one thread at a time waits for all: it polls and, when there is
+//! nothing to do, sleeps on the process's word. The other threads follow: they sleep until it
+//! finds their requests complete, or until it leaves and calls the next of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use landeck_channel::Peer;
+use landeck_collectives::Settings;
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
+use landeck_memory::system::now_ns;
+use landeck_memory::waiter::{Doorbell, Follower};
+use landeck_memory::{
+    Bytes, End, Gate, GateError, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
+};
+use landeck_transports::SharedMemory;
+use landeck_transports::wake_thread::WakeThread;
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::engine::START_BYTES;
+use crate::mismatch::Mismatch;
+use crate::signals::SignalId;
+use crate::{Engine, OperationId, WaitError};
+
+mod helper;
+mod waits;
+
+use helper::Assisted;
+pub(crate) use helper::Helper;
+pub use helper::Progress;
+use waits::{AnyOf, Assisting, InTurn, OneRequest};
+
+/// How often a process that leaves looks whether its goodbye has arrived on other hosts.
+const ARRIVED_LOOK_NS: u64 = 1_000_000;
+
+/// What all handles of one process share.
+pub struct Shared {
+    pub segment: Segment,
+    pub slot: u32,
+    /// Members compare what must agree in collective operations, unless a world says otherwise.
+    pub is_checked: bool,
+    pub kernel: Gate<Engine>,
+    pub turn: Gate<Waiter>,
+    followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
+    follower_count: AtomicUsize,
+    /// Wakes whoever has the turn and sleeps.
+    bell: Doorbell,
+    /// None until the first sleep of a process with sockets.
+    wake_thread: Mutex<Option<WakeThread>>,
+    /// The thread that advances operations while nobody calls, where one was asked for.
+    pub(crate) helper: Option<Arc<Helper>>,
+}
+
+impl Shared {
+    pub fn new(segment: &Segment, slot: u32, mode: ThreadMode, progress: Progress) -> Option<Self> {
+        let near = SharedMemory::new(segment, slot)?;
+        Some(Self {
+            segment: segment.clone(),
+            slot,
+            is_checked: Settings::from_words(&segment.plan().settings).is_checked,
+            kernel: Gate::new(
+                mode,
+                Engine::new(segment, slot, Endpoint::new(near, segment, slot)?),
+            ),
+            turn: Gate::new(mode, Waiter::new(segment, slot)),
+            followers: Mutex::default(),
+            follower_count: AtomicUsize::new(0),
+            bell: Doorbell::of(segment, slot)?,
+            wake_thread: Mutex::default(),
+            helper: (progress == Progress::Thread).then(Arc::default),
+        })
+    }
+
+    /// Sends; returns when the memory may be used again.
+    #[inline]
+    pub fn send(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if let Some(bytes) = area.one_piece()
+            && kernel.send_now(to, context, tag, bytes)
+        {
+            return Ok(());
+        }
+        drop(kernel);
+        self.send_slow(to, context, tag, area)
+    }
+
+    /// Sends what could not go at once in one piece.
+    #[inline(never)]
+    fn send_slow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let started = kernel.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
+        drop(kernel);
+        match started {
+            Started::Complete(_) => Ok(()),
+            Started::Pending(id) => self.wait_or_abandon(id.into(), None).map(|_| ()),
+        }
+    }
+
+    /// Receives into an area.
+    #[inline]
+    pub fn receive(
+        &self,
+        wanted: Wanted,
+        area: Area,
+        deadline_ns: Option<u64>,
+    ) -> Result<Status, WaitError> {
+        let mut status = Status::NONE;
+        let found =
+            self.receive_at_once(|kernel| kernel.receive_now(&wanted, &area, &mut status))?;
+        if let Some(result) = found {
+            return result.map(|()| status).map_err(|failure| WaitError::Failure(*failure));
+        }
+        let id = self.kernel.enter()?.receive(wanted, area);
+        self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
+    }
+
+    /// Begins to receive into an area. A thread that is alone looks first for what has come; where
+    /// there are several that may be for others.
+    #[inline]
+    pub fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
+        let mut kernel = self.kernel.enter()?;
+        Ok(match self.kernel.mode() {
+            ThreadMode::Single => kernel.begin_receive(wanted, area),
+            ThreadMode::Multiple => Started::Pending(kernel.receive(wanted, area)),
+        })
+    }
+
+    /// Receives into an area if the message comes before long and the area has room for it; what
+    /// else comes is kept. True if it came: then `status` says what is known of it.
+    #[inline(never)]
+    pub fn receive_whole_now(
+        &self,
+        wanted: &Wanted,
+        area: &Area,
+        status: &mut Status,
+    ) -> Result<bool, GateError> {
+        let found = self
+            .receive_at_once(|kernel| kernel.receive_whole_now(wanted, area, status).then_some(()));
+        Ok(found?.is_some())
+    }
+
+    /// Receives a message of any length.
+    pub fn receive_own(&self, wanted: Wanted) -> Result<Completion, WaitError> {
+        if let Some(completion) = self.receive_at_once(|kernel| kernel.receive_own_now(&wanted))? {
+            return Ok(completion);
+        }
+        let id = self.kernel.enter()?.receive_own(wanted);
+        self.wait_or_abandon(id.into(), None)
+    }
+
+    /// Receives a message of any length, unless `hopeless` finds why it is no longer waited for. Memory and message
+    /// are free afterwards, whatever happens.
+    pub fn receive_own_unless(
+        &self,
+        wanted: Wanted,
+        mut hopeless: impl FnMut(&mut Engine) -> Option<Failure>,
+    ) -> Result<Completion, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let id = OperationId::from(kernel.receive_own(wanted));
+        let record = kernel.wait_record(id);
+        drop(kernel);
+        let ready = |kernel: &mut Engine| {
+            let ended = kernel.take(id);
+            ended.or_else(|| Some(Err(WaitError::Failure(hopeless(kernel)?))))
+        };
+        let received =
+            self.wait_for(Some(id), &record, None, ready, &nobody).and_then(|ended| ended);
+        if received.is_err() {
+            self.kernel.enter()?.abandon(id);
+        }
+        received
+    }
+
+    /// The first step of a wait for something that others write to memory: looks a few times.
+    #[inline]
+    pub fn spin_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let found = waiter.look(is_there);
+        drop(waiter);
+        self.call_next();
+        Ok(found)
+    }
+
+    /// The first step of a receive: looks a few times for its message.
+    #[inline(always)]
+    fn receive_at_once<T>(
+        &self,
+        take: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<Option<T>, GateError> {
+        match self.kernel.mode() {
+            ThreadMode::Single => self.receive_now(take),
+            ThreadMode::Multiple => self.receive_in_turn(take),
+        }
+    }
+
+    /// The first step of a receive that is alone.
+    #[inline(always)]
+    fn receive_now<T>(
+        &self,
+        mut take: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<Option<T>, GateError> {
+        let mut kernel = self.kernel.enter()?;
+        let mut result = None;
+        if kernel.is_quiet() {
+            self.turn.enter()?.look(|| {
+                result = take(&mut kernel);
+                result.is_some() || !kernel.is_quiet()
+            });
+        }
+        Ok(result)
+    }
+
+    /// The same where other threads may come in between; not if one of them has the turn. Apart, lest
+    /// one thread pay for it.
+    #[inline(never)]
+    fn receive_in_turn<T>(
+        &self,
+        mut take: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<Option<T>, GateError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
+        let mut result = None;
+        waiter.look(|| {
+            // A kernel that cannot be entered ends the look; the next call says why.
+            let Ok(mut kernel) = self.kernel.enter() else { return true };
+            if !kernel.is_quiet() {
+                return true;
+            }
+            result = take(&mut kernel);
+            result.is_some()
+        });
+        drop(waiter);
+        self.call_next();
+        Ok(result)
+    }
+
+    /// The first step of a wait: what is known of a message that has ended well after a few looks at
+    /// most. None when it takes more.
+    #[inline]
+    pub fn ended_well(&self, id: OperationId) -> Option<Status> {
+        let OperationId::Message(message) = id else { return None };
+        // A kernel that cannot be entered ends the wait; the next step says why.
+        let mut kernel = self.kernel.enter().ok()?;
+        let status = kernel.take_well(message);
+        if status.is_some() {
+            return status;
+        }
+        match self.kernel.mode() {
+            ThreadMode::Single => self.ended_alone(&mut kernel, message),
+            ThreadMode::Multiple => {
+                drop(kernel);
+                self.ended_in_turn(message)
+            }
+        }
+    }
+
+    /// The same for a message of the only thread that is not over yet.
+    #[inline(never)]
+    fn ended_alone(&self, kernel: &mut Engine, message: RequestId) -> Option<Status> {
+        let mut status = None;
+        self.turn.enter().ok()?.look(|| {
+            kernel.progress_for_message(message);
+            status = kernel.take_well(message);
+            status.is_some() || kernel.is_done(message.into())
+        });
+        status
+    }
+
+    /// The same where threads wait for each other and what arrives may be for others: looks a few
+    /// times, if none of them has the turn.
+    #[inline(never)]
+    fn ended_in_turn(&self, message: RequestId) -> Option<Status> {
+        let mut waiter = self.turn.try_enter().ok()??;
+        let mut status = None;
+        waiter.look(|| {
+            let Ok(mut kernel) = self.kernel.enter() else { return true };
+            let moved = kernel.progress();
+            status = kernel.take_well(message);
+            self.call_ready(&kernel, moved);
+            status.is_some()
+        });
+        drop(waiter);
+        self.call_next();
+        status
+    }
+
+    /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
+    #[inline]
+    pub fn wait_or_abandon(
+        &self,
+        id: OperationId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let mut deadline_ns = deadline_ns;
+        loop {
+            let waited = self.wait(id, deadline_ns);
+            let Err(error) = waited else { return waited };
+            let mut kernel = self.kernel.enter()?;
+            // Another thread may have brought its message in since.
+            let goes_on = match error {
+                WaitError::Failure(_) => kernel.give_up(id),
+                WaitError::TimedOut => {
+                    deadline_ns = None;
+                    !kernel.put_back(id)
+                }
+                _ => false,
+            };
+            if !goes_on {
+                kernel.abandon(id);
+                return Err(error);
+            }
+        }
+    }
+
+    /// Waits for a request. After an error other than its own failure it goes on.
+    #[inline]
+    pub(crate) fn wait(
+        &self,
+        id: OperationId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        match self.kernel.mode() {
+            ThreadMode::Single => self.wait_alone(id, deadline_ns),
+            ThreadMode::Multiple => self.wait_in_turn(id, deadline_ns),
+        }
+    }
+
+    #[inline]
+    fn wait_alone(
+        &self,
+        id: OperationId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if let Some(ended) = kernel.take(id) {
+            return ended;
+        }
+        let mut waiter = self.turn.enter()?;
+        let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
+        let end = waiter.wait(&mut request, deadline_ns);
+        kernel.wake_up();
+        match kernel.take(id) {
+            Some(ended) => ended,
+            None => Err(why(&kernel, Some(id), end)),
+        }
+    }
+
+    fn wait_in_turn(
+        &self,
+        id: OperationId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id), &nobody)?
+    }
+
+    /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
+    pub fn wait_until<T>(
+        &self,
+        record: &WaitRecord,
+        deadline_ns: Option<u64>,
+        ready: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        self.wait_for(None, record, deadline_ns, ready, &nobody)
+    }
+
+    /// The same for what any of several processes can end: `any_of` says which, once the wait has
+    /// lasted for long.
+    pub fn wait_until_any<T>(
+        &self,
+        record: &WaitRecord,
+        ready: impl FnMut(&mut Engine) -> Option<T>,
+        any_of: AnyOf<'_>,
+    ) -> Result<T, WaitError> {
+        self.wait_for(None, record, None, ready, any_of)
+    }
+
+    /// Waits in turn with the other threads; as whoever has the turn, or behind it.
+    fn wait_for<T>(
+        &self,
+        id: Option<OperationId>,
+        record: &WaitRecord,
+        deadline_ns: Option<u64>,
+        mut ready: impl FnMut(&mut Engine) -> Option<T>,
+        any_of: AnyOf<'_>,
+    ) -> Result<T, WaitError> {
+        let mut follower = None;
+        let result = loop {
+            if let Some(found) = self.look(&mut ready)? {
+                break Ok(found);
+            }
+            if let Some(mut waiter) = self.turn.try_enter()? {
+                let known = (record, any_of);
+                break self.wait_with_turn(&mut waiter, id, known, deadline_ns, &mut ready);
+            }
+            match &follower {
+                // First join the followers, then look once more whether it is our turn: whoever
+                // leaves the turn after that calls us.
+                None => {
+                    follower = Some(self.follow(id));
+                    // Who has the turn, and sleeps perhaps, has not looked at this request yet: a
+                    // send without room asks for room in the last look before sleep.
+                    self.bell.ring();
+                }
+                Some(own) => {
+                    own.sleep(deadline_ns);
+                    if let Some(end) = self.verdict(id, deadline_ns)? {
+                        break self.conclude(id, end, &mut ready);
+                    }
+                }
+            }
+        };
+        if let Some(own) = follower {
+            self.unfollow(&own);
+        }
+        self.call_next();
+        result
+    }
+
+    fn wait_with_turn<T>(
+        &self,
+        waiter: &mut Waiter,
+        id: Option<OperationId>,
+        (record, any_of): (&WaitRecord, AnyOf<'_>),
+        deadline_ns: Option<u64>,
+        ready: &mut impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut found = None;
+        let found_place = &mut found;
+        let mut turn = InTurn {
+            shared: self,
+            id,
+            record,
+            any_of,
+            found: found_place,
+            ready,
+            news: self.segment.news(self.slot),
+            is_hopeless: false,
+        };
+        let end = waiter.wait(&mut turn, deadline_ns);
+        let mut kernel = self.kernel.enter()?;
+        kernel.wake_up();
+        drop(kernel);
+        match found {
+            Some(found) => Ok(found),
+            None => self.conclude(id, end, ready),
+        }
+    }
+
+    /// What the waiter would look at, for a thread behind it.
+    fn verdict(
+        &self,
+        id: Option<OperationId>,
+        deadline_ns: Option<u64>,
+    ) -> Result<Option<End>, WaitError> {
+        if self.segment.job_state() == JobState::Ending {
+            return Ok(Some(End::Ended));
+        }
+        if deadline_ns.is_some_and(|deadline| now_ns() >= deadline) {
+            return Ok(Some(End::TimedOut));
+        }
+        let mut kernel = self.kernel.enter()?;
+        kernel.refresh();
+        Ok(id.and_then(|id| kernel.verdict(id)))
+    }
+
+    fn conclude<T>(
+        &self,
+        id: Option<OperationId>,
+        end: End,
+        ready: &mut impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        match ready(&mut kernel) {
+            Some(found) => Ok(found),
+            None => Err(why(&kernel, id, end)),
+        }
+    }
+
+    fn look<T>(
+        &self,
+        ready: &mut impl FnMut(&mut Engine) -> Option<T>,
+    ) -> Result<Option<T>, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if let Some(found) = ready(&mut kernel) {
+            return Ok(Some(found));
+        }
+        if kernel.progress() {
+            // What arrived may be for others, and what it left undone (room given back, replies)
+            // is for whoever has the turn, who may be asleep by now.
+            self.call_ready(&kernel, true);
+            self.bell.ring();
+        }
+        Ok(ready(&mut kernel))
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<(Option<OperationId>, Arc<Follower>)>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, id: Option<OperationId>) -> Arc<Follower> {
+        let follower = Arc::new(Follower::default());
+        let mut followers = self.followers();
+        followers.push((id, follower.clone()));
+        self.follower_count.store(followers.len(), Ordering::SeqCst);
+        follower
+    }
+
+    fn unfollow(&self, own: &Arc<Follower>) {
+        let mut followers = self.followers();
+        followers.retain(|(_, follower)| !Arc::ptr_eq(follower, own));
+        self.follower_count.store(followers.len(), Ordering::SeqCst);
+    }
+
+    /// Calls the followers who may go on: those whose requests are over, and, when something
+    /// moved, those who wait for something else.
+    pub fn call_ready(&self, kernel: &Engine, moved: bool) {
+        if self.follower_count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let may_go_on = |id: &Option<OperationId>| id.map_or(moved, |id| kernel.is_done(id));
+        let followers = self.followers();
+        followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
+    }
+
+    /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
+    pub fn let_sockets_wake(&self, kernel: &Endpoint<SharedMemory>) {
+        if kernel.channels().is_empty() {
+            return;
+        }
+        let mut thread = self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let channels = kernel.channels().iter();
+            let descriptors: Vec<_> =
+                channels.flat_map(|channel| channel.wake_descriptors()).collect();
+            let bell = Doorbell::of(&self.segment, self.slot).filter(|_| !descriptors.is_empty());
+            *thread = bell.and_then(|bell| WakeThread::start(bell, &descriptors).ok());
+        }
+        // Without a thread a sleeper looks by itself, some times a second.
+        if let Some(thread) = &*thread {
+            let _ = thread.arm();
+        }
+    }
+
+    /// Ends the thread that wakes for sockets; the next sleep starts one for those there are then.
+    pub fn forget_wake_thread(&self) {
+        *self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub fn call_all(&self) {
+        self.followers().iter().for_each(|(_, follower)| follower.call());
+    }
+
+    /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
+    /// what is left.
+    #[inline]
+    pub fn call_next(&self) {
+        if self.is_awaited() || self.helper.is_some() {
+            self.call_follower_or_helper();
+        }
+    }
+
+    #[inline(never)]
+    fn call_follower_or_helper(&self) {
+        if !self.call_follower()
+            && let Some(helper) = &self.helper
+        {
+            helper.leave_turn();
+        }
+    }
+
+    fn call_follower(&self) -> bool {
+        let is_awaited = self.is_awaited();
+        if is_awaited && let Some((_, follower)) = self.followers().first() {
+            follower.call();
+        }
+        is_awaited
+    }
+
+    /// Whether somebody waits for the turn.
+    pub fn is_awaited(&self) -> bool {
+        self.follower_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether a thread advances operations while nobody calls.
+    pub fn has_helper(&self) -> bool {
+        self.helper.is_some()
+    }
+
+    /// An operation was begun that goes on after the call.
+    #[inline]
+    pub fn goes_on(&self) {
+        if let Some(helper) = &self.helper {
+            helper.call();
+        }
+    }
+
+    /// Bytes that the call which starts a non-blocking operation moves at most: where a thread
+    /// does the rest, none that can wait.
+    pub fn start_bytes(&self) -> u64 {
+        if self.helper.is_some() { 0 } else { START_BYTES }
+    }
+
+    /// Drops the watchers that have ended: what they keep may enter the kernel.
+    pub fn drop_ended_watchers(&self) {
+        let ended = self.kernel.enter().map(|mut kernel| kernel.take_ended_watchers());
+        drop(ended);
+    }
+
+    /// Whether something was begun that is not over.
+    pub(crate) fn has_going(&self) -> bool {
+        self.kernel.enter().is_ok_and(|kernel| kernel.goes_on())
+    }
+
+    /// The thread's part: advances what goes on until a caller wants the turn, or nothing is left.
+    pub(crate) fn assist(&self, helper: &Helper) -> Assisted {
+        if !self.has_going() {
+            return Assisted::Idle;
+        }
+        let Ok(Some(mut waiter)) = self.turn.try_enter() else { return Assisted::InTheWay };
+        helper.takes_turn();
+        let end = waiter.wait(&mut Assisting { shared: self, helper }, None);
+        if let Ok(mut kernel) = self.kernel.enter() {
+            kernel.wake_up();
+        }
+        helper.awaits_turn();
+        drop(waiter);
+        match self.call_follower() || end != End::Ready {
+            true => Assisted::InTheWay,
+            false => Assisted::Idle,
+        }
+    }
+
+    /// Looks at one request: its completion if it has ended.
+    pub fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if !kernel.is_done(id) {
+            kernel.look();
+            kernel.verdict(id);
+        }
+        kernel.take(id).transpose()
+    }
+
+    /// Ends what the program ends itself, and wakes whoever waits for it; false when it is not
+    /// there (any more).
+    pub fn end_signal(&self, id: SignalId) -> Result<bool, GateError> {
+        let mut kernel = self.kernel.enter()?;
+        let is_there = kernel.signals.end(id);
+        self.call_ready(&kernel, true);
+        drop(kernel);
+        self.bell.ring_fenced();
+        Ok(is_there)
+    }
+
+    /// Waits until everything that was sent has left this process's hands.
+    pub fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
+        let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
+        self.wait_until(&record, deadline_ns, |kernel| {
+            (!kernel.has_unfinished_sends()).then_some(())
+        })
+    }
+
+    /// Says goodbye to those who are reached over a network, and waits until that has arrived on their
+    /// hosts: a connection that is closed before may lose what was sent last.
+    pub fn say_goodbye(&self) -> Result<(), WaitError> {
+        if !self.kernel.enter()?.say_goodbye() {
+            return Ok(());
+        }
+        loop {
+            // No descriptor says that the last byte has arrived.
+            match self.drain(Some(now_ns() + ARRIVED_LOOK_NS)) {
+                Err(WaitError::TimedOut) => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Before it leaves: that members of a world are out of step, if nobody here was told so.
+    pub fn unnoticed_mismatch(&self) -> Option<Mismatch> {
+        // A thread that is still inside a call is told by that.
+        self.kernel.enter().ok()?.unnoticed_mismatch()
+    }
+
+    /// Sends if there is room now.
+    pub fn try_send(
+        &self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        data: &[u8],
+    ) -> Result<bool, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        kernel.progress();
+        kernel.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
+    }
+
+    /// Who this process is.
+    pub fn process(&self) -> ProcessId {
+        ProcessId {
+            host: HostId(self.segment.plan().host),
+            slot: Slot(self.slot),
+            incarnation: Incarnation(self.segment.slot_record(self.slot).incarnation),
+        }
+    }
+
+    /// This process's rank in the job's first world; none for a guest.
+    pub fn rank(&self) -> Option<usize> {
+        self.segment.rank_of(self.slot).map(|rank| rank as usize)
+    }
+}
+
+/// Why a wait found nothing.
+pub fn why(kernel: &Engine, id: Option<OperationId>, end: End) -> WaitError {
+    match end {
+        End::TimedOut => WaitError::TimedOut,
+        End::Ended => WaitError::Ended,
+        End::Ready | End::PeerFailed | End::Revoked | End::Cancelled => {
+            let failure = id.and_then(|id| kernel.failure_of_pending(id));
+            WaitError::Failure(failure.unwrap_or(Failure::Gone))
+        }
+    }
+}
+
+/// When a wait that begins now for so long is over.
+pub fn deadline_ns(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+/// Nobody in particular can end a wait.
+fn nobody(_: &Engine) -> Vec<u32> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::SegmentPlan;
+    use landeck_testing::Watchdog;
+    use std::time::Duration;
+
+    /// Enters the kernel when it goes, as a mailbox of a group's server does.
+    struct Enters(Arc<Shared>);
+
+    impl Drop for Enters {
+        fn drop(&mut self) {
+            drop(self.0.kernel.enter().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_a_watcher_keeps_may_enter_the_kernel_when_the_watcher_ends() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 1) });
+        let shared = Shared::new(&segment, 0, ThreadMode::Multiple, Progress::Callers).unwrap();
+        let shared = Arc::new(shared);
+        let kept = Enters(Arc::clone(&shared));
+        let watcher = Box::new(move || {
+            let _kept = &kept;
+            false
+        });
+        shared.kernel.enter().unwrap().watch(watcher);
+        assert_eq!(Arc::strong_count(&shared), 2, "it is not dropped inside");
+        shared.drop_ended_watchers();
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+}

@@ -1,0 +1,177 @@
+//! Who waits, and for what: the only thread for its request, the one that has the turn, the one that helps.
+
+use landeck_memory::waiter::Waiting;
+use landeck_memory::{End, WaitRecord};
+
+use super::{Engine, Helper, Shared};
+use crate::OperationId;
+
+/// Asked for the slots any of which can end a wait, once that has lasted for long.
+pub(super) type AnyOf<'a> = &'a dyn Fn(&Engine) -> Vec<u32>;
+
+/// The wait of the only thread for one request.
+pub(super) struct OneRequest<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) kernel: &'a mut Engine,
+    pub(super) id: OperationId,
+    /// A network has lost whom it depends on; no membership word will tell.
+    pub(super) is_hopeless: bool,
+}
+
+impl Waiting for OneRequest<'_> {
+    #[inline]
+    fn poll(&mut self) -> bool {
+        self.kernel.progress_for(self.id);
+        self.kernel.is_done(self.id) || self.is_hopeless
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.kernel.progress_thoroughly();
+        self.is_hopeless = self.kernel.is_hopeless(self.id);
+        let is_over = self.is_hopeless || self.kernel.is_done(self.id);
+        if !is_over {
+            self.shared.let_sockets_wake(self.kernel);
+        }
+        is_over
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.kernel.verdict(self.id)
+    }
+
+    fn record(&self) -> WaitRecord {
+        self.kernel.wait_record(self.id)
+    }
+
+    fn prepare_sleep(&mut self) {
+        self.kernel.fall_asleep(None);
+    }
+}
+
+/// The wait of the thread that does what is left, while nobody else has the turn.
+pub(super) struct Assisting<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) helper: &'a Helper,
+}
+
+impl Assisting<'_> {
+    fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
+        if self.shared.is_awaited() || self.helper.is_ended() {
+            return true;
+        }
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut kernel);
+        self.shared.call_ready(&kernel, moved);
+        let (goes_on, ended) = (kernel.goes_on(), kernel.take_ended_watchers());
+        drop(kernel);
+        drop(ended);
+        !goes_on
+    }
+}
+
+impl Waiting for Assisting<'_> {
+    fn poll(&mut self) -> bool {
+        self.look_after(Engine::progress_in_pieces)
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        if self.look_after(Engine::progress_thoroughly) {
+            return true;
+        }
+        let Ok(kernel) = self.shared.kernel.enter() else { return true };
+        self.shared.let_sockets_wake(&kernel);
+        false
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.shared.kernel.enter().ok()?.refresh();
+        self.shared.call_all();
+        None
+    }
+
+    /// The process does not wait: it computes.
+    fn record(&self) -> WaitRecord {
+        WaitRecord::default()
+    }
+
+    fn prepare_sleep(&mut self) {
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(None);
+        }
+    }
+}
+
+/// The wait of the thread that has the turn, for itself and for those behind it.
+pub(super) struct InTurn<'a, T, F> {
+    pub(super) shared: &'a Shared,
+    pub(super) id: Option<OperationId>,
+    pub(super) record: &'a WaitRecord,
+    pub(super) any_of: AnyOf<'a>,
+    pub(super) found: &'a mut Option<T>,
+    pub(super) ready: &'a mut F,
+    /// What others had told of when it was looked at last.
+    pub(super) news: u32,
+    /// As in [`OneRequest`].
+    pub(super) is_hopeless: bool,
+}
+
+impl<T, F: FnMut(&mut Engine) -> Option<T>> InTurn<'_, T, F> {
+    fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
+        // A kernel that cannot be entered ends the wait; the next call says why.
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut kernel);
+        // The waiter looks again after it has found something; finding it took it away.
+        if self.found.is_none() {
+            *self.found = (self.ready)(&mut kernel);
+        }
+        let news = self.shared.segment.news(self.shared.slot);
+        let is_news = std::mem::replace(&mut self.news, news) != news;
+        self.shared.call_ready(&kernel, moved || is_news);
+        self.found.is_some()
+    }
+}
+
+impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
+    fn poll(&mut self) -> bool {
+        self.look_after(Engine::progress) || self.is_hopeless
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        if self.look_after(Engine::progress_thoroughly) {
+            return true;
+        }
+        let Ok(kernel) = self.shared.kernel.enter() else { return true };
+        self.is_hopeless = self.id.is_some_and(|id| kernel.is_hopeless(id));
+        if !self.is_hopeless {
+            self.shared.let_sockets_wake(&kernel);
+        }
+        self.is_hopeless
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        let mut kernel = self.shared.kernel.enter().ok()?;
+        kernel.refresh();
+        let end = self.id.and_then(|id| kernel.verdict(id));
+        drop(kernel);
+        self.shared.call_all();
+        end
+    }
+
+    fn record(&self) -> WaitRecord {
+        match (self.id, self.shared.kernel.enter()) {
+            (Some(id), Ok(kernel)) => kernel.wait_record(id),
+            _ => *self.record,
+        }
+    }
+
+    fn any_of(&self) -> Vec<u32> {
+        self.shared.kernel.enter().map(|kernel| (self.any_of)(&kernel)).unwrap_or_default()
+    }
+
+    fn prepare_sleep(&mut self) {
+        // A kernel that cannot be entered ends the wait at its next look.
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(None);
+        }
+    }
+}
