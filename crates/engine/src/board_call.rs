@@ -20,7 +20,7 @@ use crate::check::Check;
 use crate::combine::CombineError;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
-use crate::group::place::Place;
+use crate::identity::GroupIdentity;
 use crate::mismatch::Mismatch;
 use crate::scan_scope::ScanScope;
 
@@ -466,7 +466,7 @@ fn keep_own(hands: &CallBuffers<'_>, from: Cells, into: Cells) {
 pub(crate) fn fault_of(
     error: BoardError,
     operation: Operation,
-    place: &Place,
+    place: &GroupIdentity,
     death: Option<Failure>,
 ) -> Fault {
     let peer = |member: u32| place.members.get(member as usize).copied().unwrap_or(Peer(member));

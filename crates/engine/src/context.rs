@@ -83,8 +83,10 @@ mod tests {
             assert!(context >> 30 == 1, "ports have the highest bit");
             assert_eq!(number_of(founding_of(context)), None);
             assert_eq!(number_of(council_of(context)), None);
-            let (twin, founding) = (collective_context(context), founding_of(context));
-            let others = [twin, founding, inside_of(context), council_of(context), context];
+            let (collective_context, founding) =
+                (collective_context(context), founding_of(context));
+            let others =
+                [collective_context, founding, inside_of(context), council_of(context), context];
             assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));

@@ -5,6 +5,7 @@
 //! | [`shared`] | what all handles of a process share: its endpoint, and whose turn it is to wait |
 //! | [`engine`] | the endpoint with messages and collective operations; how groups are made, agree, are revoked and forgotten |
 //! | [`group`] | what a process knows of a group for its collective operations: members, plans, memory |
+//! | [`identity`] | the context of a group, its members, and which of them this process is |
 //! | [`call`] | what any front asks for; [`plain_call`] where memory lies in one piece |
 //! | [`inline`] | one operation with short data at the board |
 //! | [`board_call`] | one operation over the board of a host |
@@ -36,6 +37,7 @@ mod engine;
 mod entry_check;
 mod fault;
 mod group;
+mod identity;
 mod inline;
 mod mismatch;
 mod oversize;

@@ -5,7 +5,7 @@ use landeck_collectives::Signature;
 use landeck_kernel::Endpoint;
 use landeck_transports::SharedMemory;
 
-use crate::group::place::Place;
+use crate::identity::GroupIdentity;
 
 /// Who called what, and who called what else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,14 +79,14 @@ impl Remark {
 #[cold]
 pub(super) fn remark(
     endpoint: &mut Endpoint<SharedMemory>,
-    place: &Place,
+    place: &GroupIdentity,
     to: u32,
     (number, signature): (u32, Signature),
 ) {
     let (tag, data) = (signature.remark().tag(), Remark { number, signature }.encode());
     if let Some(&peer) = place.members.get(to as usize) {
         // Without room there is something waiting for it anyway.
-        let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+        let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
     }
 }
 

@@ -129,7 +129,7 @@ pub(super) fn long_instead(
             *message_bytes = group.longest_on_board(*operation) + 1;
         }
         let source = group.place.members.get(block.member as usize).map(|peer| peer.0);
-        wanted.push(Wanted { context: group.place.twin, source, tag: Some(tag) });
+        wanted.push(Wanted { context: group.place.collective_context, source, tag: Some(tag) });
     }
     wanted
 }

@@ -21,8 +21,8 @@ use crate::check::Check;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::group::GroupState;
-use crate::group::place::Place;
 use crate::group::plans::Prepared;
+use crate::identity::GroupIdentity;
 use crate::mismatch::{Mismatch, remark};
 use crate::oversize::{LongBlock, OversizeBlocks, PLACEHOLDER_BYTES};
 use crate::scan_scope::ScanScope;
@@ -53,7 +53,7 @@ pub(crate) struct Message {
 
 /// One collective operation on its way.
 pub(crate) struct Running {
-    pub(crate) place: Place,
+    pub(crate) place: GroupIdentity,
     /// The number of the call in its group.
     number: u32,
     signature: Signature,
@@ -154,7 +154,7 @@ impl Running {
     }
 
     fn new(
-        place: &Place,
+        place: &GroupIdentity,
         (number, signature): (u32, Signature),
         mut call: Call,
         prepared: &Prepared,
@@ -649,10 +649,11 @@ impl Running {
     ) -> Result<Stepped, Fault> {
         let area = if self.brings_nothing() { in_the_place_of(&area) } else { area };
         let peer = self.place.members[to as usize];
-        let id = match kernel.send(peer, self.place.twin, self.signature.tag(), area)? {
-            Started::Complete(_) => return Ok(Stepped::Done),
-            Started::Pending(id) => id,
-        };
+        let id =
+            match kernel.send(peer, self.place.collective_context, self.signature.tag(), area)? {
+                Started::Complete(_) => return Ok(Stepped::Done),
+                Started::Pending(id) => id,
+            };
         // Messages of the program's may take all room, and wait for what comes after this operation.
         kernel.offer_if_waiting(id);
         Ok(Stepped::Out(id, Message { peer: to, expected_bytes: 0, is_received: false }))
@@ -663,7 +664,8 @@ impl Running {
         let tag = Some(self.signature.tag());
         let expected_bytes = area.packed_bytes();
         let area = if self.brings_nothing() { Area::EMPTY } else { area };
-        let id = kernel.receive(Wanted { context: self.place.twin, source, tag }, area);
+        let id =
+            kernel.receive(Wanted { context: self.place.collective_context, source, tag }, area);
         Stepped::Out(id, Message { peer: from, expected_bytes, is_received: true })
     }
 

@@ -21,7 +21,7 @@ use landeck_kernel::{Endpoint, Received, Wanted};
 use landeck_transports::SharedMemory;
 
 use crate::group::GroupState;
-use crate::group::place::Place;
+use crate::identity::GroupIdentity;
 use crate::mismatch::{Mismatch, Remark};
 
 impl GroupState {
@@ -32,7 +32,7 @@ impl GroupState {
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
         let waiting: Vec<(Peer, Signature)> = endpoint
-            .kept_in(self.place.twin)
+            .kept_in(self.place.collective_context)
             .map(|(peer, tag)| (peer, Signature::of_tag(tag)))
             .collect();
         for (peer, said) in waiting {
@@ -66,7 +66,7 @@ impl GroupState {
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
-        let (peer, tag) = endpoint.oldest_kept_in(self.place.twin)?;
+        let (peer, tag) = endpoint.oldest_kept_in(self.place.collective_context)?;
         let said = Signature::of_tag(tag);
         if said.is_alarm() || said.is_remark() {
             return self.look_for_mismatch(endpoint);
@@ -144,7 +144,7 @@ impl GroupState {
         let own = place.members[place.member as usize];
         for &peer in place.members.iter().filter(|&&peer| peer != own) {
             // Who is gone, or has no room because it does not listen, is not told.
-            let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+            let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
         }
     }
 }
@@ -152,11 +152,12 @@ impl GroupState {
 /// Takes a message that is kept.
 fn heard(
     endpoint: &mut Endpoint<SharedMemory>,
-    place: &Place,
+    place: &GroupIdentity,
     peer: Peer,
     said: Signature,
 ) -> Option<Vec<u8>> {
-    let wanted = Wanted { context: place.twin, source: Some(peer.0), tag: Some(said.tag()) };
+    let wanted =
+        Wanted { context: place.collective_context, source: Some(peer.0), tag: Some(said.tag()) };
     let id = endpoint.receive_own(wanted);
     let heard = endpoint.take(id);
     if heard.is_none() {

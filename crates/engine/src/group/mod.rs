@@ -6,8 +6,8 @@ use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Signature,
-    Table, Task, Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place, Request, Settings, Signature, Table,
+    Task, Walk, Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -20,21 +20,20 @@ use crate::combine::Combiner;
 use crate::context::collective_context;
 use crate::fault::Fault;
 use crate::group::holdings::Holdings;
-use crate::group::place::Place;
 use crate::group::plans::{Plans, Prepared};
+use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, Remark};
 
 pub(crate) mod holdings;
 mod mismatches;
-pub(crate) mod place;
 pub(crate) mod plans;
 pub(crate) mod table;
 
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
 pub(crate) struct GroupState {
-    pub(crate) place: Place,
+    pub(crate) place: GroupIdentity,
     /// Which way each call takes; with it the group as architectures see it.
     table: Table,
     plans: Plans,
@@ -74,7 +73,7 @@ impl GroupState {
         members: Arc<[Peer]>,
         member: u32,
         plan: &SegmentPlan,
-        places: &[Site],
+        places: &[Place],
         board: Option<Board>,
     ) -> Result<Self, GroupError> {
         // Of a process elsewhere nobody here knows where it runs, nor whether all know it alike.
@@ -104,7 +103,12 @@ impl GroupState {
             board_bytes: plan.deposit_bytes(),
             settings: Settings::from_words(&plan.settings),
         });
-        let place = Place { context, twin: collective_context(context), members, member };
+        let place = GroupIdentity {
+            context,
+            collective_context: collective_context(context),
+            members,
+            member,
+        };
         let (plans, called) = (Plans::default(), [NOTHING; CALLS_KEPT]);
         Self {
             place,
@@ -307,7 +311,7 @@ impl GroupState {
 }
 
 /// Where these processes of this host run.
-fn places_of(places: &[Site], members: &[Peer]) -> Vec<Site> {
+fn places_of(places: &[Place], members: &[Peer]) -> Vec<Place> {
     let of = |peer: &Peer| places.get(peer.0 as usize).copied().unwrap_or_default();
     members.iter().map(of).collect()
 }
