@@ -10,7 +10,7 @@ use super::share::Begun;
 use clap::ValueEnum;
 use landeck::unstable::collectives::architecture::{Butterfly, Flat};
 use landeck::unstable::collectives::calibration::{
-    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES,
+    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES, named,
 };
 use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::host::say::say;
@@ -74,7 +74,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Messages, 2) => messages(&job, &world)?,
         (Subject::Switch, 2) => {
             let batches = Batches::begin(&world);
-            report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
+            report(&world, "switch_ps", batches.half_round_trip_ps(8, 100)?);
             pages(&world);
         }
         (Subject::Caches, 1) => {
@@ -101,28 +101,29 @@ fn crowd(world: &World) -> Result<()> {
     let flat = world.via(Way::by(Flat));
     let over_messages = own_ps(&batches, &flat)?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
-    let switches = world.size() / processors;
+    let sharing = world.size() / processors;
+    let of = |family: &str, ps: f64| report(world, &named(family, sharing as u64), ps);
     let (in_ring, in_block) = (handed_ps(&batches, RING_BYTES)?, handed_ps(&batches, BLOCK_BYTES)?);
     let of_many = of_many_ps(&batches, &flat, over_messages.broadcast)?;
-    report(world, "send", of_many.sent);
-    report(world, "receive", of_many.taken);
-    report(world, "send-far", of_many.far.sent);
-    report(world, "receive-far", of_many.far.taken);
-    report(world, "keep", of_many.kept);
-    report(world, "find", of_many.found);
+    of("send_of_#_ps", of_many.sent);
+    of("receive_of_#_ps", of_many.taken);
+    of("send_far_of_#_ps", of_many.far.sent);
+    of("receive_far_of_#_ps", of_many.far.taken);
+    of("keep_of_#_ps", of_many.kept);
+    of("find_of_#_ps", of_many.found);
     let again = again_ps(&batches)?;
-    report(world, "call-again", again.call);
-    report(world, "send-again", again.sent);
-    report(world, "receive-again", again.taken);
-    report(world, "read", read_kib_ps(&batches)?);
-    report(world, "lend", in_block.sent - in_ring.sent);
-    report(world, "drain", in_block.taken - in_ring.taken);
-    report(world, "page", page_ps(&batches)?);
-    report(world, "turn", barrier_ps / turns as f64);
-    report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
-    report(world, "call", over_messages.broadcast - clock_ps);
-    report(world, "take", at_the_board.broadcast - clock_ps);
-    report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
+    of("call_again_of_#_ps", again.call);
+    of("send_again_of_#_ps", again.sent);
+    of("receive_again_of_#_ps", again.taken);
+    of("read_kib_of_#_ps", read_kib_ps(&batches)?);
+    of("lend_of_#_ps", in_block.sent - in_ring.sent);
+    of("drain_of_#_ps", in_block.taken - in_ring.taken);
+    of("page_of_#_ps", page_ps(&batches)?);
+    of("turn_of_#_ps", barrier_ps / turns as f64);
+    of("switch_of_#_ps", pairs_ps(&batches, processors)? / sharing as f64);
+    of("call_of_#_ps", over_messages.broadcast - clock_ps);
+    of("take_of_#_ps", at_the_board.broadcast - clock_ps);
+    of("deposit_of_#_ps", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
 }
 
@@ -130,7 +131,7 @@ fn crowd(world: &World) -> Result<()> {
 fn pages(world: &World) {
     if world.rank() == 0 {
         for bytes in ROTATION_BYTES {
-            report(world, &format!("page-{bytes}"), Pages::of(bytes).touch_ps() as f64);
+            report(world, &named("page_in_#_ps", bytes), Pages::of(bytes).touch_ps() as f64);
         }
     }
 }
@@ -441,22 +442,22 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let lent = lent_ps(job, world)?;
     let barrier = batches.calls_ps(world, 5_000, World::barrier)?;
     let burst = burst_ps(&batches)?;
-    report(world, "message", short);
-    report(world, "send", burst);
+    report(world, "message_ps", short);
+    report(world, "send_ps", burst);
     for (bytes, round_trips) in
         MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 2_000, 1_500, 500, 250, 150])
     {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
-        report(world, &format!("message-{bytes}"), ps);
+        report(world, &named("message_#_ps", bytes), ps);
     }
     for bytes in CELL_MESSAGE_BYTES {
         let ps = batches.one_way_ps(bytes as usize)? - short;
-        report(world, &format!("one-way-{bytes}"), ps);
+        report(world, &named("one_way_#_ps", bytes), ps);
     }
     calls(&batches)?;
-    report(world, "two-copy", per_kib(long - short, LONG_BYTES));
-    report(world, "one-copy", per_kib(lent, LENT_BYTES));
-    report(world, "barrier", barrier);
+    report(world, "two_copy_kib_ps", per_kib(long - short, LONG_BYTES));
+    report(world, "one_copy_kib_ps", per_kib(lent, LENT_BYTES));
+    report(world, "deposit_ps", barrier);
     Ok(())
 }
 
@@ -506,13 +507,13 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let mut gather = |world: &World| world.all_gather(&[1], &mut both);
     let gathers = world.via(Way::by(Butterfly));
     let allgather = batches.calls_ps(&gathers, CALLS, &mut gather)?;
-    report(world, "barrier-over-messages", barrier);
-    report(world, "allgather-over-messages", allgather);
-    report(world, "allreduce-over-messages", allreduce);
+    report(world, "call_ps", barrier);
+    report(world, "copy_step_ps", allgather);
+    report(world, "step_ps", allreduce);
     let at_board = world.via(Way::Board(BoardStyle::Each));
-    report(world, "barrier-at-board", batches.calls_ps(&at_board, CALLS, World::barrier)?);
-    report(world, "allgather-at-board", batches.calls_ps(&at_board, CALLS, gather)?);
-    report(world, "allreduce-at-board", batches.calls_ps(&at_board, CALLS, each)?);
+    report(world, "board_call_ps", batches.calls_ps(&at_board, CALLS, World::barrier)?);
+    report(world, "board_copy_ps", batches.calls_ps(&at_board, CALLS, gather)?);
+    report(world, "board_step_ps", batches.calls_ps(&at_board, CALLS, each)?);
     Ok(())
 }
 

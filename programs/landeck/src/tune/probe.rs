@@ -5,7 +5,7 @@
 //! without a pause, because that is what they measure.
 
 use landeck::unstable::arithmetic::{Element, Operation, Reduction};
-use landeck::unstable::collectives::calibration::ROTATION_BYTES;
+use landeck::unstable::collectives::calibration::{ROTATION_BYTES, named};
 use landeck::unstable::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
@@ -146,20 +146,20 @@ pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
         return;
     }
     for bytes in ROTATION_BYTES {
-        let mut of = |name: &str, kib_ps| report(&format!("{name} {bytes}"), kib_ps);
+        let mut of = |name: &str, kib_ps| report(&named(name, bytes), kib_ps);
         let exchange = exchange(processors, bytes, For::Others);
-        of("deposit", exchange.deposit_kib_ps);
-        of("take", exchange.take_kib_ps);
+        of("deposit_kib_in_#_ps", exchange.deposit_kib_ps);
+        of("take_kib_in_#_ps", exchange.take_kib_ps);
         let alone = self::exchange(processors, bytes, For::Oneself);
-        of("copy", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
+        of("copy_kib_in_#_ps", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
         let [read_kib_ps, write_kib_ps] = one_sided(processors, bytes);
-        of("read", read_kib_ps);
-        of("write", write_kib_ps);
+        of("read_kib_in_#_ps", read_kib_ps);
+        of("write_kib_in_#_ps", write_kib_ps);
     }
     let handed = handed(processors);
-    report("handed", handed.give_kib_ps);
-    report("fetched", handed.reduction_kib_ps);
-    report("past", past_caches_kib_ps(processors));
+    report("handed_kib_ps", handed.give_kib_ps);
+    report("fetched_reduction_kib_ps", handed.reduction_kib_ps);
+    report("past_caches_kib_ps", past_caches_kib_ps(processors));
 }
 
 /// What the use of data takes that go from hand to hand, for each KiB.
