@@ -65,7 +65,7 @@ impl FromStr for Record {
         let figures = CostParameters::from_words(&words)?;
         let mut details = Calibration::of(&figures);
         for (name, (number, line, whole)) in numbers {
-            let is_known = calibration::is_retired(name) || details.set(name, number);
+            let is_known = details.set(name, number) || calibration::is_retired(name);
             if number > TIME_MAX_PS || !is_known {
                 return Err(stranger(line, whole));
             }

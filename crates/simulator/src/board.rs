@@ -123,14 +123,13 @@ impl Board {
             _ => Calibration::of_crowd(&details.crowd_finds_ps, sharing.into())
                 .saturating_sub(line_ps),
         };
-        let around_ps = match sharing {
-            ..=1 => figures.deposit_ps,
-            _ => Calibration::of_crowd(&details.crowd_deposits_ps, sharing.into()),
-        };
+        // Members that share a processor find less in its caches.
+        let around_ps = if sharing <= 1 { figures.deposit_ps } else { 2 * figures.deposit_ps };
         Self {
             figures,
-            fetched_reduction_kib_ps: details.fetched_reduction_kib_ps,
-            step_ps: details.board_step_ps,
+            fetched_reduction_kib_ps: figures.reduction_kib_ps
+                + figures.one_copy_kib_ps.saturating_sub(figures.local_copy_kib_ps),
+            step_ps: details.light_step_ps(),
             line_ps,
             near_ps: figures.deposit_ps,
             take_ps,
@@ -363,8 +362,7 @@ impl Board {
 
 /// A message of so many bytes finds its data as what lies on the board is found, and was measured as a whole.
 fn first_kib_ps(figures: &CostParameters, details: &Calibration) -> u64 {
-    let copies_ps =
-        details.deposits_kib_ps[0] + figures.one_copy_kib_ps.min(details.takes_kib_ps[0]);
+    let copies_ps = details.deposit_kib_ps + figures.one_copy_kib_ps;
     let found_ps = figures.message_ps + figures.line_ps;
     let first_ps = details.message_ps(figures, FIRST_BYTES).saturating_sub(found_ps);
     (first_ps / (FIRST_BYTES / 1024)).saturating_sub(copies_ps)
@@ -469,7 +467,7 @@ mod tests {
     fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
         let CostParameters { line_ps, deposit_ps, reduction_kib_ps, .. } =
             CostParameters::default();
-        let fetched_kib_ps = Calibration::of(&CostParameters::default()).fetched_reduction_kib_ps;
+        let fetched_kib_ps = board(4).fetched_reduction_kib_ps;
         let mut board = board(4);
         (0..4).for_each(|at| board.lay(at, 1024, (at as usize % 2, Time::ZERO), NOTHING));
         board.come = 4;

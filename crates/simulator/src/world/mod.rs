@@ -516,7 +516,8 @@ impl World {
     fn copy_step_ps(&self, member: u32) -> u64 {
         let execution = self.members[member as usize].execution.as_ref();
         let at_board = execution.is_some_and(|execution| execution.walk().uses_board());
-        if at_board { self.host.details.board_copy_ps } else { self.host.details.copy_step_ps }
+        let details = &self.host.details;
+        if at_board { details.board_copy_ps } else { details.light_step_ps() }
     }
 
     /// The rates of copies on a member's processor.

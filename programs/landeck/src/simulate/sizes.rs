@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
-/// Why a text is no list of numbers.
+/// A text that is not a list of numbers.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NumbersError {
     #[error("{0:?} is no number; write 40, 40K (thousands), 16Ki, 4M, 1Mi")]
@@ -25,8 +25,7 @@ pub(crate) enum NumbersError {
 impl FromStr for Numbers {
     type Err = NumbersError;
 
-    /// Numbers and ranges between commas. A range doubles from its first number and ends with its
-    /// last.
+    /// Parses numbers and ranges between commas. A range doubles from its first number and ends with its last.
     fn from_str(text: &str) -> Result<Self, NumbersError> {
         let mut numbers = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -52,13 +51,13 @@ impl fmt::Display for Numbers {
 }
 
 impl Numbers {
-    /// The last of them.
+    /// The largest number.
     pub(crate) fn largest(&self) -> u64 {
         self.0.last().copied().unwrap_or(0)
     }
 }
 
-/// Reads numbers that all lie within bounds.
+/// A parser of numbers within bounds.
 pub(crate) fn numbers(
     least: u64,
     most: u64,
