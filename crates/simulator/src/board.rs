@@ -1,8 +1,7 @@
-//! The board of a host: who has come, what is there, and what a step on it takes.
+//! The board of a host: the members that have come, their deposits, and the time of each step.
 //!
-//! A word or a copy to deposit, a line or two and a copy to take, the same and a reduction for each
-//! deposit that is combined. Where members share processors, a line that one of them has fetched is
-//! near for the others, and those of their own processor always are.
+//! A deposit takes a word or a copy. A take costs a line or two and a copy, and combining a deposit costs a reduction
+//! besides. A line that one member has fetched is near for the others on its processor.
 
 use landeck_collectives::calibration::FIRST_BYTES;
 use landeck_collectives::{Calibration, CostParameters};
@@ -13,48 +12,48 @@ use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
 use crate::time::Time;
 
-/// Bytes of a deposit that stand in its word's line and the one behind it, which is asked for with it.
+/// Bytes of a deposit that stand in its word's line and the next one, which is fetched with it.
 const INLINE_BYTES: u64 = 112;
-/// Data up to this are combined by one member for all; of longer data each takes such a piece.
+/// One member combines data up to this length for all. Of longer data each member takes a piece of this length.
 const PIECE_BYTES: u64 = 32 * 1024;
-/// Who has a processor of its own and only gives says of so much at a time that it is there.
+/// A member that only gives, on a processor of its own, publishes pieces of this length.
 const TOLD_BYTES: u64 = 16 * 1024;
-/// Shorter data are not handed over in a cell, nor longer ones.
+/// Only data between these lengths are handed over in a cell.
 const CELL_BYTES_MIN: u64 = 2 * 1024;
 const CELL_BYTES_MAX: u64 = landeck_memory::message_cells::CELL_BYTES;
 
-/// What lies on the board.
+/// The state of a board.
 #[derive(Debug)]
 pub(crate) struct Board {
     figures: CostParameters,
     fetched_reduction_kib_ps: u64,
-    /// What a combination takes beside its bytes.
+    /// A combination beside its bytes.
     step_ps: u64,
-    /// To look at a line that all look at.
+    /// A look at a line that all members look at.
     line_ps: u64,
-    /// To look at one that this processor has.
+    /// A look at a line that this processor has.
     near_ps: u64,
-    /// What a take takes beside what it looks at and copies, where processors are shared.
+    /// Added to a take where processors are shared.
     take_ps: u64,
-    /// What a short call takes that lays something down, where processors are shared.
+    /// A deposit of an inline call where processors are shared.
     around_ps: u64,
-    /// Until a processor fetches the lines of what another one has laid down before they are asked for, for each KiB.
+    /// Added to the first bytes of another processor's deposit, before the processor prefetches, for each KiB.
     first_kib_ps: u64,
     processors: u32,
-    /// By member.
+    /// The deposit of each member.
     deposits: Vec<Option<Laid>>,
     results: Vec<Option<Laid>>,
     come: u32,
     last: RecordId,
-    /// Of what all combine together: bytes that nobody has begun with, and that are not done yet.
+    /// Bytes of the common result that nobody has begun, and bytes that are not finished.
     to_begin: Option<u64>,
     to_do: u64,
     together: RecordId,
-    /// The processors that have the result of that.
+    /// The processors that have the common result.
     have_result: Processors,
 }
 
-/// A set of processors of a host; of more than 64 some count as one.
+/// A set of processors of a host. With more than 64, some count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Processors(u64);
 
@@ -63,7 +62,7 @@ impl Processors {
         Self(1 << (processor % 64))
     }
 
-    /// Adds one; whether it was there before.
+    /// Adds a processor. Returns whether it was there before.
     const fn add(&mut self, processor: usize) -> bool {
         let had = self.0 & Self::of(processor).0 != 0;
         self.0 |= Self::of(processor).0;
@@ -71,37 +70,37 @@ impl Processors {
     }
 }
 
-/// What a member has laid down.
+/// A deposit.
 #[derive(Clone, Copy, Debug)]
 struct Laid {
     bytes: u64,
-    /// When all of it is there.
+    /// When the whole of it is there.
     until: Time,
-    /// Its depositor's processor; and those that have it: that one, and those of who has taken it.
+    /// The depositor's processor, and the processors that have the data.
     by: usize,
     on: Processors,
     record: RecordId,
 }
 
-/// Who looks at the board, and when.
+/// A member that looks at the board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looking<'a> {
     pub(crate) member: u32,
     pub(crate) processor: usize,
     pub(crate) rates: &'a Rates,
     pub(crate) now: Time,
-    /// Where it has laid down its last data: whether other processors have taken them.
+    /// The place of its last deposit.
     pub(crate) place: Whose,
 }
 
-/// What a member that looks at the board can do.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Not what it needs.
+    /// The member must wait.
     Wait,
-    /// It can do its step, which takes so long; this came before.
+    /// The member does its step for this time, after this record.
     Do(u64, RecordId),
-    /// It combines a piece of so many bytes for all, in so long; then it looks again.
+    /// The member combines a piece of this many bytes for this time and then looks again.
     Piece(u64, u64, RecordId),
 }
 
@@ -150,13 +149,13 @@ impl Board {
         }
     }
 
-    /// The same for calls that go the short way: what the call takes is in its deposit.
+    /// The board of inline calls, whose whole time is in their deposit.
     pub(crate) fn around(mut self) -> Self {
         self.figures.deposit_ps = self.around_ps;
         self
     }
 
-    /// To take what stands in a line that this processor has.
+    /// A take of a word in a line that this processor has.
     pub(crate) const fn near_take_ps(&self) -> u64 {
         self.near_ps + self.take_ps
     }
@@ -188,13 +187,13 @@ impl Board {
         }
     }
 
-    /// To take what a member has deposited, or combined for others.
+    /// Takes the deposit of a member, or the part that it has resolved.
     fn take(&mut self, from: u32, bytes: u64, resolved: bool, by: &Looking<'_>) -> Look {
         let places = if resolved { &mut self.results } else { &mut self.deposits };
         let Some(laid) = &mut places[from as usize] else { return Look::Wait };
         let is_word_here = laid.on.add(by.processor);
         let Laid { until, record, bytes: whole, .. } = *laid;
-        // Of what each takes another part of, others here have fetched no more than the word.
+        // Of a deposit of which each takes another part, the others here have fetched only the word.
         let is_here = is_word_here && (bytes == whole || laid.by == by.processor);
         let source = if is_here { Whose::Own } else { Whose::Others };
         let of = |bytes| bytes_ps(copied(bytes, whole), by.rates.take_ps(source));
@@ -207,12 +206,12 @@ impl Board {
         Look::Do(span_ps.max(last_ps), record)
     }
 
-    /// How long it takes to copy the result that all have combined together.
+    /// The time to take the common result.
     fn result_ps(&mut self, bytes: u64, by: &Looking<'_>) -> u64 {
         let is_here = self.have_result.add(by.processor);
         let [own_ps, others_ps] =
             [Whose::Own, Whose::Others].map(|source| by.rates.take_ps(source));
-        // As much of it as of each processor was made here.
+        // Each processor has made an equal share of the result.
         let elsewhere = u64::from(self.processors - 1);
         let elsewhere_ps =
             others_ps.saturating_sub(own_ps) * elsewhere / u64::from(self.processors);
@@ -237,14 +236,14 @@ impl Board {
         }
     }
 
-    /// After so long others can begin to take what a member lays down in a step that takes `span_ps`, where that has
-    /// a processor to itself and takes nothing: when the first piece is there.
+    /// When others can begin to take a deposit that takes `span_ps`, if its member only gives and has a processor of
+    /// its own: after the first piece.
     pub(crate) fn first_piece_ps(bytes: u64, span_ps: u64) -> Option<u64> {
         let part = u128::from(span_ps) * u128::from(TOLD_BYTES) / u128::from(bytes.max(1));
         (bytes > TOLD_BYTES).then_some(part as u64)
     }
 
-    /// Others can take what a member lays down on its processor; all of it from some moment on.
+    /// Publishes a deposit, of which the whole is there at some moment.
     pub(crate) fn lay(&mut self, member: u32, bytes: u64, by: (usize, Time), record: RecordId) {
         let (processor, until) = by;
         let on = Processors::of(processor);
@@ -252,7 +251,7 @@ impl Board {
         self.deposits[member as usize].get_or_insert(laid);
     }
 
-    /// A member has done a step on its processor. Whether others may wait for that.
+    /// Notes a finished step. Returns whether others may wait for it.
     pub(crate) fn done(
         &mut self,
         deed: SimStep,
@@ -281,7 +280,7 @@ impl Board {
         if resolved { &self.results } else { &self.deposits }
     }
 
-    /// A member has combined a piece for all. Whether that was the last.
+    /// Notes a finished piece of the common result. Returns whether it was the last.
     pub(crate) fn piece_done(&mut self, bytes: u64, record: RecordId) -> bool {
         self.to_do -= bytes;
         self.together = record;
@@ -304,7 +303,7 @@ impl Board {
         Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece, by, false), all)
     }
 
-    /// The last of the first members to come, once they are there.
+    /// The last record of the first members, if all of them have come.
     fn first(&self, members: u32) -> Option<RecordId> {
         let there = self.deposits[..members as usize].iter();
         there.copied().try_fold(0, |last, laid| Some(last.max(laid?.record)))
@@ -320,19 +319,20 @@ impl Board {
         self.figures.deposit_ps + bytes_ps(copied(bytes, bytes), kib_ps)
     }
 
-    /// By so much longer its first bytes take than as many behind them.
+    /// Added to the first bytes of another processor's deposit.
     fn first_ps(&self, bytes: u64) -> u64 {
         bytes_ps(bytes.min(FIRST_BYTES), self.first_kib_ps)
     }
 
-    /// To find what a member has laid down: beside its word, or where that says.
+    /// The time to find a deposit: beside its word, or at the place that the word names.
     const fn find_ps(&self, is_word_here: bool, is_here: bool, laid_bytes: u64) -> u64 {
         let word_ps = if is_word_here { self.near_ps } else { self.figures.line_ps };
         let data_ps = if is_here { self.near_ps } else { self.figures.line_ps };
         if laid_bytes <= INLINE_BYTES { word_ps } else { word_ps + data_ps }
     }
 
-    /// Each deposit is read where it lies; of one that is read as a whole others on the processor find it there.
+    /// The time to combine deposits in their places. After a combination of whole deposits the other members of the
+    /// processor find them there.
     fn combine_ps(&mut self, members: u32, bytes: u64, by: &Looking<'_>, is_whole: bool) -> u64 {
         let (mut span_ps, mut last_ps) = (0, 0);
         let more_ps = by.rates.source_more_ps();
@@ -360,7 +360,7 @@ impl Board {
     }
 }
 
-/// A message of so many bytes finds its data as what lies on the board is found, and was measured as a whole.
+/// A message finds its data as a take does, and was measured as a whole.
 fn first_kib_ps(figures: &CostParameters, details: &Calibration) -> u64 {
     let copies_ps = details.deposit_kib_ps + figures.one_copy_kib_ps;
     let found_ps = figures.message_ps + figures.line_ps;
@@ -368,7 +368,7 @@ fn first_kib_ps(figures: &CostParameters, details: &Calibration) -> u64 {
     (first_ps / (FIRST_BYTES / 1024)).saturating_sub(copies_ps)
 }
 
-/// What of a deposit is copied: what does not stand beside its word.
+/// The bytes of a deposit that are copied, since they do not stand beside its word.
 const fn copied(bytes: u64, laid_bytes: u64) -> u64 {
     if laid_bytes <= INLINE_BYTES { 0 } else { bytes }
 }

@@ -1,19 +1,18 @@
-//! What copies take, by how much goes round in the caches of a processor.
+//! The rates of copies, by how much data go round in the caches of a processor.
 //!
-//! Operations follow each other, and each touches the same places again. Between two times that a processor
-//! touches its members' own data it touches what else they have to do with in an operation: all their data, what
-//! they lay down for others, and what they take that others have laid down elsewhere. If that is more than a cache
-//! holds, the data are not there any more. So a copy takes what was measured where as much went round. What several
-//! on a processor take is fetched by the first of them; the others find it where one member's turn has left it.
+//! Operations follow each other and touch the same places again. Between two touches of its members' own data, a
+//! processor touches all that they touch in an operation: their own data, their deposits, and what they take from
+//! other processors. If that is more than a cache holds, the data are no longer in it. So a copy takes what was
+//! measured while as much went round. The first member of a processor that takes a deposit fetches it, and the others
+//! find it where one member's turn has left it.
 //!
-//! Where several share a processor, each finds in its turn that the processor has forgotten where its pages are:
-//! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
-//! went round.
+//! A processor that several members share forgets the places of their pages, so the first touch of each page in a
+//! turn takes longer.
 //!
-//! A board lays down each time at another place, as many as operations are under way at once ([`landeck_board::window_of`]), since
-//! what was laid down is given back when all are over with it. So those places are touched after more than one
-//! operation, with more between. Of long data it is always the same place, but for those that a root lays down for
-//! others who share processors: they lie in one of the few common places, in the next one with each operation.
+//! A board deposits short data in another place each time, with as many places as operations are under way
+//! ([`landeck_board::window_of`]), because a place is free when all members are past its operation. So these places
+//! are touched after several operations, with more data between. Long data have one place. But a root that deposits
+//! for members that share processors uses the few root buffers in turn.
 
 use std::collections::BTreeMap;
 
@@ -23,49 +22,49 @@ use landeck_collectives::calibration::FAR_BYTES;
 use crate::footprint::{Footprint, PAGE_KIB, part};
 use crate::platform::Host;
 
-/// What copies of 1 KiB take on a processor.
+/// The times of copies of 1 KiB on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rates {
     /// To where another processor has read before, while little goes round.
     deposit_kib_ps: u64,
-    /// From where another one has put it.
+    /// From where another processor has put it.
     take_kib_ps: u64,
     /// Within this processor.
     copy_kib_ps: u64,
-    /// Of what is taken past the caches.
+    /// Of data taken past the caches.
     past_caches_kib_ps: Option<u64>,
-    /// By so much longer than where little goes round: what a member has from before the operation, read and written;
-    /// what it has just touched, read; a place in which something is laid down; and one of what it takes from others.
+    /// Added where much goes round: for reading a member's own data from before the operation, for writing them, for
+    /// reading data just touched, for the place of a deposit, and for the source of a take.
     read_more_ps: u64,
     write_more_ps: u64,
     fresh_more_ps: u64,
     place_more_ps: u64,
     source_more_ps: u64,
-    /// So much of that is saved where both ends of a copy take longer at once: where a member's own goes to a place, what
-    /// it has just touched does, something is taken, and both ends are its own.
+    /// Saved where both ends of a copy take longer: for a deposit of own data, a deposit of fresh data, a take, and a
+    /// copy within a member.
     deposit_saved_ps: u64,
     fresh_saved_ps: u64,
     take_saved_ps: u64,
     local_saved_ps: u64,
-    /// For first touches of pages, of what is copied from one place to another, and of one place.
+    /// First touches of pages: for a copy, and for one of its ends.
     pages_kib_ps: u64,
     page_kib_ps: u64,
 }
 
-/// Where what is copied lies, and where it goes.
+/// The processor that has used a place last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// On this processor, which has used it last.
+    /// This processor.
     Own,
-    /// Where another one has used it last.
+    /// Another processor.
     Others,
-    /// Where this one has read what another one had put there.
+    /// This processor, which has read there what another one had put there.
     HandedOver,
 }
 
 impl Rates {
-    /// Those of a processor whose members touch this, where all of the host touch that. Of what a copy takes
-    /// longer, what its other end takes was measured by itself.
+    /// The rates of a processor, given the memory that its members touch and that all members of the host touch. The
+    /// extra times of both ends were measured separately.
     pub(crate) fn of(host: &Host, touched: &Footprint, all: &Footprint) -> Self {
         let details = &host.details;
         let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
@@ -73,13 +72,13 @@ impl Rates {
             |measured, bytes| Calibration::of_rotation(measured, bytes).saturating_sub(measured[0]);
         let bytes = touched.operation_bytes(all);
         let laid_bytes = touched.of_places(touched.rotation_bytes(all));
-        // So much of what is taken is taken by the first one.
+        // The share of the takes that fetch.
         let first = touched.taken.min(all.laid_down);
         let source_ps = more(reads, all.of_places(bytes));
         let again_ps = source_ps.saturating_sub(more(reads, touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
         let page_ps = Self::page_ps(details, touched.members, bytes);
-        // Both ends of a copy were measured together, too.
+        // Both ends of a copy were measured together as well.
         let saved = |one: u64, other: u64| {
             let bytes = one.min(other);
             let (read_ps, write_ps) = (more(reads, bytes), more(writes, bytes));
@@ -106,7 +105,7 @@ impl Rates {
         }
     }
 
-    /// To lay something down, which this member has touched just before or not.
+    /// A deposit. It is fresh if this member has just touched the data.
     pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
         let place_ps = match place {
             Whose::Own | Whose::HandedOver => self.copy_kib_ps,
@@ -115,23 +114,23 @@ impl Rates {
         place_ps + self.deposit_more_ps(is_fresh)
     }
 
-    /// By so much longer than where little goes round.
+    /// The extra time of a deposit where much goes round.
     pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
         let saved_ps = if is_fresh { self.fresh_saved_ps } else { self.deposit_saved_ps };
         self.read_more_ps(is_fresh) + self.place_more_ps - saved_ps
     }
 
-    /// By so much longer what a member has is read.
+    /// The extra time of reading a member's data.
     pub(crate) const fn read_more_ps(&self, is_fresh: bool) -> u64 {
         (if is_fresh { self.fresh_more_ps } else { self.read_more_ps }) + self.pages_kib_ps
     }
 
-    /// By so much longer it is written.
+    /// The extra time of writing a member's data.
     pub(crate) const fn write_more_ps(&self) -> u64 {
         self.write_more_ps + self.pages_kib_ps
     }
 
-    /// To take something.
+    /// A take.
     pub(crate) fn take_ps(&self, source: Whose) -> u64 {
         if let Some(kib_ps) = self.past_caches_kib_ps {
             let fetched_ps = self.take_kib_ps + self.source_more_ps;
@@ -144,34 +143,33 @@ impl Rates {
         }
     }
 
-    /// By so much longer than where little goes round.
+    /// The extra time of a take where much goes round.
     pub(crate) const fn take_more_ps(&self) -> u64 {
         self.source_more_ps + self.write_more_ps() - self.take_saved_ps
     }
 
-    /// To write over what a member has, with nothing that is read.
+    /// Overwriting a member's data without reading.
     pub(crate) const fn overwrite_ps(&self) -> u64 {
         self.copy_kib_ps + self.write_more_ps()
     }
 
-    /// To copy something within a member.
+    /// A copy within a member.
     pub(crate) const fn local_ps(&self) -> u64 {
         self.copy_kib_ps + self.more_ps()
     }
 
-    /// By so much longer something is combined that is read from where it was laid down.
+    /// The extra time of combining a deposit in its place.
     pub(crate) const fn source_more_ps(&self) -> u64 {
         self.source_more_ps + self.page_kib_ps
     }
 
-    /// What the first touch of a page in a turn takes, where so many bytes go round, beside what copies of as much have
-    /// paid for each page.
+    /// The first touch of a page in a turn, while this many bytes go round.
     fn page_ps(details: &Calibration, members: u64, bytes: u64) -> u64 {
         if members <= 1 {
             return 0;
         }
         let near_ps = Calibration::of_crowd(&details.crowd_pages_ps, members);
-        // One that reads much touches pages of it and of where that goes.
+        // A large read touches pages at both ends.
         let read_ps = Calibration::of_crowd(&details.crowd_reads_kib_ps, members);
         let alone_ps = Calibration::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
         let far_ps = read_ps.saturating_sub(alone_ps) * PAGE_KIB / 2;
@@ -179,13 +177,13 @@ impl Rates {
         near_ps + part(more_ps, each, FAR_BYTES)
     }
 
-    /// By so much longer a copy takes of which both places are the member's own.
+    /// The extra time of a copy within a member.
     pub(crate) const fn more_ps(&self) -> u64 {
         self.read_more_ps + self.write_more_ps + self.pages_kib_ps - self.local_saved_ps
     }
 }
 
-/// The rates of each processor, given its host and what its members touch.
+/// The rates of each processor, given its host and the memory that its members touch.
 pub(crate) fn rates(host: &Host, processors: &[(u32, Footprint)]) -> Vec<Rates> {
     let mut hosts: BTreeMap<u32, Footprint> = BTreeMap::new();
     for (number, touched) in processors {

@@ -351,7 +351,7 @@ impl Making {
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
             scratch_bytes: plan.scratch.iter().map(|cells| form.sizes.of_all(cells)).sum(),
-            touched: touched(plan, form, (manner, self.course)),
+            touched: footprint(plan, &form.sizes, manner, self.course),
             manner,
         };
         number(&mut self.lists, &mut self.walks.walks, walk)
@@ -497,51 +497,39 @@ impl Manner {
 }
 
 /// The memory that the member of a plan touches.
-fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedule)) -> Footprint {
-    let sizes = &form.sizes;
+fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, course: BoardSchedule) -> Footprint {
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Footprint { members: 1, ..Footprint::default() };
     let mut rings = BTreeSet::new();
     for step in &plan.steps {
+        note_own(&step.action, course, &mut own);
         match &step.action {
             Action::Send { to, cells } => {
-                own.extend(cells);
                 let bytes = sizes.of_all(cells);
                 let is_new = Footprint::goes_round_in_a_ring(bytes) && rings.insert(*to);
                 touched.send(bytes, !step.after.is_empty(), is_new);
             }
-            Action::Receive { cells, .. } => {
-                own.extend(cells);
-                touched.take(sizes.of_all(cells));
-            }
-            Action::Copy { from, into } => own.extend([from, into]),
-            Action::Combine { left, right, into } => own.extend([left, right, into]),
+            Action::Receive { cells, .. } => touched.take(sizes.of_all(cells)),
             Action::Deposit { cells, except } => {
-                own.push(*cells);
                 let bytes = match except {
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
                 };
                 touched.deposit(bytes, plan.size, manner);
             }
-            Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {
-                if !course.is_past_caches {
-                    own.push(*into);
-                }
                 touched.take(sizes.of(*into));
             }
             Action::CombineDeposits { members, into, .. } => {
-                own.push(*into);
                 touched.taken += u64::from(*members) * sizes.of(*into);
             }
             Action::Resolve { deposited, block } => {
                 let result = Cells { first: *block, count: 1, ..*deposited };
-                own.push(result);
                 touched.taken += u64::from(plan.size) * sizes.of(result);
             }
             // Each member combines about its share of all deposits.
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
+            Action::Copy { .. } | Action::Combine { .. } | Action::Await => {}
         }
     }
     if course.ahead > 0 {
@@ -549,6 +537,25 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
         touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
     }
     Footprint { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
+}
+
+/// Adds the blocks of the member's own data that an action touches.
+fn note_own(action: &Action, course: BoardSchedule, own: &mut Vec<Cells>) {
+    match action {
+        Action::Send { cells, .. } | Action::Receive { cells, .. } => own.extend(cells),
+        Action::Copy { from, into } => own.extend([from, into]),
+        Action::Combine { left, right, into } => own.extend([left, right, into]),
+        Action::Deposit { cells, .. } => own.push(*cells),
+        Action::Take { into, .. } | Action::TakeResult { into } if !course.is_past_caches => {
+            own.push(*into);
+        }
+        Action::CombineDeposits { into, .. } => own.push(*into),
+        Action::Resolve { deposited, block } => {
+            own.push(Cells { first: *block, count: 1, ..*deposited });
+        }
+        Action::Take { .. } | Action::TakeResult { .. } => {}
+        Action::Together { .. } | Action::Await => {}
+    }
 }
 
 /// The bytes of these blocks, each counted once.

@@ -1,55 +1,55 @@
-//! What members touch in an operation: how much of the caches it takes is found from that.
+//! The memory that members touch in an operation, from which the use of caches follows.
 
 use landeck_board::{COMMON_LENGTHS, window_of};
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
 use landeck_memory::ring;
 
-/// Deposits up to this have other places each time.
+/// Deposits up to this length have another place each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
 pub(crate) const PAGE_KIB: u64 = 4;
 pub(crate) const PAGE_BYTES: u64 = PAGE_KIB << 10;
-/// Data from here on travel in a cell, where their sender has one and they fit.
+/// Data from this length on travel in a cell, if they fit and the sender has one.
 pub(crate) const CELL_BYTES_MIN: u64 = 4 * 1024;
 
-/// How a member lays down what it brings to the board.
+/// How a member deposits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manner {
-    /// It takes nothing.
+    /// The member takes nothing.
     pub(crate) only_gives: bool,
-    /// What it lays down has one taker, which lays down its next data there.
+    /// Its deposit has one taker, which deposits its next data there.
     pub(crate) hands_over: bool,
-    /// It is the root, and lays down for several others who share processors.
+    /// It is the root, and deposits for several members that share processors.
     pub(crate) is_of_root: bool,
 }
 
-/// What members touch in an operation, in bytes.
+/// The memory that members touch in an operation, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Footprint {
-    /// How many they are.
+    /// The number of members.
     pub(crate) members: u64,
     /// Their own data, each place once.
     pub(crate) own: u64,
-    /// What they lay down for others, on the board or in messages, and the places for it; and if those are others in
-    /// each operation, the places of as many as are under way at once.
+    /// Their deposits and messages, the places of those, and the places of all operations under way if each has other
+    /// ones.
     pub(crate) laid_down: u64,
     pub(crate) places: u64,
     pub(crate) all_places: u64,
-    /// In so many pieces that is laid down or taken, of data that are copied.
+    /// The number of copied pieces.
     pub(crate) pieces: u64,
-    /// What they take of what others have laid down, and whether they put it past the caches.
+    /// Data that they take from others, and whether those go past the caches.
     pub(crate) taken: u64,
     pub(crate) goes_past_caches: bool,
 }
 
 impl Footprint {
-    /// Whether data of a message lie in a ring, each time behind those of the one before.
+    /// Whether a message of this length lies in a ring, behind the message before it.
     pub(crate) fn goes_round_in_a_ring(bytes: u64) -> bool {
         bytes > ring::INLINE_BYTES as u64 && !fits_cell(bytes) && bytes <= RING_BULK_BYTES / 4
     }
 
-    /// A message of so many bytes: one that waits for nothing can be under way at the same time as others. Those that
-    /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
+    /// Adds a message. A message without dependencies can be under way with others, so it has a place of its own.
+    /// Dependent ones use one place after the other. A ring is used from end to end.
     pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
         self.laid_down += bytes;
         self.pieces += u64::from(bytes > ring::INLINE_BYTES as u64);
@@ -60,7 +60,7 @@ impl Footprint {
         }
     }
 
-    /// A deposit of so many bytes on the board, on which there are so many members.
+    /// Adds a deposit on a board with this many members.
     pub(crate) fn deposit(&mut self, bytes: u64, members: u32, manner: Manner) {
         self.laid_down += bytes;
         self.pieces += 1;
@@ -75,13 +75,13 @@ impl Footprint {
         self.all_places += bytes * other_places;
     }
 
-    /// So many bytes are taken.
+    /// Adds a take.
     pub(crate) fn take(&mut self, bytes: u64) {
         self.taken += bytes;
         self.pieces += u64::from(bytes > 0);
     }
 
-    /// The same where of so many operations at the board only some are this one.
+    /// The footprint if only some of the operations at the board are this one.
     pub(crate) const fn in_every(self, some: u32, of: u32) -> Self {
         Self { all_places: self.all_places * some as u64 / of as u64, ..self }
     }
@@ -99,19 +99,19 @@ impl Footprint {
         }
     }
 
-    /// What all of these touch.
+    /// The footprint of several members.
     pub(crate) fn of_all(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), Self::and)
     }
 
-    /// What goes round on a processor whose members touch this in an operation, where all of the host touch that. What
-    /// they take lies there already if one of themselves has laid it down.
+    /// Bytes that go round on a processor in an operation, given the footprint of all members of the host. Data that
+    /// a member of this processor has deposited are there already.
     pub(crate) fn operation_bytes(&self, host: &Self) -> u64 {
         let (here, all) = (self.places.min(self.laid_down), host.places.min(host.laid_down));
         self.going_round(here, all, host)
     }
 
-    /// The same between two times that something is laid down at the same place.
+    /// Bytes that go round between two deposits at one place.
     pub(crate) fn rotation_bytes(&self, host: &Self) -> u64 {
         self.going_round(self.places.max(self.all_places), host.places.max(host.all_places), host)
     }
@@ -123,26 +123,27 @@ impl Footprint {
         self.own.saturating_add(here).saturating_add(fetched)
     }
 
-    /// What first touches of pages take for each KiB that is copied, given what one takes: each piece has a page at least.
+    /// The time of first touches of pages for each copied KiB, given that of one page. Each piece has at least one
+    /// page.
     pub(crate) fn pages_of_copied(&self, page_ps: u64) -> u64 {
         let copied = self.laid_down.saturating_add(self.taken);
         let pages = (self.own / PAGE_BYTES).saturating_add(self.pieces.max(copied / PAGE_BYTES));
         part(page_ps, pages.saturating_mul(1024), copied)
     }
 
-    /// What goes round between two times that a place is touched in which something is laid down, given what goes
-    /// round in all: what is under way at once uses each its own, and what follows each other the same ones.
+    /// Bytes that go round between two touches of a deposit's place, given the bytes of an operation. Deposits under
+    /// way at one time have different places, and later ones use the same places again.
     pub(crate) fn of_places(&self, bytes: u64) -> u64 {
         part(bytes, self.places.min(self.laid_down), self.laid_down)
     }
 
-    /// What goes round in one member's turn.
+    /// Bytes that go round in one member's turn.
     pub(crate) fn turn_bytes(&self) -> u64 {
         self.own.saturating_add(self.taken) / self.members.max(1)
     }
 }
 
-/// Whether a message of so many bytes travels in a cell, if its sender has one.
+/// Whether a message of this length travels in a cell if the sender has one.
 pub(crate) const fn fits_cell(bytes: u64) -> bool {
     bytes >= CELL_BYTES_MIN && bytes <= CELL_BYTES
 }

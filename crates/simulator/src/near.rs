@@ -1,12 +1,11 @@
-//! Messages within a host: a line, and for more than it has room for, a copy in and a copy out.
+//! Messages within a host: a line, and for longer data a copy in and a copy out.
 //!
-//! How long a message takes as a whole was measured, for some sizes; how much of that is whose is
-//! not. Data that have room in a ring are copied in and then out, the one as long as the other in
-//! proportion to the rates of long copies; of longer ones both go on at once, unless both ends share a
-//! processor.
+//! The whole time of a message was measured for some lengths, but not the shares of its ends. Data that fit into a
+//! ring are copied in and then out, in proportion to the rates of long copies. With longer data both happen at the
+//! same time, unless both ends share a processor.
 //!
-//! A message keeps its sender busy for longer than until the receiver can have it: what is noted down behind
-//! it does not delay that one message, but those that follow.
+//! A message keeps its sender busy after the receiver can have it. That does not delay this message, but those that
+//! follow.
 
 use landeck_collectives::{Calibration, CostParameters};
 
@@ -14,27 +13,28 @@ use crate::caches::{Rates, Whose};
 use crate::footprint::CELL_BYTES_MIN;
 use crate::platform::bytes_ps;
 
-/// Data up to this travel with their header.
+/// Data up to this length travel with their header.
 const INLINE_BYTES: u64 = 48;
-/// Data up to this lie in a ring as a whole, if not in a cell; longer ones pass through a block in such pieces.
+/// Data up to this length lie in a ring as a whole, if not in a cell. Longer data pass through a block in pieces of
+/// this length.
 const RING_BYTES: u64 = 16 * 1024;
 
-/// What messages within a host take.
+/// The times of messages within a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near {
     figures: CostParameters,
     details: Calibration,
-    /// What a message takes of its sender, and of its receiver, where they share processors.
+    /// The time of the sender and the receiver for each message, where they share processors.
     crowd_sends_ps: u64,
     crowd_receives_ps: u64,
     crowd_keeps_ps: u64,
-    /// The same of calls that follow each other at once.
+    /// The times in calls that directly follow an equal one.
     sends_again_ps: u64,
     receives_again_ps: u64,
 }
 
-/// From how many members to how many others the messages of an operation go. Each way has places of its own, and those
-/// of many do not stay in the caches.
+/// The pairs of members between which an operation's messages go. Each pair has places of its own, and those of many
+/// pairs do not stay in the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ways {
     pub(crate) used: u64,
@@ -42,8 +42,8 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// By so much longer a message takes, given by how much longer one does where all ways are used than where those of
-    /// one member are: between these in proportion.
+    /// The extra time of a message, interpolated between one member's pairs and all pairs, given the extra time with
+    /// all pairs.
     fn part_of(self, more_ps: u64) -> u64 {
         let of_one = self.members.saturating_sub(1);
         let others = of_one * of_one;
@@ -52,23 +52,23 @@ impl Ways {
     }
 }
 
-/// How a message goes from one process to another on its host.
+/// The route of a message within its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// Its ends share a processor.
+    /// Both ends share one processor.
     pub(crate) is_beside: bool,
-    /// Its ends share processors, be it with others.
+    /// Both ends share their processors with others.
     pub(crate) is_crowded: bool,
-    /// It lies in a cell.
+    /// The message lies in a cell.
     pub(crate) is_in_cell: bool,
-    /// Its sender has touched the data just before.
+    /// The sender has just touched the data.
     pub(crate) is_fresh: bool,
-    /// It is of a call that follows another at once.
+    /// The message belongs to a call that directly follows an equal one.
     pub(crate) is_again: bool,
 }
 
 impl Near {
-    /// Where so many are on a processor, and messages go these ways.
+    /// The times where this many members share a processor and messages go between these pairs.
     pub(crate) fn new(
         figures: CostParameters,
         details: Calibration,
@@ -95,7 +95,7 @@ impl Near {
         }
     }
 
-    /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
+    /// How long a sender is busy, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
         let overhead_ps = self.end_ps(route, [self.crowd_sends_ps, self.sends_again_ps]);
         let busy_ps = overhead_ps.max(self.figures.message_ps / 2);
@@ -104,7 +104,7 @@ impl Near {
         (busy_ps + in_ps, begin_ps + first_ps)
     }
 
-    /// How long it takes to put the data in, and until the receiver can begin to take them out.
+    /// The time to put the data in, and until the receiver can begin to take them out.
     fn in_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
         let Route { is_beside, is_crowded, is_in_cell, is_fresh, .. } = route;
         if bytes <= INLINE_BYTES {
@@ -117,7 +117,7 @@ impl Near {
                 (false, false) => Whose::Others,
             };
             let kib_ps = rates.deposit_ps(place, is_fresh);
-            // Who runs on another processor takes the first piece while the others are put in.
+            // A receiver on another processor takes the first piece while the others are put in.
             let first_bytes = if is_beside { bytes } else { bytes.min(RING_BYTES) };
             return (bytes_ps(bytes, kib_ps), bytes_ps(first_bytes, kib_ps));
         }
@@ -126,13 +126,13 @@ impl Near {
             let first_ps = rest_ps - out_ps + bytes_ps(bytes, rates.deposit_more_ps(is_fresh));
             return (first_ps, first_ps);
         }
-        // Both go on at once, through a few places that stay in the caches.
+        // Both copies happen at the same time, through a few places that stay in the caches.
         let read_ps = rates.read_more_ps(is_fresh);
         let first_ps = rest_ps - out_ps + bytes_ps(RING_BYTES, read_ps);
         (rest_ps + bytes_ps(bytes, read_ps), first_ps)
     }
 
-    /// How long a receiver is busy on a processor with these rates.
+    /// How long a receiver is busy.
     pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
         let overhead_ps = self.end_ps(route, [self.crowd_receives_ps, self.receives_again_ps]);
         if bytes <= INLINE_BYTES {
@@ -144,7 +144,7 @@ impl Near {
         } else if route.is_crowded && (route.is_in_cell || bytes > RING_BYTES) {
             bytes_ps(bytes, rates.take_ps(Whose::Others))
         } else if route.is_in_cell {
-            // The whole of it took so long where the sender had put the first piece in before.
+            // The measured whole includes the sender's first piece.
             let first_ps =
                 bytes_ps(bytes.min(RING_BYTES), rates.deposit_ps(Whose::HandedOver, true));
             self.rest_ps(bytes, true).saturating_sub(first_ps) + more_ps
@@ -156,23 +156,23 @@ impl Near {
         overhead_ps + whole_ps
     }
 
-    /// By so much longer a receiver is busy with a message that came before it was looked for.
+    /// Added to the receiver's time for a message that came before its receive.
     pub(crate) const fn keep_ps(&self) -> u64 {
         self.crowd_keeps_ps
     }
 
-    /// At one end of a message, given what one of many takes there in a crowd, and in a call that follows another.
+    /// The time of one end. `crowd_ps` are its times in a crowd: usually, and in a call that follows an equal one.
     fn end_ps(&self, route: Route, crowd_ps: [u64; 2]) -> u64 {
         let crowd_ps = crowd_ps[usize::from(route.is_again)];
         self.overhead_ps().max(if route.is_crowded { crowd_ps } else { 0 })
     }
 
-    /// At each end of every message.
+    /// The least time at each end of a message.
     fn overhead_ps(&self) -> u64 {
         self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2
     }
 
-    /// By so much longer than a message of a line.
+    /// The time of a message beyond that of a line.
     fn rest_ps(&self, bytes: u64, is_in_cell: bool) -> u64 {
         let whole_ps = match is_in_cell || bytes < CELL_BYTES_MIN {
             true => self.details.message_ps(&self.figures, bytes),
@@ -181,7 +181,7 @@ impl Near {
         whole_ps.saturating_sub(self.figures.message_ps)
     }
 
-    /// The receiver's part of that, without a cell.
+    /// The receiver's share of that, without a cell.
     fn out_ps(&self, bytes: u64) -> u64 {
         let rest_ps = self.rest_ps(bytes, false);
         let (both, out) = (self.figures.two_copy_kib_ps, self.figures.one_copy_kib_ps);
@@ -353,7 +353,7 @@ mod tests {
             (details.reads_kib_ps[0] + 3_000, details.writes_kib_ps[0] + 5_000);
         let near = Near::new(figures, details, 1, Ways::default());
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
-        // What a member has is read when it sends, and written when it receives; what is laid down goes to the same place.
+        // A sender reads its data and a receiver writes them; the place between them stays the same.
         let long_ps = [1024 * 3_000, 16 * 3_000, 1024 * 5_000];
         for (bytes, more_ps) in [(8, [0; 3]), (2048, [6_000, 6_000, 10_000]), (LONG_BYTES, long_ps)]
         {

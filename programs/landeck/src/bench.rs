@@ -1,5 +1,5 @@
-//! `landeck bench`: measures Landeck. The program `landeck-bench` does it, which is built in the
-//! source tree and lies beside this one then.
+//! `landeck bench`: starts the program `landeck-bench`, which lies beside this one if it was built in the source
+//! tree.
 
 use clap::Args;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ pub(crate) struct BenchArguments {
     arguments: Vec<OsString>,
 }
 
-/// Why nothing is measured.
+/// The benchmark cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     #[error("cannot find out where this command lies: {0}. Start landeck-bench itself.")]
@@ -40,7 +40,7 @@ pub(crate) enum BenchError {
 }
 
 impl BenchArguments {
-    /// Becomes the measuring program; returns only where that is not possible.
+    /// Becomes the benchmark program. Returns only if that fails.
     pub(crate) fn run(&self) -> BenchError {
         let own = match std::env::current_exe() {
             Ok(own) => own,
@@ -56,7 +56,7 @@ impl BenchArguments {
     }
 }
 
-/// The measuring program in the folder of this one.
+/// The benchmark program in the folder of this one.
 fn beside(own: &Path) -> Result<PathBuf, BenchError> {
     let path = own.with_file_name("landeck-bench");
     if path.is_file() { Ok(path) } else { Err(BenchError::Missing { path }) }

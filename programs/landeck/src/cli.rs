@@ -33,53 +33,53 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the user wants.
+/// A parsed command line.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a job.
     Run(Box<Launch>, Wishes),
     /// Measure this host.
     Tune {
-        /// Whether the figures are kept where others were busy on it, too.
+        /// Whether the figures are kept even if others used the processors.
         is_forced: bool,
     },
-    /// Show the figures of this host, and the ways of so many processes.
+    /// Show the figures of this host, and the ways of a number of processes.
     ShowTuning {
-        /// How many.
+        /// The number of processes.
         processes: Option<u32>,
-        /// What was asked for.
+        /// The user's wishes.
         wishes: Wishes,
     },
     /// Measure as a process of a job.
     Measure(Subject),
     /// Measure a way as a process of a job.
     MeasureWay(MeasureWayArguments),
-    /// Show what the members of a group would do.
+    /// Show the plans of a group.
     Plan(Box<PlanArguments>),
-    /// Say what this host offers.
+    /// Report on this host.
     Doctor(DoctorArguments),
     /// List jobs.
     Ps(PsArguments),
     /// Watch a job.
     Top(TopArguments),
-    /// Say why a job does not go on.
+    /// Say why a job is stuck.
     Why(WhyArguments),
     /// Show named groups.
     Group(GroupArguments),
-    /// Simulate an operation on a platform that is not here.
+    /// Simulate an operation on a modelled platform.
     Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
     Generate {
-        /// Which.
+        /// The kind of files.
         what: What,
-        /// Where to.
+        /// The directory.
         directory: PathBuf,
     },
 }
 
-/// What can be generated.
+/// Files that can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum What {
     /// A page for the command, one for each subcommand, and that of mpiexec.
@@ -90,18 +90,18 @@ pub(crate) enum What {
     Reference,
 }
 
-/// A command line that is not understood, or that asks for help.
+/// A wrong command line, or one that asks for help.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) clap::Error);
 
 impl Usage {
-    /// What is to be said of it to the user who has written this line.
+    /// The message for the user who has written this line.
     pub(crate) fn text(&self, line: &[OsString]) -> String {
         usage::text(&self.0, line, &definition(), |line| parse(line).is_ok())
     }
 }
 
-/// Reads a command line, which begins with the name of the command.
+/// Parses a command line, which begins with the name of the command.
 pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
     let (first, others) = split(line)?;
     let cli = Cli::try_parse_from(first).map_err(Usage)?;
@@ -264,7 +264,7 @@ fn notes() -> String {
     format!("{RUN_NOTES}\n\n{examples}")
 }
 
-/// How often a process is started again, where that is all that was asked for.
+/// The default number of restarts.
 const RESTARTS: u32 = 3;
 
 /// The headings of the options.
@@ -274,7 +274,7 @@ const OUTPUT: &str = "Input and output";
 const FAILURES: &str = "When something goes wrong";
 const JOB: &str = "The job";
 
-/// What holds for a whole job.
+/// Options of a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
     /// Deal processes out over cores, L3 caches or memory nodes, with N cores each.
@@ -396,7 +396,7 @@ struct JobArguments {
     serve_groups: bool,
 }
 
-/// What holds for one program of a job.
+/// Options of one program of a job.
 #[derive(Debug, Args)]
 struct ProgramArguments {
     /// Number of processes.
@@ -487,13 +487,13 @@ impl ProgramArguments {
     }
 }
 
-/// Serves groups as a guest of a job, to its end.
+/// Serves groups as a guest of a job until it ends.
 fn serve_groups(job: &str) -> Result<(), String> {
     let served = Job::join_running(job, Options::default()).and_then(|guest| guest.serve_groups());
     served.map_err(|error| error.to_string())
 }
 
-/// Why a job does not end, as `landeck why` says it.
+/// The reason why a job does not end, as in `landeck why`.
 fn explain(job: &str) -> Option<Explanation> {
     let job = observe::find(Some(job)).ok()?;
     let (before, now) = two_pictures(&job);
@@ -502,14 +502,14 @@ fn explain(job: &str) -> Option<Explanation> {
     Some(Explanation { verdict: report.verdict().to_owned(), advice })
 }
 
-/// The definition of what may stand after a colon.
+/// The definition of the words behind a colon.
 fn next_program() -> clap::Command {
     let usage =
         "landeck run ... : [-n N] [-x NAME[=VALUE]] [--env-none] [-C DIRECTORY] PROGRAM ...";
     ProgramArguments::augment_args(clap::Command::new("landeck run ... :").override_usage(usage))
 }
 
-/// Cuts a command line at the colons between programs.
+/// Splits a command line at the colons between programs.
 fn split(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<Vec<OsString>>), Usage> {
     let mut parts = line.split(|word| word == ":").map(<[OsString]>::to_vec);
     let first = parts.next().unwrap_or_default();
@@ -525,8 +525,8 @@ fn split(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<Vec<OsString>>), Usa
     Ok((first, parts.collect()))
 }
 
-/// Puts `--` before the program, whose arguments are its own. Words like `-np` and `-wdir` before
-/// it, as other launchers have them, get their second dash.
+/// Puts `--` before the program, whose arguments are its own. Options of other launchers such as `-np` and `-wdir`
+/// get their second dash.
 fn with_program_marked(
     mut words: Vec<OsString>,
     definition: &clap::Command,
@@ -551,7 +551,7 @@ fn with_program_marked(
     Ok(words)
 }
 
-/// Refuses `--tag rank`, which may mean the value or a program of that name.
+/// Rejects `--tag rank`, which may mean the value or a program of that name.
 fn check_tag(words: &[OsString]) -> Result<(), Usage> {
     let [option, word, ..] = words else { return Ok(()) };
     let is_value = TagWith::value_variants()
@@ -608,7 +608,7 @@ fn input_to(word: &str) -> Result<InputTo, &'static str> {
     }
 }
 
-/// What a failure means for the others.
+/// Parses the consequences of a failure.
 fn on_failure(text: &str) -> Result<OnFailure, &'static str> {
     const CHOICE: &str = "choose abort, notify, restart, restart:5 or restart:5,notify";
     let (policy, then_abort) = match text.split_once(',') {

@@ -1,11 +1,11 @@
-//! The clusters that processes have when they are started on this machine: where `landeck run`
-//! would place them, and which caches it would bind them to.
+//! The clusters of processes that are started on this machine, from their placement and the caches that `landeck run`
+//! would bind them to.
 
 use landeck::unstable::collectives::{Group, GroupError, Nearness, Place};
 use landeck::unstable::host::placement::{BindTo, MapBy, PlacementError};
 use landeck::unstable::host::plan::{caches_of, placement_here};
 
-/// Why there are none.
+/// The processes cannot be placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClustersError {
     #[error(transparent)]
@@ -14,7 +14,7 @@ pub(crate) enum ClustersError {
     Group(#[from] GroupError),
 }
 
-/// So many processes of this machine, dealt out and bound like this.
+/// The group of this many processes of this machine, mapped and bound like this.
 pub(crate) fn here(
     processes: u32,
     map_by: MapBy,
@@ -26,7 +26,7 @@ pub(crate) fn here(
     Ok(nearness.group(&places.collect::<Vec<_>>())?)
 }
 
-/// Which members are near each other, and why.
+/// Says which members are near each other, and why.
 pub(crate) fn line(group: &Group, nearness: Nearness) -> String {
     let lists = group.clusters().iter().map(|cluster| {
         let members: Vec<String> = cluster.iter().map(u32::to_string).collect();

@@ -1,4 +1,4 @@
-//! `landeck doctor`: what this host offers and lacks.
+//! `landeck doctor`: a report on this host's features and lacks.
 
 use clap::Args;
 use landeck::unstable::host::examination::{Finding, Health, examine};
@@ -17,7 +17,7 @@ pub(crate) struct DoctorArguments {
 }
 
 impl DoctorArguments {
-    /// Says it.
+    /// Prints the report.
     pub(crate) fn run(&self) -> Result<ExitCode, SayError> {
         let findings = examine();
         let text = if self.json { as_json(&findings) } else { as_text(&findings) };

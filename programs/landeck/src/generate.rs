@@ -1,5 +1,4 @@
-//! Man pages, shell completions and the chapter of the book, made from the definition of the command
-//! line.
+//! Generates manual pages, shell completions and the book's chapter from the definition of the command line.
 
 mod environment;
 mod reference;
@@ -14,7 +13,7 @@ use std::io;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes the files into a directory, which is made if need be.
+/// Writes the files into a directory, which it creates if needed.
 pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
     make_directory(directory)?;
     let mut definition = cli::definition();
@@ -36,8 +35,8 @@ pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Adds what clap leaves out to the page of this name and to those below it: the environment of
-/// `landeck run`, and where to read on.
+/// Adds the environment of `landeck run` and references to a manual page and its subpages, since clap leaves them
+/// out.
 fn complete_pages(command: &clap::Command, page: &str, directory: &Path) -> io::Result<()> {
     let mut sections = Roff::new();
     if page == "landeck-run" {
@@ -65,7 +64,7 @@ fn see_also(pages: &[&str]) -> Roff {
     section
 }
 
-/// The page of mpiexec: what its help says, line by line.
+/// The manual page of mpiexec, from its help.
 fn mpiexec_page() -> String {
     let mut page = Roff::new();
     page.control("TH", ["mpiexec", "1", "", concat!("landeck ", env!("CARGO_PKG_VERSION"))]);

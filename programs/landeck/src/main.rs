@@ -29,7 +29,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use wishes::Wishes;
 
-/// The exit code when the command line makes no sense.
+/// The exit code of a wrong command line.
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what a command line of `landeck` says.
+/// Executes a command line of `landeck`.
 fn follow(line: Vec<OsString>) -> ExitCode {
     let written = line.clone();
     match cli::parse(line) {
@@ -74,7 +74,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Shows the help that was asked for, or says what is wrong with a command line.
+/// Prints the help, or the fault of a command line.
 fn answer(usage: &Usage, line: &[OsString]) -> ExitCode {
     let Usage(error) = usage;
     if !error.use_stderr() {
@@ -87,7 +87,7 @@ fn answer(usage: &Usage, line: &[OsString]) -> ExitCode {
     failed(usage.text(line), WRONG_USAGE)
 }
 
-/// Starts a job with the settings of this host and what the user asks for; that wins.
+/// Starts a job with the settings of this host. The user's wishes override them.
 fn run(mut launch: Launch, wishes: Wishes) -> ExitCode {
     match settings(wishes) {
         Ok(settings) => launch.settings = settings.to_words(),

@@ -1,24 +1,23 @@
-//! `mpiexec` and `mpirun`, as users of MPICH know them: under these names the command takes their
-//! options and does what `landeck run` does.
+//! `mpiexec` and `mpirun`: under these names the command takes the options of MPICH and does what `landeck run` does.
 //!
-//! Nothing is decided here. A line of options becomes a line of `landeck run`, which is then read as
-//! if the user had written it. An option that is not known, or that asks for what there is not, is
-//! refused by name: a job that runs otherwise than asked is worse than none.
+//! A line of options is translated to a line of `landeck run`, which is then parsed as if the user had written it.
+//! Unknown and unsupported options are rejected by name, since a job that runs otherwise than asked is worse than
+//! none. The parser is our own: options of MPICH have long names behind one dash, which clap does not know.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The names under which this is meant.
+/// The names of the command.
 const NAMES: [&str; 2] = ["mpiexec", "mpirun"];
-/// The seconds after which a job is ended, where the environment has them.
+/// The variable with the time limit of a job in seconds.
 const TIMEOUT: &str = "MPIEXEC_TIMEOUT";
 
-/// The variable by which the library of MPI learns which error handler there is at first.
+/// The variable that tells the MPI library its first error handler.
 const INITIAL: &str = "LANDECK_MPI_INITIAL_ERRHANDLER";
-/// The names that it knows.
+/// The error handlers of that variable.
 const ERROR_HANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
 
-/// What `mpiexec -help` says.
+/// The help of `mpiexec`.
 pub(crate) const HELP: &str = "\
 Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...
 
@@ -54,10 +53,10 @@ The variable MPIEXEC_TIMEOUT ends the job after so many seconds. `landeck run --
 of Landeck's own, the exit codes and the signals.
 ";
 
-/// What a line of `mpiexec` asks for.
+/// The meaning of a line of `mpiexec`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// It is none: the command was called by another name.
+    /// The command was called by another name.
     Nothing,
     /// A line of `landeck run`.
     Run(Vec<OsString>),
@@ -67,7 +66,7 @@ pub(crate) enum Asked {
     Version,
 }
 
-/// Why a line of `mpiexec` is not understood.
+/// A wrong line of `mpiexec`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MpiexecError {
     /// No such option.
@@ -76,12 +75,12 @@ pub(crate) enum MpiexecError {
         /// As it was written.
         option: String,
     },
-    /// MPICH has it, and this has not.
+    /// An option of MPICH that Landeck does not have.
     #[error("{option} is not supported: {reason}")]
     NotHere {
         /// As it was written.
         option: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
     /// The line ends before the option's value.
@@ -89,7 +88,7 @@ pub(crate) enum MpiexecError {
     Value {
         /// As it was written.
         option: String,
-        /// What is missing.
+        /// The missing values.
         values: &'static str,
     },
     /// An option for all programs after a colon.
@@ -98,7 +97,7 @@ pub(crate) enum MpiexecError {
         /// As it was written.
         option: String,
     },
-    /// Processes are wanted elsewhere.
+    /// The option asks for another host.
     #[error(
         "{option} {host}: processes can be started on this host only, which is called {own}; leave \
          the option out"
@@ -106,34 +105,34 @@ pub(crate) enum MpiexecError {
     OtherHost {
         /// As it was written.
         option: String,
-        /// Where.
+        /// The other host.
         host: String,
         /// The name of this host.
         own: String,
     },
-    /// The library would not know it.
+    /// The MPI library does not have this error handler.
     #[error("{option} {name}: there is no such error handler; the names are {known}")]
     NoErrorHandler {
         /// As it was written.
         option: String,
-        /// The unknown one.
+        /// The unknown name.
         name: String,
-        /// Those there are.
+        /// All names.
         known: String,
     },
-    /// Nothing to start.
+    /// There is no program.
     #[error("a program is needed {place}, as in mpiexec -n 4 ./program")]
     NoProgram {
-        /// Where it is missing.
+        /// The place where it is missing.
         place: &'static str,
     },
 }
 
-/// What an option means.
+/// The meaning of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Processes,
-    /// As many processes as on each host, of which there is one.
+    /// Processes on each host, of which there is one.
     PerHost,
     Set {
         all: bool,
@@ -157,7 +156,7 @@ enum Meaning {
     GoOn,
     ErrorHandler,
     Hosts,
-    /// Always so on one host, with a word after it or without.
+    /// An option, with or without a value, that asks for what one host always does.
     AsItIs {
         has_value: bool,
     },
@@ -217,8 +216,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     ),
 ];
 
-/// What a user of `landeck run` is told who writes an option that only other launchers have; `None` where they
-/// have none of that name.
+/// The hint for users of `landeck run` who write an option of other launchers; `None` if no launcher has it.
 pub(crate) fn elsewhere(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;
@@ -232,9 +230,10 @@ pub(crate) fn elsewhere(option: &str) -> Option<String> {
     })
 }
 
-/// Reads a line that begins with the name under which the command was called.
+/// Parses a line that begins with the name of the command.
 ///
 /// # Errors
+///
 /// [`MpiexecError`].
 pub(crate) fn read(
     line: &[OsString],
@@ -258,24 +257,24 @@ pub(crate) fn read(
     Ok(Asked::Run(job.line(programs)))
 }
 
-/// Whether the command was called by one of its names here, as such or with a dot and more.
+/// Whether the command was called as mpiexec or mpirun, perhaps with a suffix behind a dot.
 fn is_meant(name: &OsStr) -> bool {
     let file = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or_default();
     NAMES.contains(&file.split('.').next().unwrap_or_default())
 }
 
-/// What holds for the whole job.
+/// Settings of the whole job.
 #[derive(Default)]
 struct JobWords {
     /// Options of `landeck run` for the job.
     options: Vec<OsString>,
     /// Options of `landeck run` for each program, before its own.
     of_each: Vec<OsString>,
-    /// Whether no program inherits variables, if it does not say otherwise.
+    /// Whether programs inherit no variables, unless their own options say otherwise.
     is_bare: bool,
 }
 
-/// One program's options of `landeck run`, and the program with its arguments.
+/// One program with its arguments, and its options of `landeck run`.
 struct ProgramWords {
     options: Vec<OsString>,
     processes: Option<OsString>,
@@ -283,7 +282,7 @@ struct ProgramWords {
     program: Vec<OsString>,
 }
 
-/// What was read between two colons.
+/// The part of a line between two colons.
 enum Read {
     Program(ProgramWords),
     Asked(Asked),
@@ -317,7 +316,7 @@ impl JobWords {
         Ok(Read::Program(program))
     }
 
-    /// Takes an option with its values.
+    /// Handles an option and its values.
     fn take(
         &mut self,
         meaning: Meaning,
@@ -328,7 +327,7 @@ impl JobWords {
         let mut value = |what| words.value(&mut flag, what);
         match meaning {
             Processes => program.processes = Some(value("a number of processes")?),
-            // There is one host: a number for all processes is the same, and says more.
+            // On one host, -n and -npernode mean the same. The former wins.
             PerHost => {
                 let number = value("a number of processes")?;
                 program.processes.get_or_insert(number);
@@ -376,7 +375,7 @@ impl JobWords {
                 return Err(MpiexecError::NotHere { option: flag.written, reason });
             }
         }
-        // A value for an option that takes none.
+        // A value behind an option that takes none.
         let unused = flag.attached.map(|_| MpiexecError::Unknown { option: flag.written });
         unused.map_or(Ok(()), Err)
     }
@@ -393,7 +392,7 @@ impl JobWords {
         }
     }
 
-    /// The line of `landeck run`.
+    /// The translated line.
     fn line(self, programs: Vec<ProgramWords>) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec!["landeck".into(), "run".into()];
         line.extend(self.options);
@@ -414,11 +413,11 @@ impl JobWords {
     }
 }
 
-/// An option as it was written.
+/// An option in the user's spelling.
 struct Flag {
     written: String,
     name: String,
-    /// What stands behind its equals sign.
+    /// The text behind its equals sign.
     attached: Option<OsString>,
 }
 
@@ -442,13 +441,13 @@ impl Meaning {
     }
 }
 
-/// The words of one program that are not read yet.
+/// The unparsed words of one program.
 struct Words<'a> {
     rest: &'a [OsString],
 }
 
 impl Words<'_> {
-    /// The next word if it is an option; a double dash ends them.
+    /// The next word if it is an option. A double dash ends the options.
     fn flag(&mut self) -> Option<Flag> {
         let (first, rest) = self.rest.split_first()?;
         let written = first.to_string_lossy().into_owned();
@@ -465,7 +464,7 @@ impl Words<'_> {
         Some(Flag { written: written.clone(), name: name.to_owned(), attached })
     }
 
-    /// The next word, or what was attached to the option.
+    /// The text behind the equals sign, or else the next word.
     fn value(&mut self, flag: &mut Flag, values: &'static str) -> Result<OsString, MpiexecError> {
         if let Some(attached) = flag.attached.take() {
             return Ok(attached);
@@ -479,7 +478,7 @@ impl Words<'_> {
     }
 }
 
-/// What Landeck calls a place that MPICH's users call so.
+/// Translates MPICH's names of places.
 fn place(word: &OsStr) -> OsString {
     match word.to_str() {
         Some("socket") => "package".into(),
@@ -488,8 +487,8 @@ fn place(word: &OsStr) -> OsString {
     }
 }
 
-/// The number of `ppr:N:node`, which is one of processes where there is one host; `None` where it is another
-/// mapping. So many on each core or cache, with ranks in that order, there are not.
+/// The number in `ppr:N:node`, which on one host is the number of processes. `None` for another mapping; N on each
+/// core or cache is not supported.
 fn per_host(option: &str, how: &OsStr) -> Result<Option<OsString>, MpiexecError> {
     let how = how.to_string_lossy();
     let Some(pattern) = how.strip_prefix("ppr:") else { return Ok(None) };
@@ -503,7 +502,7 @@ fn per_host(option: &str, how: &OsStr) -> Result<Option<OsString>, MpiexecError>
     }
 }
 
-/// Fails unless it is the name of an error handler of MPI.
+/// Fails unless MPI has an error handler of this name.
 fn check_error_handler(option: &str, name: &OsStr) -> Result<(), MpiexecError> {
     if ERROR_HANDLERS.iter().any(|known| name == *known) {
         return Ok(());
@@ -512,7 +511,7 @@ fn check_error_handler(option: &str, name: &OsStr) -> Result<(), MpiexecError> {
     Err(MpiexecError::NoErrorHandler { option, name, known: ERROR_HANDLERS.join(", ") })
 }
 
-/// Fails unless all the hosts of a list, each perhaps with a number behind a colon, are this one.
+/// Fails unless all hosts of a list are this one. Each may have a number behind a colon.
 fn check_hosts(option: &str, hosts: &OsStr) -> Result<(), MpiexecError> {
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let short = own.split('.').next().unwrap_or_default();

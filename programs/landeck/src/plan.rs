@@ -1,5 +1,4 @@
-//! `landeck plan`: what the members of a group would do in a collective operation, as text or as a
-//! picture. Nothing is started.
+//! `landeck plan`: the plans of a collective operation as text or as a picture. Nothing is started.
 
 use crate::clusters::{self, ClustersError};
 use crate::values::whole;
@@ -80,7 +79,7 @@ pub(crate) struct PlanArguments {
     svg: Option<PathBuf>,
 }
 
-/// How the members are divided into clusters.
+/// The division of the members into clusters.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Division {
@@ -131,10 +130,10 @@ enum InOrder {
     Late,
 }
 
-/// Plans of all members are held at once.
+/// The most members, since the plans of all of them are held at once.
 const MEMBERS_MAX: u32 = 1024;
 
-/// Why there is no plan.
+/// A plan that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanError {
     #[error("{option} {member}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
@@ -165,7 +164,7 @@ pub(crate) enum PlanError {
 }
 
 impl PlanArguments {
-    /// Writes the plan to standard output, or the picture into its file.
+    /// Prints the plan, or draws it into its file.
     pub(crate) fn run(&self) -> Result<(), PlanError> {
         let group = self.group()?;
         let task = self.task(group.size())?;
@@ -239,7 +238,7 @@ impl PlanArguments {
         })
     }
 
-    /// What a reader who expects the ring of the textbooks is to know.
+    /// A remark for readers who expect the ring of the textbooks.
     fn remark(&self) -> &'static str {
         let is_reduction =
             matches!(self.operation, Operation::AllReduce | Operation::ReduceScatter);
@@ -284,7 +283,7 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
         .try_map(|name| Operation::from_name(&name).ok_or("there is no such operation"))
 }
 
-/// An operation as a word of the command line, also by its name in MPI.
+/// An operation on the command line, with its name in MPI as an alias.
 pub(crate) fn operation_value(operation: Operation) -> PossibleValue {
     PossibleValue::new(operation.as_str()).aliases(operation.aliases())
 }

@@ -1,4 +1,4 @@
-//! What is said about a command line that is not understood: which word is wrong, and what is wanted.
+//! Messages about a wrong command line: the wrong word, and what is wanted instead.
 
 use crate::mpiexec;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -7,18 +7,17 @@ use landeck::unstable::host::program::is_near;
 use std::error::Error as _;
 use std::ffi::OsString;
 
-/// A line of `landeck` that has led to an error.
+/// A wrong command line of `landeck`.
 pub(crate) struct Usage<'a> {
     error: &'a Error,
     line: &'a [OsString],
-    /// The definition of the subcommand that the line names, or that of the whole command.
+    /// The definition of the subcommand in the line, or of the whole command.
     command: &'a Command,
-    /// What it is called, as in `landeck run`.
+    /// Its name, such as `landeck run`.
     name: String,
 }
 
-/// What is to be said of an error that a line has led to; `runs` tells whether a line of `landeck run` would
-/// be understood.
+/// The message about a wrong line. `runs` tells whether a line of `landeck run` would be understood.
 pub(crate) fn text(
     error: &Error,
     line: &[OsString],
@@ -90,7 +89,7 @@ impl Usage<'_> {
         }
     }
 
-    /// An option that there is not.
+    /// The message about an unknown option.
     fn unknown(&self, option: &str, see: String) -> String {
         if !option.starts_with('-') {
             return format!(
@@ -108,7 +107,7 @@ impl Usage<'_> {
         format!("there is no option {option}; {}", near.unwrap_or(see))
     }
 
-    /// The line with `run` behind the command's name, where it begins with an option or a path.
+    /// The line with `run` behind the command's name, if it begins with an option or a path.
     fn as_run(&self) -> Option<Vec<OsString>> {
         let kind = self.error.kind();
         if !matches!(kind, ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
@@ -124,7 +123,7 @@ impl Usage<'_> {
         })
     }
 
-    /// An option as the user may have written it, without what stands for its value.
+    /// An option in the user's spelling, without the placeholder of its value.
     fn written(&self, argument: &str) -> String {
         let bare = argument.split(['<', '[', '=']).next().unwrap_or_default().trim();
         let Some(long) = bare.strip_prefix("--") else {
@@ -139,7 +138,7 @@ impl Usage<'_> {
         }
     }
 
-    /// What may be given instead.
+    /// The possible values.
     fn choice(&self) -> String {
         match self.strings(ContextKind::ValidValue).join(", ") {
             none if none.is_empty() => String::new(),
@@ -160,13 +159,13 @@ fn did_you_mean(near: Option<&String>) -> Option<String> {
     near.map(|near| format!("did you mean {near}?"))
 }
 
-/// What stands for the value in `--np <N>` or `[JOB]`.
+/// The placeholder of the value in `--np <N>` or `[JOB]`.
 fn value_name(argument: &str) -> String {
     let name = argument.split(['<', '[']).nth(1).unwrap_or("a value");
     name.trim_end_matches(['.', '>', ']']).trim_end_matches(['>', ']', '.']).to_owned()
 }
 
-/// The first paragraph of what clap says, without the word that it begins with.
+/// The first paragraph of clap's message, without its first word.
 fn first_words(error: &Error) -> String {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Values on the command line, read so that a wrong one is told what is wanted.
+//! Parsers of values on the command line, with messages that say what is wanted.
 
 use landeck::unstable::host::report::thousands;
 use std::time::Duration;
 
-/// Reads a whole number from `least` to `most`.
+/// Parses a whole number from `least` to `most`.
 pub(crate) fn whole(
     least: u32,
     most: u32,
@@ -21,7 +21,7 @@ pub(crate) fn whole(
     }
 }
 
-/// Reads a time with or without a unit.
+/// Parses a time with or without a unit.
 pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     const WANTED: &str = "a time is wanted, 0 or more, such as 90, 0.5, 10m or 2h";
     if text.bytes().all(|byte| byte.is_ascii_alphabetic()) {

@@ -1,12 +1,12 @@
-//! What a user asks of collective operations.
+//! The user's wishes for collective operations.
 
 use landeck::unstable::collectives::{Nearness, Overrides};
 
-/// What is asked of collective operations; none where the environment is to say.
+/// The user's wishes for collective operations. The environment decides where there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes {
-    /// Which ways they take.
+    /// The ways of the operations.
     pub(crate) overrides: Option<Overrides>,
-    /// What makes members near.
+    /// The places that make members near.
     pub(crate) nearness: Option<Nearness>,
 }

@@ -219,24 +219,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(setting: &Setting<'_>, hosts: Hosts, stages: Stages) -> Self {
         let (platform, size) = (setting.platform, stages.members());
-        let Host { figures, details, .. } = platform.host;
-        let mut on_hosts = vec![Vec::new(); hosts.count as usize];
-        (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
-        let processors = platform.host.processors;
-        let sharing =
-            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize) as u64;
-        let is_over_messages = stages.is_over_messages();
-        let turns = Turns::of(&figures, &details, sharing, is_over_messages);
+        let Host { figures, details, processors } = platform.host;
+        let sharing = u64::from(hosts.sharing(size, platform));
+        let turns = Turns::of(&figures, &details, sharing, stages.is_over_messages());
+        let on_hosts: Vec<Vec<u32>> =
+            (0..hosts.count).map(|host| hosts.members(host, size).collect()).collect();
         let mut chance = Chance::new(setting.faults);
         let processors = Processors::new(&on_hosts, processors, turns.pass_ps, &mut chance);
-        let touched: Vec<(u32, Footprint)> = processors
-            .members()
-            .map(|members| {
-                let mut members = members.peekable();
-                let host = members.peek().map_or(0, |first| hosts.host(*first));
-                (host, Footprint::of_all(members.map(|member| stages.touched(member))))
-            })
-            .collect();
+        let touched = footprints(&processors, hosts, &stages);
         let first = |member| stages.path(member, 0).map(Execution::new);
         let cells = SegmentPlan::new(1, size.min(hosts.per_host)).cells_each();
         let members = (0..size).map(|member| Member::new(first(member), cells)).collect();
@@ -252,14 +242,7 @@ impl World {
             processors,
             rates: caches::rates(&platform.host, &touched),
             turns,
-            crowd_calls_ps: [
-                (&details.crowd_calls_ps, &details.crowd_receives_ps),
-                (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
-            ]
-            .map(|(calls, receives)| {
-                let of = |measured| Calibration::of_crowd(measured, sharing);
-                of(calls).saturating_sub(of(receives))
-            }),
+            crowd_calls_ps: crowd_calls_ps(&details, sharing),
             crowd_take_ps: Calibration::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
@@ -748,6 +731,27 @@ impl Member {
     fn begin(&mut self) -> Option<u32> {
         self.execution.as_mut()?.begin()
     }
+}
+
+/// The host of each processor, and the memory that its members touch.
+fn footprints(processors: &Processors, hosts: Hosts, stages: &Stages) -> Vec<(u32, Footprint)> {
+    let of_processor = |members: &mut dyn Iterator<Item = u32>| {
+        let mut members = members.peekable();
+        let host = members.peek().map_or(0, |first| hosts.host(*first));
+        (host, Footprint::of_all(members.map(|member| stages.touched(member))))
+    };
+    processors.members().map(|mut members| of_processor(&mut members)).collect()
+}
+
+/// The time of a call over messages in a crowd beside its receives: after something else, and directly after an equal
+/// call.
+fn crowd_calls_ps(details: &Calibration, sharing: u64) -> [u64; 2] {
+    let of = |measured| Calibration::of_crowd(measured, sharing);
+    [
+        (&details.crowd_calls_ps, &details.crowd_receives_ps),
+        (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
+    ]
+    .map(|(calls, receives)| of(calls).saturating_sub(of(receives)))
 }
 
 /// One board for each stage and round, and short ones for the calls that a measurement makes besides.

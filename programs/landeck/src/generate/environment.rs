@@ -1,8 +1,8 @@
-//! The environment variables that a user may set, as the manual page of `landeck run` has them.
+//! The environment variables for users, as in the manual page of `landeck run`.
 
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// Names, and what each does; `docs/environment.md` has the same rows.
+/// Names and effects; `docs/environment.md` has equal rows.
 const VARIABLES: [(&str, &str); 12] = [
     ("LANDECK_COLLECTIVES", "which ways collective operations take, as --collectives has it"),
     ("LANDECK_CLUSTERS", "what makes members near, as --clusters has it: caches, hosts or none"),

@@ -1,4 +1,4 @@
-//! The chapter of the book about the command: every subcommand with its options, as the help says.
+//! The book's chapter about the command: every subcommand with its options, from the help.
 
 use clap::{Arg, Command};
 
@@ -46,7 +46,7 @@ fn section(command: &Command) -> String {
     text
 }
 
-/// A table of the options under each heading; where there are subcommands, of theirs instead.
+/// A table of options under each heading, or of the subcommands' options if there are any.
 fn options(command: &Command, name: &str) -> String {
     let mut text = String::new();
     for below in command.get_subcommands().filter(|command| is_shown(command)) {
@@ -71,7 +71,7 @@ fn options(command: &Command, name: &str) -> String {
     text
 }
 
-/// How it is written: `-n`, `--np N`.
+/// The forms of an option, such as `-n`, `--np N`.
 fn names(argument: &Arg) -> String {
     let values: Vec<&str> =
         argument.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
@@ -91,7 +91,7 @@ fn names(argument: &Arg) -> String {
     }
 }
 
-/// The help, what may be given, and what counts where nothing is.
+/// The help, the possible values, and the default.
 fn meaning(argument: &Arg) -> String {
     let mut text = styled(argument.get_long_help().or(argument.get_help()));
     let possible: Vec<String> = argument
@@ -118,7 +118,7 @@ fn styled(text: Option<&clap::builder::StyledStr>) -> String {
     text.map(ToString::to_string).unwrap_or_default().trim().to_owned()
 }
 
-/// In one line of a table.
+/// The text on one line of a table.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.replace('|', "\\|").replace('<', "&lt;")

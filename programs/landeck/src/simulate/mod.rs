@@ -1,5 +1,5 @@
-//! `landeck simulate`: what an operation takes on platforms that are not here, by the product's own
-//! plans and executor. Nothing is started.
+//! `landeck simulate`: predicts the time of an operation on a modelled platform, with the product's own plans and
+//! executor. Nothing is started.
 
 mod chart;
 mod compare;
@@ -153,25 +153,25 @@ pub(crate) struct SimulateArguments {
     seed: u64,
 }
 
-/// The exit code where something that was simulated is not near enough to what was measured.
+/// The exit code if a simulated time is too far from the measured one.
 const BEYOND: u8 = 1;
-/// Where nobody has said how many.
+/// The default number of processes.
 const USUAL_PROCESSES: [u64; 1] = [24];
-/// The most processes that are simulated.
+/// The most processes.
 const PROCESSES_MAX: u64 = 65_536;
-/// The longest platform file that is read.
+/// The longest platform file.
 const PLATFORM_BYTES_MAX: usize = 1 << 20;
 /// The most data: what a host can hold.
 const BYTES_MAX: u64 = 1 << 40;
-/// In a measurement nothing takes equally long twice: by up to so much of a thousand longer. Without it
-/// members that wait for each other may run in step for ever, which no machine does.
+/// The jitter in simulated measurements. Without it, members that wait for each other could run in step forever,
+/// which no machine does.
 const MEASURED_JITTER_PERMILLE: u32 = 50;
-/// Where processors move nothing is measured any more after so long.
+/// No launch begins after this time if the processors move.
 const MEASURED_MAX: Duration = Duration::from_secs(90);
-/// As in Linux, the least time before TCP sends again.
+/// The least time before TCP sends again, as in Linux.
 const RESEND_PS: u64 = 200_000_000_000;
 
-/// Why nothing is simulated.
+/// A simulation that cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SimulateError {
     #[error("--platform: {0}")]
@@ -228,7 +228,7 @@ pub(crate) enum SimulateError {
     Say(#[from] SayError),
 }
 
-/// What is simulated with figures of some distance of the processors, and what was measured at it.
+/// A simulation with the figures of one distance of the processors, and the times measured at it.
 struct Compared {
     found: Found,
     platform: Platform,
@@ -239,7 +239,7 @@ struct Compared {
 impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     ///
-    /// With --measured the exit code says whether all is as near to what was measured as it is to be.
+    /// With --measured the exit code says whether all times are close to the measured ones.
     pub(crate) fn run(&self) -> Result<ExitCode, SimulateError> {
         self.check()?;
         if self.measured {
@@ -255,7 +255,7 @@ impl SimulateArguments {
         if let Some(note) = self.note_of_one_host(&platform) {
             complain(format_args!("landeck: {note}"));
         }
-        // A run may take long: where it cannot be written to is better known before.
+        // A run may take long, so an unwritable directory is reported before.
         self.out.as_deref().map_or(Ok(()), make_directory)?;
         if self.explain || !self.kill.is_empty() {
             return self.tell_one(&ground);
@@ -264,7 +264,7 @@ impl SimulateArguments {
         self.tell(&ground, &studies)
     }
 
-    /// That the network of a platform is not used, where nobody has asked for that.
+    /// A note that the platform's network is not used, although nobody asked for that.
     fn note_of_one_host(&self, platform: &Platform) -> Option<String> {
         let most = match self.subject {
             Subject::Message => 2,
@@ -282,7 +282,7 @@ impl SimulateArguments {
         })
     }
 
-    /// All that was asked for.
+    /// Simulates all studies.
     fn simulated(&self, ground: &Ground<'_>) -> Result<Vec<Study>, SimulateError> {
         let mut studies = if self.paper { paper::studies() } else { self.studies(ground) };
         let mut meter = Meter::new("simulate", studies.iter().map(Study::runs).sum());
@@ -291,8 +291,8 @@ impl SimulateArguments {
         Ok(studies)
     }
 
-    /// Simulates it with figures of this moment, measures it, and says how far they are apart: for each distance
-    /// that the processors have from each other meanwhile, until there is enough of one.
+    /// Measures figures, simulates with them, measures the operations, and prints the differences. It repeats that
+    /// for each distance of the processors, until one has enough launches.
     fn compare(&self) -> Result<ExitCode, SimulateError> {
         let began = Instant::now();
         let mut permille = 10 * self.jitter;
@@ -308,7 +308,7 @@ impl SimulateArguments {
                 Some(at) => at,
                 None => {
                     let new = self.compared(&faults)?;
-                    // They may be where they were before again.
+                    // They may be back at an earlier distance.
                     let line_ps = new.found.figures.line_ps;
                     let same = distances.iter().position(|one| one.passes.is_of(line_ps));
                     same.unwrap_or_else(|| {
@@ -326,7 +326,7 @@ impl SimulateArguments {
             }
         }
         let has_any = distances.iter().any(|one| one.passes.has_any());
-        // A distance at which the processors were for a moment says little.
+        // A distance that lasted for a moment says little.
         let has_enough = distances.iter().any(|one| one.passes.is_enough());
         let mut is_met = has_any;
         for Compared { found, studies, passes, .. } in &distances {
@@ -343,7 +343,7 @@ impl SimulateArguments {
         Ok(if is_met { ExitCode::SUCCESS } else { ExitCode::from(BEYOND) })
     }
 
-    /// Figures of this moment, and what is simulated with them.
+    /// Measures figures and simulates with them.
     fn compared(&self, faults: &Faults) -> Result<Compared, SimulateError> {
         let found = tune::measured()?;
         let mut platform = host("this host, with figures measured just now", &found);
@@ -355,7 +355,7 @@ impl SimulateArguments {
         Ok(Compared { found, platform, studies, passes })
     }
 
-    /// As it is measured.
+    /// The settings of a simulated measurement.
     fn ground_measured<'a>(&self, platform: &'a Platform, faults: &'a Faults) -> Ground<'a> {
         if self.subject == Subject::Message {
             return self.ground(platform, faults, Calls::AtOnce, 1);
@@ -407,7 +407,7 @@ impl SimulateArguments {
         }
     }
 
-    /// What the measurement asks for.
+    /// Fails where --measured does not apply.
     fn check_measured(&self) -> Result<(), SimulateError> {
         let most = self.processes_max();
         let operation = self.operation();
@@ -430,7 +430,7 @@ impl SimulateArguments {
         self.check_members()
     }
 
-    /// Fails where an option does not apply to what is simulated.
+    /// Fails where an option does not apply to the subject.
     fn check_subject(&self) -> Result<(), SimulateError> {
         let operation = self.operation();
         if self.paper && operation != Operation::Broadcast {
@@ -457,7 +457,7 @@ impl SimulateArguments {
         Ok(())
     }
 
-    /// Fails where a group does not have the clusters or a member that the line names.
+    /// Fails where the group lacks the clusters or a member of the line.
     fn check_members(&self) -> Result<(), SimulateError> {
         let (least, most) = (self.processes()[0], self.processes_max());
         let clusters = self.clusters.as_ref().map_or(0, Numbers::largest);
@@ -473,7 +473,7 @@ impl SimulateArguments {
         Ok(())
     }
 
-    /// The architectures asked for, each with each number of clusters if it has any.
+    /// The architectures of the line, each with each number of clusters if it uses them.
     fn series(&self, ground: &Ground<'_>) -> Vec<Series> {
         let asked = self.architecture.clone();
         let presets = match self.subject {
@@ -494,7 +494,7 @@ impl SimulateArguments {
         series
     }
 
-    /// Along the sizes for each number of processes, and along the processes for the least size.
+    /// Studies along the sizes for each number of processes, and along the processes for the least size.
     fn studies(&self, ground: &Ground<'_>) -> Vec<Study> {
         let (series, operation) = (self.series(ground), self.operation());
         let (processes, sizes) = (self.processes(), &self.sizes.0);
@@ -510,7 +510,7 @@ impl SimulateArguments {
                 studies.push(Study::new(title, along, series.clone(), sizes.clone()));
             }
         }
-        // What is measured is measured once.
+        // Nothing is measured twice.
         if processes.len() > 1 && !(self.measured && sizes.len() > 1) {
             let bytes = sizes.first().copied().unwrap_or(0);
             let title = format!("{} of {bytes} B", capitalised(operation));
@@ -534,7 +534,7 @@ impl SimulateArguments {
         }
     }
 
-    /// The page and its pictures.
+    /// Writes the page and its pictures.
     fn write(
         &self,
         ground: &Ground<'_>,
@@ -576,7 +576,7 @@ impl SimulateArguments {
         Map::of(&along_sizes.collect::<Vec<_>>())
     }
 
-    /// One run, in words: what made it as long as it was, or what became of its members.
+    /// Prints one run: its critical path, or the outcomes of its members.
     fn tell_one(&self, ground: &Ground<'_>) -> Result<(), SimulateError> {
         let series = if self.architecture.is_empty() { Vec::new() } else { self.series(ground) };
         let (processes, sizes) = (self.processes(), &self.sizes.0);
@@ -615,7 +615,7 @@ impl SimulateArguments {
     }
 }
 
-/// All architectures of messages, and the board where all are on one host.
+/// All architectures of messages, and the board where all members are on one host.
 fn all(ground: &Ground<'_>) -> Vec<Preset> {
     let is_paper = |name: &str| name.starts_with("deck") || name.starts_with("mpi");
     let names = NAMES.iter().map(|(name, _)| *name).filter(|name| !is_paper(name));
@@ -632,7 +632,7 @@ fn wrong(path: &Path, error: io::Error) -> SimulateError {
     SimulateError::Write { path: path.display().to_string(), error }
 }
 
-/// The platform of this name, or in this file.
+/// The platform of this name or in this file.
 fn platform(name: &str) -> Result<Platform, SimulateError> {
     if name == library::HOST {
         let about =
@@ -665,12 +665,12 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     Ok(Platform::parse(name, &text)?)
 }
 
-/// This host.
+/// This host as a platform.
 fn host(about: &str, found: &Found) -> Platform {
     Platform::of_host(library::HOST, about, found.figures, found.details)
 }
 
-/// What a picture is called.
+/// The file name of a picture.
 fn name_of(study: &Study) -> String {
     let letters = study.title.to_lowercase();
     let words = letters.split(|letter: char| !letter.is_ascii_alphanumeric());
@@ -683,7 +683,7 @@ fn capitalised(operation: Operation) -> String {
     format!("{}{rest}", first.to_uppercase())
 }
 
-/// The line that this was called by.
+/// The command line of this call.
 fn command_line() -> String {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -694,12 +694,12 @@ fn say(text: &str) -> Result<(), SimulateError> {
     Ok(say::say(text)?)
 }
 
-/// What is simulated.
+/// The subject of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
-    /// One message.
+    /// A message.
     Message,
-    /// An operation of all.
+    /// A collective operation.
     Operation(Operation),
 }
 
@@ -712,7 +712,7 @@ impl Subject {
     }
 }
 
-/// One message, on the command line.
+/// The subject of a message on the command line.
 const MESSAGE: &str = "message";
 
 fn subject() -> impl TypedValueParser<Value = Subject> {

@@ -1,8 +1,8 @@
-//! What two processes find out about their host by talking to each other.
+//! Measurements by the processes of a job.
 //!
-//! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`]
-//! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
-//! takes a microsecond on a free machine can take some milliseconds on a busy one.
+//! Rank 0 prints each finding as a line, its name and picoseconds, and at last `share` and permille. [`super`] reads
+//! them. A finding is the least of some batches, and in crowds their median. When time is over it is that of one
+//! batch: a microsecond's work can take milliseconds on a busy machine.
 
 use super::instruments::{clock_ps, median, of_page, page_room};
 use super::probe::{self, Pages};
@@ -21,25 +21,25 @@ use std::time::{Duration, Instant};
 
 const TAG: Tag = Tag(0);
 const BATCHES: usize = 9;
-/// When a job has measured for so long it repeats nothing.
+/// A job repeats nothing after this time.
 const REPEATED_MAX: Duration = Duration::from_millis(300);
 const LONG_BYTES: usize = 512 * 1024;
 const LENT_BYTES: usize = 64 * 1024;
-/// What is to be measured.
+/// The subject of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
     /// Messages between two processors.
     Messages,
-    /// From one process to another on one processor.
+    /// A switch between two processes on one processor.
     Switch,
-    /// Copies by a process alone.
+    /// Copies in one process.
     Caches,
-    /// What processes find that share processors.
+    /// Processes that share processors.
     Crowd,
 }
 
 impl Subject {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -49,7 +49,7 @@ impl Subject {
         }
     }
 
-    /// Processors that are busy with it, of those that this process may use before it measures.
+    /// The number of processors that it uses.
     fn processors(self) -> u32 {
         match self {
             Self::Messages => 2,
@@ -60,7 +60,7 @@ impl Subject {
     }
 }
 
-/// Measures as one of two processes, or of a crowd.
+/// Measures as one process of the job.
 pub(crate) fn run(subject: Subject) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
@@ -83,9 +83,9 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
     job.leave()
 }
 
-/// What those find out who share processors. From one to the next: who comes last to a barrier goes on to the
-/// next one, and all others have a turn before that. And what a turn is filled with, by the clock of each
-/// itself: only rank 0 waits for the others, so they find what they call for.
+/// Measures processes that share processors. The switch follows from barriers: the last member to come goes on to the
+/// next barrier, after all others have had a turn. The work of a turn is timed by each member's own clock: only rank
+/// 0 waits for others, so each finds what it needs.
 fn crowd(world: &World) -> Result<()> {
     let processors = (super::crowded() as usize).min(world.size());
     super::pin(world.rank() % processors);
@@ -117,7 +117,7 @@ fn crowd(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// By how much longer the first touch of a page takes, when others have had the processor, than the next one.
+/// How much longer the first touch of a page takes than the next one, after others have had the processor.
 fn page_ps(batches: &Batches<'_>) -> Result<f64> {
     const ROUNDS: usize = 30;
     const BYTES: u64 = 256 << 10;
@@ -132,8 +132,8 @@ fn page_ps(batches: &Batches<'_>) -> Result<f64> {
     Ok(median(all))
 }
 
-/// 1 KiB copied from what a process has not touched since it touched much else of its own, while others had the
-/// processor, to where it just was.
+/// 1 KiB copied from data that the process has not touched since it touched much else, while others had the
+/// processor.
 fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
     const BYTES: usize = 64 << 10;
     let (mut near, mut far) = (page_room(BYTES), page_room(FAR_BYTES as usize));
@@ -153,15 +153,15 @@ fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
     Ok(per_kib(median(all), BYTES))
 }
 
-/// What calls take that follow each other with nothing between, of the time of their member.
+/// A member's time for calls that directly follow each other.
 struct Again {
-    /// One that receives a message.
+    /// A call that receives one message.
     call: f64,
-    /// One of many messages of a call, of its receiver.
+    /// Each of many received messages.
     taken: f64,
 }
 
-/// Each member in turn gathers from all others what is there already, some times; and from one of them.
+/// Each member in turn gathers some times from all others, and from one of them, when their data are there.
 fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     const ROUNDS: usize = 4;
     const CALLS: usize = 8;
@@ -200,28 +200,28 @@ fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     Ok(Again { call: of(1), taken: (of(0) - of(1)) / (others - 1.0).max(1.0) })
 }
 
-/// What a message takes of both its ends.
+/// The time of a message at both its ends.
 struct Handed {
     sent: f64,
     taken: f64,
 }
 
-/// What the messages of a call take of its member where there are many.
+/// A member's time for each of many messages of a call.
 struct OfMany {
     sent: f64,
-    /// One that is there, and is looked for.
+    /// A message that is there when it is looked for.
     taken: f64,
-    /// The same where each has sent to all others since.
+    /// Messages after each member has sent to all others.
     far: Handed,
-    /// By so much longer one that came before it was looked for.
+    /// Added for a message that came before its receive.
     kept: f64,
-    /// At the board, what one of the others has laid down.
+    /// A deposit that is taken from the board.
     found: f64,
 }
 
-/// One to each of all others, and one from each that is there already, so nobody waits: of each member so often that
-/// its messages have their rings. A call that receives one alone takes `one_ps`; what a gathering of one takes is in
-/// those of many but once.
+/// Each member in turn broadcasts to all others, and gathers when all data are there, so that nobody waits. It
+/// repeats that until its messages have their rings. A call that receives one message takes `one_ps`, which is
+/// contained once in a call that receives many.
 fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
     const ROUNDS: usize = 6;
     const CYCLES: usize = 3;
@@ -269,15 +269,15 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     Ok(OfMany { sent: sent(of(0)), taken, far, kept, found })
 }
 
-/// Gatherings at a root that begins when all others are through.
+/// Gathers at a root that begins when all others have finished.
 struct Gathers<'a> {
     world: &'a World,
     beside: World,
 }
 
 impl Gathers<'_> {
-    /// What it takes the root to gather in this world, of all or of two, what the others have brought; and to
-    /// receive a word of each besides, if there are words. None of those who are not the root.
+    /// The root's time for a gather in this world, of all or of two, and for receiving a word of each other member if
+    /// there are words. None at other members.
     fn root_ps(
         &self,
         root: usize,
@@ -303,7 +303,7 @@ impl Gathers<'_> {
         }
         self.beside.barrier()?;
         let root_ps = timed_ps(|| {
-            // Who looks for a word takes in what has come before it as well.
+            // Receiving a word also takes in all messages that came before it.
             for from in (0..size).filter(|&from| has_words && from != root) {
                 self.world.receive_into(&mut data, from, TAG)?;
             }
@@ -314,14 +314,14 @@ impl Gathers<'_> {
     }
 }
 
-/// How long it takes.
+/// The time of `body`.
 fn timed_ps(body: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     body()?;
     Ok(start.elapsed().as_nanos() as f64 * 1e3)
 }
 
-/// A message there and back between each two on the same processor, all at once: everybody has a turn meanwhile.
+/// Round trips between pairs on each processor, all at once, so that everybody has a turn between them.
 fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     const ROUND_TRIPS: u32 = 40;
     let world = batches.world;
@@ -391,7 +391,7 @@ fn messages(job: &Job, world: &World) -> Result<()> {
 
 fn report(world: &World, name: &str, ps: f64) {
     if world.rank() == 0 {
-        // Who does not hear it says so.
+        // A process that nobody listens to has nothing else to do.
         let _ = say(&format!("{name} {}\n", ps.max(1.0) as u64));
     }
 }
@@ -400,8 +400,8 @@ fn per_kib(ps: f64, bytes: usize) -> f64 {
     ps / (bytes as f64 / 1024.0)
 }
 
-/// Measures a barrier and an allreduce of two over messages: a call beside its message, and one that copies and combines
-/// besides. Then a barrier and an allgather at the board, which copies besides.
+/// Measures a barrier and an allreduce of two over messages: a call beside its message, and one that copies and
+/// combines besides. Then a barrier and an allgather at the board, which copies besides.
 fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
     let world = batches.world;
@@ -421,7 +421,7 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Measurements of a job, of which each is repeated while there is time.
+/// A series of measurements in a job. Each is repeated while there is time.
 struct Batches<'a> {
     world: &'a World,
     began: Instant,
@@ -432,7 +432,7 @@ impl<'a> Batches<'a> {
         Self { world, began: Instant::now() }
     }
 
-    /// Half of the time in which a message goes there and back.
+    /// Half of a round trip.
     fn half_round_trip_ps(&self, bytes: usize, round_trips: u32) -> Result<f64> {
         let (world, other) = (self.world, 1 - self.world.rank());
         let mut room = page_room(bytes);
@@ -451,7 +451,7 @@ impl<'a> Batches<'a> {
         })
     }
 
-    /// The time of a message to the other process and of a short one back: so all long ones go one way.
+    /// A message to the other process and a short one back, so that all long ones go one way.
     fn one_way_ps(&self, bytes: usize) -> Result<f64> {
         const ROUND_TRIPS: u32 = 100;
         let world = self.world;
@@ -481,12 +481,12 @@ impl<'a> Batches<'a> {
         self.least_ps(calls, || (0..calls).try_for_each(|_| call(world)))
     }
 
-    /// The least time that one of so many things of a batch takes.
+    /// The least time of one of a batch's things.
     fn least_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
         Ok(self.times_ps(things, batch)?.into_iter().fold(f64::MAX, f64::min))
     }
 
-    /// The usual time of that.
+    /// The median time of one of a batch's things.
     fn usual_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
         Ok(median(self.times_ps(things, batch)?))
     }
@@ -501,7 +501,7 @@ impl<'a> Batches<'a> {
         times_until(batch_ps, || self.is_over())
     }
 
-    /// Whether there is no time for another batch: rank 0 says so to all.
+    /// Whether there is no time for another batch. Rank 0 decides for all.
     fn is_over(&self) -> Result<bool> {
         let mut is_over = [u8::from(self.began.elapsed() >= REPEATED_MAX)];
         self.world.broadcast(&mut is_over, 0)?;
@@ -509,7 +509,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// The times of some batches: of one at least, and of no further one when the time is over.
+/// The times of at least one batch, and of more until time is over.
 fn times_until(
     mut batch_ps: impl FnMut() -> Result<f64>,
     mut is_over: impl FnMut() -> Result<bool>,
@@ -521,7 +521,7 @@ fn times_until(
     Ok(times_ps)
 }
 
-/// Rank 1 fills memory and lends it to rank 0, which copies it out and says that it has.
+/// Rank 1 fills memory and lends it to rank 0, which copies it out and acknowledges.
 fn lent_ps(job: &Job, world: &World) -> Result<f64> {
     let mut target = vec![0u8; LENT_BYTES];
     let mut least_ps = f64::MAX;

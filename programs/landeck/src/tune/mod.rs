@@ -1,13 +1,11 @@
-//! `landeck tune`: measures what this host can do, and shows which ways collective operations take
-//! with these figures.
+//! `landeck tune`: measures this host, and shows the ways that collective operations take with these figures.
 //!
-//! What one process can find out is measured here ([`probe`]); what takes two, by jobs of two
-//! processes that this command starts with `landeck run` ([`measure`]): once with a processor for
-//! each, once with one for both; and by jobs of two and of eight on each of two processors.
+//! [`probe`] measures what one process can. [`measure`] runs in jobs that this command starts with `landeck run`: two
+//! processes with a processor each, two on one processor, and crowds of 2 to 16 on each of two processors.
 //!
-//! On a machine that is busy otherwise a switch of processes can take a thousand times as long. So after some
-//! time no round begins ([`ROUNDS_MAX`]), and in each job nothing is repeated ([`measure`]). What was found
-//! then is not kept unless it is asked for ([`share`]).
+//! On a busy machine a process switch can take a thousand times as long. So after some time no round begins
+//! ([`ROUNDS_MAX`]) and no job repeats anything ([`measure`]). Such figures are not kept unless the user forces it
+//! ([`share`]).
 
 pub(crate) mod instruments;
 pub(crate) mod measure;
@@ -32,41 +30,41 @@ use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time that a job of two processes may take to be measured, in seconds.
+/// The time limit of a job, in seconds.
 const JOB_S: &str = "60";
 
-/// Why there are no figures.
+/// A failed measurement.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TuneError {
-    /// What is kept cannot be used, or nothing can be kept.
+    /// The kept figures cannot be used, or nothing can be kept.
     #[error(transparent)]
     Tuning(#[from] TuningError),
-    /// The environment asks for what there is not.
+    /// A variable of the environment asks for the impossible.
     #[error(transparent)]
     Variable(#[from] VariableError),
-    /// More is asked for than there is room for.
+    /// The settings are too long.
     #[error("--collectives: {0}")]
     Overrides(#[from] OverridesError),
-    /// So many processes have no place here.
+    /// This host has no place for so many processes.
     #[error(transparent)]
     Clusters(#[from] ClustersError),
-    /// Nobody can be told of them.
+    /// Standard output cannot be written to.
     #[error(transparent)]
     Say(#[from] SayError),
     /// A process of our own cannot be started.
     #[error("cannot start processes to measure with: {0}")]
     Start(io::Error),
-    /// They were started and did not measure.
+    /// The processes ended without a result.
     #[error("processes that were to measure this host ended without a result ({status}):\n{said}")]
     Job {
-        /// How they ended.
+        /// The exit status.
         status: String,
-        /// What they wrote.
+        /// Their output.
         said: String,
     },
 }
 
-/// Measures this host, and keeps the figures: where others were busy on it, only if `is_forced`.
+/// Measures this host and keeps the figures. On a busy host it keeps them only if `is_forced`.
 pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
     let Found { figures, details, share } = measured()?;
     let trouble = share.trouble();
@@ -94,7 +92,7 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
     Ok(say(&text)?)
 }
 
-/// Shows the figures and the table for so many processes.
+/// Shows the figures and the table for a number of processes.
 pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneError> {
     let (mut settings, trouble) = tuning::settings()?;
     if let Some(asked) = wishes.overrides {
@@ -137,12 +135,12 @@ fn line_of(name: &str, about: &str, value: u64) -> String {
     }
 }
 
-/// What was found out about this host.
+/// The result of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) figures: CostParameters,
     pub(crate) details: Calibration,
-    /// Of the processors' time: the least of the jobs of a round, and the most of some rounds.
+    /// The share of the processors' time: the least among the jobs of a round, and the most among rounds.
     pub(crate) share: Share,
 }
 
@@ -155,7 +153,7 @@ impl Found {
         }
     }
 
-    /// The least share of all jobs counts.
+    /// Notes the share, if it is less than those of earlier jobs.
     fn note_share(&mut self, findings: &[(String, u64)]) {
         for (_, permille) in findings.iter().filter(|(name, _)| name == "share") {
             self.share = self.share.min(Share::of_permille(*permille));
@@ -163,7 +161,7 @@ impl Found {
     }
 }
 
-/// One part of the measurement: it fills in what it finds out.
+/// One part of the measurement, which fills in its figures.
 type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
 const PARTS: [Part; 9] = [
@@ -178,13 +176,13 @@ const PARTS: [Part; 9] = [
     ("sixteen on a processor", |found| crowd(CROWDS[3], found)),
 ];
 
-/// Each part is measured some times, and [`Calibration::typical`] says what counts.
+/// Rounds of all parts. [`Calibration::typical`] combines them.
 const ROUNDS: u64 = 12;
-/// So often at most a round begins anew, where the processors move.
+/// Attempts at a round in which the processors move.
 const ROUND_ATTEMPTS: u32 = 4;
-/// On a machine that is very busy no further round begins after this time.
+/// No round begins after this time on a very busy machine.
 const ROUNDS_MAX: Duration = Duration::from_secs(5);
-/// No part of what was measured takes less: it is a difference of two times.
+/// The least difference of two measured times.
 const PART_MIN_PS: u64 = 10_000;
 
 /// Measures this host.
@@ -196,9 +194,8 @@ pub(crate) fn measured() -> Result<Found, TuneError> {
     Ok(parts_of(found, processors().len() > 1))
 }
 
-/// What some rounds say together: one at least, and none that would begin too late. Where the processors have
-/// moved between two of them, those before do not count: some figures are the least, others the middle, and they
-/// would be of different places.
+/// Combines rounds: at least one, and none that would begin too late. When the processors have moved, earlier rounds
+/// do not count, since the combined figures would be of different places.
 fn rounds_of(
     mut round: impl FnMut() -> Result<Found, TuneError>,
     elapsed: impl Fn() -> Duration,
@@ -222,26 +219,26 @@ fn rounds_of(
     Ok(found)
 }
 
-/// The near and far placement of processors is told apart by this factor of a line's time.
+/// A line's time changes by this factor when the processors have moved.
 const MOVED: f64 = 1.25;
 
-/// Whether processors between which a line took so long before are at another distance now.
+/// Whether the processors have moved, given the time of a line before and now.
 pub(crate) fn is_moved(before_ps: u64, now_ps: u64) -> bool {
     let (before, now) = (before_ps.max(1) as f64, now_ps.max(1) as f64);
     (now / before).max(before / now) > MOVED
 }
 
-/// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
-/// which one was disturbed may be anything.
+/// Computes differences of the combined rounds. A difference within one round, of which one time was disturbed, could
+/// be anything.
 fn parts_of(whole: Found, has_messages: bool) -> Found {
     let Found { mut figures, mut details, share } = whole;
     let barrier_ps = figures.deposit_ps;
     let less = |whole_ps: u64, part_ps: u64| whole_ps.saturating_sub(part_ps).max(PART_MIN_PS);
-    // Each of those on a processor has a turn in a barrier, in which it does what it does there of two that
-    // have one each.
+    // In a barrier each member of a crowd has a turn, in which it does as much as each of two members with a
+    // processor of their own.
     details.turns_ps = details.turns_ps.map(|whole_ps| less(whole_ps, barrier_ps));
     if has_messages {
-        // In the model a barrier of two is a word and a line; one over messages is a call and a message, and an
+        // In the model a barrier of two is a word and a line. One over messages is a call and a message, and an
         // allreduce copies and combines besides.
         figures.deposit_ps = less(barrier_ps, figures.line_ps);
         details.step_ps = less(details.step_ps, details.call_ps + LIGHT_STEP_PS);
@@ -253,7 +250,7 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     Found { figures, details, share }
 }
 
-/// Each part once, anew where the processors have moved meanwhile.
+/// Measures each part once, and again if the processors have moved meanwhile.
 fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
     for _ in 1..ROUND_ATTEMPTS {
         let (before, found) = (bar.position(), all_parts(bar)?);
@@ -267,7 +264,7 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
     all_parts(bar)
 }
 
-/// Of what [`parts_of`] takes apart it has the whole.
+/// Measures each part once, without the differences of [`parts_of`].
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::unstable::memory::processors::usable());
     let figures = CostParameters { processors, ..CostParameters::default() };
@@ -280,7 +277,7 @@ fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     Ok(found)
 }
 
-/// On a terminal; nothing is drawn elsewhere.
+/// A progress bar on a terminal; none elsewhere.
 fn bar(parts: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -305,7 +302,7 @@ fn copies(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// What copies take by how much goes round: a process of its own finds that, since where its memory lies is chance.
+/// Measures copies in a process of its own, since the place of its memory is chance.
 fn caches(found: &mut Found) -> Result<(), TuneError> {
     found.note(&findings_of(1, Subject::Caches)?);
     Ok(())
@@ -321,7 +318,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Two processes on one processor: the sender must stop running before its answer can come.
+/// Measures two processes on one processor: the sender must stop running before its answer can come.
 fn switch(found: &mut Found) -> Result<(), TuneError> {
     let findings = on_one_processor(|| findings_of(2, Subject::Switch))?;
     found.note(&findings);
@@ -329,7 +326,7 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// What so many processes on each of two processors find, or on the only one.
+/// Measures a crowd on each of two processors, or on the only one.
 fn crowd(sharing: u64, found: &mut Found) -> Result<(), TuneError> {
     let findings = findings_of(crowded() * sharing as u32, Subject::Crowd)?;
     found.note(&findings);
@@ -337,12 +334,12 @@ fn crowd(sharing: u64, found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Runs with the first usable processor alone, which whoever is started inherits.
+/// Runs `body` on the first usable processor alone. Its child processes inherit that.
 fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
     let before = sched_getaffinity(None);
     let mut one = CpuSet::new();
     processors().first().into_iter().for_each(|&first| one.set(first));
-    // Where it is refused, the processes have a processor each, and the figure is too small.
+    // If it is refused, each process has a processor of its own and the figure is too small.
     let _ = sched_setaffinity(None, &one);
     let done = body();
     if let Ok(before) = before {
@@ -351,8 +348,8 @@ fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Keeps this process on the usable processor of this number, as the simulator deals processes out: one
-/// after the other, and again from the first. Where that is refused it runs where it likes.
+/// Keeps this process on a processor, dealt out in order of rank as in the simulator. If it is refused, the process
+/// runs anywhere.
 pub(crate) fn pin(number: usize) {
     let processors = processors();
     let Some(&processor) = processors.get(number % processors.len().max(1)) else { return };
@@ -361,7 +358,7 @@ pub(crate) fn pin(number: usize) {
     let _ = sched_setaffinity(None, &one);
 }
 
-/// How many processors a crowd is measured on.
+/// The number of processors with a crowd.
 pub(crate) fn crowded() -> u32 {
     processors().len().clamp(1, 2) as u32
 }
@@ -374,7 +371,7 @@ pub(crate) fn processors() -> Vec<usize> {
 
 fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
     let own = std::env::current_exe().map_err(TuneError::Start)?;
-    // Who is in a crowd, or goes from one processor to another, chooses by itself: the launcher would give each its own.
+    // These processes choose their processors themselves, but the launcher would give each its own.
     let output = Command::new(&own)
         .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
         .args(matches!(subject, Subject::Caches | Subject::Crowd).then_some("--bind-to=none"))
@@ -395,7 +392,7 @@ fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, T
     Ok(found)
 }
 
-/// A line that [`measure`] writes.
+/// Parses a line of [`measure`].
 fn finding(line: &str) -> Option<(String, u64)> {
     let (name, value_ps) = line.rsplit_once(' ')?;
     Some((name.to_owned(), value_ps.parse().ok().filter(|&value_ps| value_ps > 0)?))

@@ -1,8 +1,7 @@
-//! What one process can find out about its host: a line between two processors, a copy, a
-//! reduction.
+//! Measurements by one process: a line between two processors, copies, a reduction.
 //!
-//! Each is the least of some batches: whatever disturbs makes it longer. The loops here poll
-//! without a pause, because that is what they measure.
+//! Each is the least of some batches, since disturbances only make it longer. The loops poll without a pause, because
+//! polling is what they measure.
 
 use landeck::unstable::arithmetic::{Element, Operation, Reduction};
 use landeck::unstable::collectives::calibration::{ROTATION_BYTES, named};
@@ -21,14 +20,14 @@ const ROUND_TRIPS: u64 = 10_000;
 /// Data that fit into a second cache with room to spare.
 const DATA_BYTES: usize = 128 * 1024;
 const PASSES: u32 = 200;
-/// About so many bytes are exchanged of each size, in so many rounds at least and at most.
+/// Bytes that are exchanged of each size, within a least and a most number of rounds.
 const EXCHANGED_BYTES: usize = 2 << 20;
 const EXCHANGES_MIN: usize = 2;
 const EXCHANGES_MAX: usize = 40;
-/// Blocks of a heap begin with a line, and long memory of the usual allocator so far behind the beginning of a
-/// page: where both begin with a line the processor copies in another way.
+/// Blocks of a heap begin with a line, and long memory of the usual allocator this far behind the beginning of a
+/// page. Where both begin with a line the processor copies in another way.
 const USUAL_START: usize = 16;
-/// A board's copies are told of in such pieces.
+/// A board's copies are published in such pieces.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Half of the round trip of a cache line between two processors.
@@ -41,7 +40,7 @@ pub(super) fn copy_kib_ps() -> u64 {
     let source = vec![1u8; DATA_BYTES];
     let mut target = vec![0u8; DATA_BYTES];
     kib_ps(|| {
-        // Somebody may look at the target: a copy that nobody could see is left out.
+        // A copy that nobody looks at would be optimised away.
         black_box(&mut target).copy_from_slice(black_box(&source));
     })
 }
@@ -53,30 +52,30 @@ pub(super) fn reduction_kib_ps() -> Option<u64> {
     let mut total = vec![0u8; DATA_BYTES];
     sum.apply(&mut total, &input).ok()?;
     Some(kib_ps(|| {
-        // The first call has shown that it can be done.
+        // The first call has shown that it works.
         let _ = sum.apply(black_box(&mut total), black_box(&input));
     }))
 }
 
-/// What copies take where so many bytes go round, for each KiB.
+/// The time of copies for each KiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
-    /// To where the other one has read before.
+    /// To where the other processor has read before.
     pub(super) deposit_kib_ps: u64,
-    /// From where the other one has put it.
+    /// From where the other processor has put the data.
     pub(super) take_kib_ps: u64,
 }
 
-/// Whom the data are for.
+/// The receiver of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     Others,
     Oneself,
 }
 
-/// Each of two processors, at once, copies its data to where the other one reads, then the other's from there,
-/// and so on; of a processor alone the other one is itself. So four ranges go through each again and again: its
-/// data, the place of them, the other one's, and where those are taken to. Of data for oneself there are three.
+/// Each of two processors at once copies its data to a place, then the other one's data from theirs. A single
+/// processor does both with itself. So four ranges go round in each: its data, their place, the other place and the
+/// target. Data for oneself have three.
 pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> Exchange {
     let bytes = (rotation_bytes / if whom == For::Others { 4 } else { 3 }) as usize / PAGE_BYTES
         * PAGE_BYTES;
@@ -98,7 +97,7 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
             barrier.wait();
             takes_ps.push(copy_ps(of_page(&mut locked(&places[other]), bytes), target) - clock_ps);
         }
-        // In the first one pages came to be.
+        // The first round has created the pages.
         [deposits_ps, takes_ps].map(|times_ps| median(times_ps[1..].to_vec()))
     };
     let both = on_all(processors.len(), own);
@@ -108,8 +107,8 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
     }
 }
 
-/// 1 KiB copied from where so many bytes have gone round since it was touched, to where something just was; and the other
-/// way: by all of two processors at once.
+/// 1 KiB copied from data untouched while other data went round, and 1 KiB copied to such data, on two processors at
+/// once.
 pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
     const BYTES: usize = 32 << 10;
     let processors = &processors[..processors.len().min(2)];
@@ -131,14 +130,14 @@ pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
                 writes_ps.push(copy_ps(near, place) - clock_ps);
             }
         }
-        // In the first round nothing had gone round.
+        // In the first round nothing has gone round.
         [reads_ps, writes_ps].map(|times_ps| median(times_ps[places..].to_vec()))
     };
     let both = on_all(processors.len(), own);
     [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
 }
 
-/// All that copies take, by name, of these processors.
+/// Measures copies on these processors and reports each by its name.
 pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
     if processors.is_empty() {
         return;
@@ -156,7 +155,7 @@ pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
     report("past_caches_kib_ps", past_caches_kib_ps(processors));
 }
 
-/// 1 KiB copied past the caches, by all of two processors at once.
+/// 1 KiB copied past the caches, by two processors at once.
 pub(super) fn past_caches_kib_ps(processors: &[usize]) -> u64 {
     const BYTES: usize = 64 << 10;
     const PLACES: usize = 64;
@@ -178,7 +177,7 @@ pub(super) fn past_caches_kib_ps(processors: &[usize]) -> u64 {
     mean_kib_ps(&on_all(processors.len(), own), 0, BYTES)
 }
 
-/// What each of so many threads finds, all at once.
+/// Runs `own` in threads at once and returns their results.
 fn on_all(count: usize, own: impl Fn(usize) -> [f64; 2] + Copy + Send) -> Vec<[f64; 2]> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..count).map(|number| scope.spawn(move || own(number))).collect();
@@ -186,18 +185,17 @@ fn on_all(count: usize, own: impl Fn(usize) -> [f64; 2] + Copy + Send) -> Vec<[f
     })
 }
 
-/// The mean of what they have found, for each KiB of so many bytes.
+/// The mean of the threads' results for each KiB.
 fn mean_kib_ps(all: &[[f64; 2]], which: usize, bytes: usize) -> u64 {
     let sum_ps: f64 = all.iter().map(|times_ps| times_ps[which]).sum();
     let kib = (all.len().max(1) * bytes) as f64 / 1024.0;
     ((sum_ps / kib) as u64).max(1)
 }
 
-/// Pages of which one word each is touched, one after the other: each says where the next one is, so that none is
-/// asked for before it is known.
+/// Pages of which one word each is touched. Each word has the place of the next, so that none is fetched early.
 pub(super) struct Pages {
     room: Vec<u64>,
-    /// Where the first of them is.
+    /// The place of the first word.
     first: usize,
     count: usize,
 }
@@ -206,12 +204,12 @@ impl Pages {
     const WORDS: usize = PAGE_BYTES / size_of::<u64>();
     const LINE_WORDS: usize = 64 / size_of::<u64>();
 
-    /// Pages of so many bytes.
+    /// Makes pages of this many bytes in all.
     pub(super) fn of(bytes: u64) -> Self {
         let count = bytes as usize / PAGE_BYTES;
         let mut room = vec![0u64; bytes as usize / size_of::<u64>()];
-        // In other lines of each page: the same ones of all would have few places in a cache. And not one page
-        // after the other, which a processor would foresee.
+        // The words lie in different lines of their pages, since equal ones would have few places in a cache. Their
+        // order is one that a processor does not foresee.
         let word = |page: usize| page * Self::WORDS + page * 7 % 64 * Self::LINE_WORDS;
         let step = (count * 3 / 8) | 1;
         let mut at = 0;
@@ -223,7 +221,7 @@ impl Pages {
         Self { room, first: word(0), count }
     }
 
-    /// Touches all once; what each took.
+    /// Touches all pages once, and returns the mean time.
     pub(super) fn round_ps(&self) -> f64 {
         let start = Instant::now();
         let mut at = self.first;
@@ -239,7 +237,7 @@ fn locked(place: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a copy takes, and the look at the clock, done as the product copies, in pieces as on a board.
+/// The time of a copy in pieces as on a board, including a look at the clock.
 fn copy_ps(source: &[u8], target: &mut [u8]) -> f64 {
     let start = Instant::now();
     for (source, target) in source.chunks(PIECE_BYTES).zip(target.chunks_mut(PIECE_BYTES)) {
@@ -248,7 +246,7 @@ fn copy_ps(source: &[u8], target: &mut [u8]) -> f64 {
     start.elapsed().as_nanos() as f64 * 1e3
 }
 
-/// Picoseconds per KiB of a pass over the data.
+/// The time of a pass for each KiB, in picoseconds.
 fn kib_ps(mut pass: impl FnMut()) -> u64 {
     least((0..BATCHES).map(|_| {
         let start = Instant::now();
@@ -258,12 +256,12 @@ fn kib_ps(mut pass: impl FnMut()) -> u64 {
     }))
 }
 
-/// The least of some times, and at least something.
+/// The least of some times, but not zero.
 fn least(times: impl Iterator<Item = f64>) -> u64 {
     (times.fold(f64::MAX, f64::min) as u64).max(1)
 }
 
-/// Alone on its pair of cache lines.
+/// A counter alone on its pair of cache lines.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
@@ -297,7 +295,7 @@ fn poll_until(line: &Line, turn: u64) {
     while line.0.load(Ordering::Acquire) != turn {}
 }
 
-/// Best effort: on a wrong processor the figure is wrong, but that is no reason to stop.
+/// Binds the thread if it can. On a wrong processor the figure is wrong, which is no reason to stop.
 fn pin(processor: usize) {
     let mut set = CpuSet::new();
     set.set(processor);
