@@ -63,7 +63,6 @@ mod makers;
 pub mod message;
 pub mod message_world;
 pub mod modes;
-mod named_group;
 pub mod nonblocking;
 pub mod outbox;
 pub mod persistent;
