@@ -86,7 +86,7 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn answers_are_read_as_they_were_given() {

@@ -234,7 +234,7 @@ impl GroupOptions {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn options_travel_as_words() {
