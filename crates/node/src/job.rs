@@ -12,11 +12,11 @@ use landeck_wire::HostId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
-use crate::named_group::ServerHandle;
 use crate::tuning;
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared};
+use landeck_named_groups::ServerHandle;
 
 /// This process's membership in its job. One per process.
 ///
@@ -24,8 +24,8 @@ use landeck_engine::{Fault, Progress, ProgressThread, Shared};
 /// panics: then the job learns of a death.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
-    /// Whether a thread of this process serves groups.
-    pub(crate) employment: Arc<ServerHandle>,
+    /// The thread of this process that serves groups, if one does.
+    pub(crate) server_handle: Arc<ServerHandle>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
@@ -80,14 +80,15 @@ impl Job {
         Self::with_attachment(attach::running(job)?, options)
     }
 
-    /// Joins the job of this host as a guest, has that do something, and leaves.
+    /// Joins the job of a host as a guest, calls `body`, and leaves.
     fn as_guest(
         host: HostId,
         body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
-    ) -> Result<()> {
-        let guest = Self::join_running(&host.to_string(), Options::default())?;
-        body(&guest.shared, &guest.employment);
-        // What it has done is done, however its leave ends.
+    ) -> std::result::Result<(), String> {
+        let guest = Self::join_running(&host.to_string(), Options::default());
+        let guest = guest.map_err(|error| error.kind.to_string())?;
+        body(&guest.shared, &guest.server_handle);
+        // The body's effects stay, even if the guest cannot leave in good order.
         let _ = guest.leave();
         Ok(())
     }
@@ -104,8 +105,8 @@ impl Job {
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        let employment = Arc::new(ServerHandle::new(Self::as_guest));
-        Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
+        let server_handle = Arc::new(ServerHandle::new(Self::as_guest));
+        Ok(Self { shared, server_handle, progress: thread, attachment: Some(attachment) })
     }
 
     /// Which process this one replaces, if the launcher has started it again after a failure
@@ -235,7 +236,7 @@ impl Job {
             std::mem::forget(attachment);
             return Err(GateError::Forked.into());
         }
-        self.employment.end();
+        self.server_handle.end();
         // Who could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
         let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));
