@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::memory::GateError;
+use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::fork;
 use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::{Loan, Options, Peer, ThreadMode, WayBack, World, raw};
@@ -366,14 +367,25 @@ fn flush_output() {
     }
 }
 
-/// What [`abort`] ends, for messages.
-pub(crate) fn what_ends() -> &'static str {
+/// Says on standard error why this process is about to call [`abort`]: `text`, then what ends, then `rule` if
+/// there is one. Of the processes that abort their job for one `cause` only the first says so. A process with
+/// another cause adds its `text`, but for an error that `is_consequence` of the end of another process.
+#[cold]
+pub(crate) fn say_why(text: &str, rule: &str, cause: &str, is_consequence: bool) {
+    let ends = |what: &str| fork::say(&format!("{text}. {what}{rule}."));
     if fork::is_child() {
-        "This process ends alone and the job goes on"
-    } else if is_joined() || lock().job.is_some() {
-        "The job is aborted"
-    } else {
-        "This process ends"
+        return ends("This process ends alone and the job goes on");
+    }
+    // The guard goes before the wait for another process.
+    let place = lock().job.as_ref().map(|job| (job.segment().clone(), job.own_peer().0));
+    let Some((segment, slot)) = place else { return ends("This process ends") };
+    match segment.claim_abort(slot, cause) {
+        AbortClaim::First => {
+            ends("The job is aborted");
+            segment.abort_said();
+        }
+        AbortClaim::OtherCause if !is_consequence => fork::say(&format!("{text}.")),
+        AbortClaim::OtherCause | AbortClaim::Said => {}
     }
 }
 

@@ -85,8 +85,9 @@ pub(crate) unsafe fn abort(comm: Handle, errorcode: c_int) -> Result<(), Mistake
     if !fork::is_child() {
         communicator::get("comm", comm)?;
     }
-    let text = format!("{} called MPI_Abort with code {errorcode}", job::own_name());
-    fork::say(&format!("{text}. {}.", job::what_ends()));
+    let call = format!("called MPI_Abort with code {errorcode}");
+    let text = format!("{} {call}", job::own_name());
+    job::say_why(&text, "", &call, false);
     job::abort(errorcode, &text)
 }
 
