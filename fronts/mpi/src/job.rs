@@ -22,7 +22,7 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::{error_handler, freed};
 
-/// What is there between MPI_Init and MPI_Finalize.
+/// The predefined communicators, which exist between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
     /// MPI_COMM_WORLD.
     pub(crate) world: Arc<Communicator>,
@@ -30,7 +30,7 @@ pub(crate) struct Job {
     pub(crate) myself: Arc<Communicator>,
 }
 
-/// The membership in the job, and who needs it.
+/// The membership in the job, and the number of its users.
 struct Membership {
     job: Option<landeck::Job>,
     users: u32,
@@ -47,7 +47,7 @@ const AFTER: u8 = 3;
 
 /// Where between MPI_Init and MPI_Finalize the process is.
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
-/// What [`current`] gives out: set once, before the phase is running, and never freed.
+/// The value of [`current`]. It is set once, before the phase is running, and never freed.
 static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
@@ -199,7 +199,7 @@ fn finish_operations() -> Result<(), Mistake> {
     Ok(raw::drain(&world)?)
 }
 
-/// What became of the membership when a use of it ended.
+/// The state of the membership after one of its users has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rested {
     /// Others use it.
@@ -226,14 +226,14 @@ impl Membership {
     }
 }
 
-/// What is there between MPI_Init and MPI_Finalize.
+/// Returns the predefined communicators, or an error before MPI_Init and after MPI_Finalize.
 #[inline]
 pub(crate) fn current() -> Result<&'static Job, Mistake> {
     refuse_children()?;
     if_running().ok_or_else(not_running)
 }
 
-/// The same, where nothing is said of who calls at another time.
+/// Returns the predefined communicators, or `None` before MPI_Init and after MPI_Finalize.
 #[inline(always)]
 pub(crate) fn if_running() -> Option<&'static Job> {
     let is_running = PHASE.load(Ordering::Acquire) == RUNNING;
@@ -253,7 +253,7 @@ pub(crate) fn check_joined() -> Result<(), Mistake> {
     if is_joined() { Ok(()) } else { Err(not_running()) }
 }
 
-/// The same, where nothing is said, and children made by fork are not told apart.
+/// Returns whether the process is in its job. A child made by fork answers as its parent would.
 #[inline]
 pub(crate) fn is_joined() -> bool {
     USERS.load(Ordering::Acquire) > 0

@@ -1,4 +1,4 @@
-//! Whose error handler is told of a mistake, and telling it.
+//! Finds the error handler that a mistake is raised on, and calls it.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -35,7 +35,7 @@ pub(crate) enum Origin {
     Tool,
 }
 
-/// What is done about a mistake: a plain value.
+/// The answer to a mistake: a plain value.
 #[derive(Clone, Copy)]
 enum Answer {
     Code(c_int),
