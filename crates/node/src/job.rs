@@ -10,7 +10,7 @@ use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_wire::HostId;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::loan::Loan;
 use crate::tuning;
 use crate::world::World;
@@ -62,8 +62,11 @@ impl Job {
     /// [`ErrorKind::Attach`], [`ErrorKind::ProgressThread`]; [`ErrorKind::Thread`] in a child that a process of a
     /// job has made by fork.
     pub fn join_with(options: Options) -> Result<Self> {
-        GateError::refuse_children()?;
-        Self::with_attachment(attach::attach(settings)?, options)
+        let joined = || -> Result<Self> {
+            GateError::refuse_children()?;
+            Self::with_attachment(attach::attach(settings)?, options)
+        };
+        joined().map_err(|error| error.of_call("join", None))
     }
 
     /// Joins a running job of this user on this host, as a guest beside the processes it was started
@@ -77,7 +80,8 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
-        Self::with_attachment(attach::running(job)?, options)
+        let joined = || Self::with_attachment(attach::running(job)?, options);
+        joined().map_err(|error| error.of_call("join_running", None))
     }
 
     /// Joins the job of a host as a guest, calls `body`, and leaves.
@@ -129,7 +133,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn loan<T: landeck_memory::Plain>(&self, count: usize) -> Result<Loan<T>> {
-        Loan::new(&self.shared, count)
+        error::call(&self.shared, "loan", || Loan::new(&self.shared, count))
     }
 
     /// What was counted since joining.
@@ -166,8 +170,10 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
-        let peers = self.shared.kernel.enter()?.acknowledge_failures();
-        Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+        error::call(&self.shared, "acknowledge_failures", || {
+            let peers = self.shared.kernel.enter()?.acknowledge_failures();
+            Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+        })
     }
 
     /// Ends the whole job, whatever the failure of a process means in it, and this process. What the
@@ -206,7 +212,8 @@ impl Job {
     /// [`ErrorKind::Mismatch`] when members of one of its worlds have called different operations and no
     /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
-        self.leave_once()
+        let left = self.leave_once();
+        left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
     /// How this process can be in a job again after it has left this one.
@@ -221,7 +228,8 @@ impl Job {
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
-        self.unnoticed_mismatch().map_or(Ok(()), Err)
+        let mismatch = self.unnoticed_mismatch();
+        mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
     }
 
     /// Takes back that this process has left.

@@ -144,11 +144,14 @@ impl Mailbox {
     /// # Errors
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer.
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let words = [u64::from(self.address.context), self.address.place];
-        let named = objects::name_mailbox(self.address.process, &name, words)?;
-        self.names.push((name, named.number));
-        Ok(())
+        let shared = self.shared.clone();
+        error::call(&shared, "register", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let words = [u64::from(self.address.context), self.address.place];
+            let named = objects::name_mailbox(self.address.process, &name, words)?;
+            self.names.push((name, named.number));
+            Ok(())
+        })
     }
 
     /// Withdraws a name; the mailbox stays.
@@ -156,13 +159,16 @@ impl Mailbox {
     /// # Errors
     /// [`ErrorKind::Object`]: it has no such name, the agent does not answer.
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
-            let name = name.as_str().to_owned();
-            return Err(objects::ObjectError::Unknown { kind: ObjectKind::Mailbox, name }.into());
-        };
-        let (_, number) = self.names.swap_remove(at);
-        Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+        let shared = self.shared.clone();
+        error::call(&shared, "unregister", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
+                let (kind, name) = (ObjectKind::Mailbox, name.as_str().to_owned());
+                return Err(objects::ObjectError::Unknown { kind, name }.into());
+            };
+            let (_, number) = self.names.swap_remove(at);
+            Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+        })
     }
 
     /// Waits for a message and takes it.
