@@ -1,4 +1,4 @@
-//! What is revoked ends on both sides, keeps nothing, and is noticed though its revoker dies.
+//! A revocation ends operations on both sides, keeps nothing, and is noticed even if its revoker dies.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -113,7 +113,7 @@ fn a_revoker_that_dies_before_it_has_told_anybody_is_noticed_by_its_death() {
     let into = vec![0u8; 8];
     let id = end.receive(Wanted { context: CONTEXT, source: Some(1), tag: None }, area(&into));
     end.refresh();
-    // All that it has done is the one store.
+    // The revoker has only done this one store.
     const REVOKED_WORD: u64 = 64;
     let place =
         segment.bytes().part((segment.plan().world_board() + REVOKED_WORD) as usize, 4).start();
