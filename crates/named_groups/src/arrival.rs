@@ -55,7 +55,7 @@ struct RollTurn {
     view: u64,
 }
 
-/// What the roll says about a member's turn.
+/// The state of a member's synchronisation by the roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RollStatus {
     /// All members have arrived.
@@ -264,7 +264,7 @@ impl Replica {
         if is_stale { self.close_roll(local) } else { Ok(()) }
     }
 
-    /// What the roll says about a member's arrival.
+    /// The state of a member's synchronisation by the roll.
     #[inline]
     pub(crate) fn roll_status(&self, arrival: &SyncArrival) -> RollStatus {
         let Some(turn) = arrival.on_roll else { return RollStatus::Unknown };

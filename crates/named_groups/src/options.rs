@@ -49,7 +49,7 @@ pub enum ServedBy {
     Launcher,
 }
 
-/// What happens to a broadcast without room, because a member does not retrieve.
+/// The treatment of a broadcast that has no room because a member does not retrieve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// It waits.

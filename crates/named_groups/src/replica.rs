@@ -38,7 +38,7 @@ pub struct Replica {
     pub(crate) claims: Claims,
 }
 
-/// What this process knows of the group.
+/// The state that this process has folded, with its own records of messages.
 pub(crate) struct LocalState {
     pub(crate) state: State,
     /// Messages and entries that no member needs any more, when this process looked last.
@@ -188,7 +188,7 @@ impl Replica {
         }))
     }
 
-    /// What the handles of this process share.
+    /// The endpoint of this process, shared by its handles.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MailboxError {
-    /// Its owner has dropped it.
+    /// The owner has dropped the mailbox.
     #[error(
         "the mailbox is gone: process {slot} (pid {pid}) has destroyed it; ask for the address of another"
     )]
