@@ -3,16 +3,16 @@
 //! The roll ([`Roll`]) is one word. It is open for one view of the group and one round of the log, the next one there.
 //! The member that sets the last bit completes the synchronisation for all, and the log does not change.
 //!
-//! - The first member to arrive opens a settled roll, if no member is awaited in the log. It has read the roll before it
-//!   folded the log, so it knows the entries with which the roll was settled.
+//! - The first member to arrive opens a settled roll, if no member is awaited in the log. It has read the roll before
+//!   it folded the log, so it knows the entries with which the roll was settled.
 //! - A process that is about to change the members, or to end the group, closes the roll first. The members that have
-//!   arrived by then have arrived at the log's round. Any process that needs to know writes that into the log, one member
-//!   after the other. It appends no entry for a member that has arrived in the log already, or after
-//!   that round. Then the roll is settled.
-//! - Such a change may be accepted just after a member has opened the roll again. Both went on at once, so no process can
-//!   tell their order; the next change finds an open roll. The process whose change was accepted
-//!   closes the roll again, so the members that wait there go on in the log. If it dies in between, they find
-//!   that at their next look at the log: when the membership changes, and before they sleep.
+//!   arrived by then have arrived at the log's round. Any process that needs to know writes that into the log, one
+//!   member after the other. It appends no entry for a member that has arrived in the log already, or after that
+//!   round. Then the roll is settled.
+//! - Such a change may be accepted just after a member has opened the roll again. Both went on at once, so no process
+//!   can tell their order; the next change finds an open roll. The process whose change was accepted closes the roll
+//!   again, so the members that wait there go on in the log. If it dies in between, they find that at their next look
+//!   at the log: when the membership changes, and before they sleep.
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat, State};
 use landeck_objects::group_log::{Roll, WaitsFor};

@@ -218,7 +218,7 @@ impl Replica {
 
     /// Frees the name of a group that has ended.
     pub(crate) fn retire(&self) {
-        // Another process may have freed it, or will: whoever finds the name taken does.
+        // Another process may have freed it, or will: a process that finds the name taken does.
         let _ = objects::retire(self.shared.process(), self.object.number());
     }
 

@@ -12,8 +12,8 @@ use landeck_wire::HostId;
 /// The work of the thread as a guest of the job.
 pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 
-/// Joins the job of a host as a guest with an endpoint of its own, calls the function, and leaves. The error says in words
-/// why the guest could not join.
+/// Joins the job of a host as a guest with an endpoint of its own, calls the function, and leaves. The error says in
+/// words why the guest could not join.
 pub type AsGuest =
     fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
 

@@ -24,7 +24,7 @@ pub(super) const SHORT_BYTES_MAX: usize = 256;
 pub(crate) enum Storage {
     /// Bytes of this process.
     Own(Vec<u8>),
-    /// A block in the heap of whoever sent it, read in place.
+    /// A block in the heap of its sender, read in place.
     Borrowed {
         /// The block.
         block: Borrowed,

@@ -201,7 +201,7 @@ impl Message {
     #[inline]
     fn buffer_of(&self, piece: &Piece) -> Buffer {
         let bytes = self.bytes_of(piece);
-        // SAFETY: a piece lies within its storage, which the message keeps; whoever uses the buffer
+        // SAFETY: a piece lies within its storage, which the message keeps; the user of the buffer
         // borrows the message until then.
         unsafe { Buffer::new(bytes.start(), bytes.len()) }
     }
