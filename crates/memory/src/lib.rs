@@ -11,6 +11,7 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as those see it who only look |
 //! | [`bond`] | who still needs what lies in a slot whose process is gone |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
@@ -35,6 +36,8 @@
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
+#[cfg(not(loom))]
+pub mod abort;
 mod biased_lock;
 pub mod blocks;
 #[cfg(not(loom))]

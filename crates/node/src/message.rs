@@ -38,7 +38,7 @@ use crate::typed::Typed;
 use piece::{Form, Memory, Piece, Storage};
 
 pub(crate) use encoding::{tag_of_kind, tag_of_values};
-pub(crate) use shared::{SharedValues, Spare};
+pub(crate) use shared::Spare;
 
 /// Why a message does not do what was asked. It is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -126,6 +126,12 @@ pub(super) fn decoded(
     if tag == ENCODED { decode(data, pieces) } else { elements(tag, data, pieces) }
 }
 
+/// The kind that the tag of elements names.
+#[inline]
+pub(super) fn kind_of_tag(tag: u32) -> Option<Kind> {
+    (tag & !0xffff == ELEMENTS).then(|| kind_of(tag as u16)).flatten()
+}
+
 /// Elements of the kind that a tag names.
 #[inline]
 fn elements(
@@ -133,8 +139,7 @@ fn elements(
     data: Bytes<'_>,
     pieces: &mut Vec<Piece>,
 ) -> std::result::Result<(), &'static str> {
-    let kind = (tag & !0xffff == ELEMENTS).then(|| kind_of(tag as u16)).flatten();
-    let kind = kind.ok_or("its tag names no kind of element")?;
+    let kind = kind_of_tag(tag).ok_or("its tag names no kind of element")?;
     let length = data.len();
     if !length.is_multiple_of(kind.size_bytes() as usize) {
         return Err("it is no whole number of elements");
