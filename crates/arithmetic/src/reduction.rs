@@ -157,8 +157,8 @@ impl Reduction {
     /// Combines the same chunk of two or more inputs, with the areas from an index on for held values.
     ///
     /// # Safety
-    /// All inputs have the chunk; what it is combined into and the areas have room for it, and these overlap
-    /// nothing else. The result may lie on the chunk of an input, or in the first of the areas.
+    /// All inputs have the chunk. `into` and the areas have room for it, and do not overlap anything else, except that
+    /// `into` may lie on the chunk of an input, or in the first of the areas.
     unsafe fn combine_chunk(
         &self,
         inputs: &[*const u8],

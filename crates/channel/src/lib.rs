@@ -78,7 +78,7 @@ pub enum BrokenPeer {
     },
     /// The message is not the next of its sender.
     #[error(
-        "message {found} arrived where message {wanted} is the next: one before it was lost, or its sender is broken"
+        "message {found} arrived instead of message {wanted}: one before it was lost, or its sender is broken"
     )]
     Order {
         /// The number of the message, modulo 65,536.
@@ -88,14 +88,16 @@ pub enum BrokenPeer {
     },
     /// Something follows a goodbye.
     #[error(
-        "something arrived after its sender's goodbye, which is the last: its sender is broken"
+        "a message arrived after its sender's goodbye, which must be the last: its sender is broken"
     )]
     AfterGoodbye,
     /// The kind of the message, or the way it came, does not allow it.
     #[error("a message arrived that no process sends this way: its sender is broken")]
     Form,
     /// The reference names a block that does not exist (any more).
-    #[error("a message refers to a block of shared memory that is not there: its sender is broken")]
+    #[error(
+        "a message refers to a block of shared memory that does not exist: its sender is broken"
+    )]
     Reference,
 }
 

@@ -27,7 +27,7 @@ pub enum Kind {
     Accept = 4,
     /// A part of an accepted message.
     Part = 5,
-    /// The receiver needs the data no more: the sender may reuse its buffer.
+    /// The receiver no longer needs the data: the sender may reuse its buffer.
     Done = 6,
     /// From now on the sender writes to a ring (shared memory only; never seen by matching).
     RingOpen = 7,

@@ -21,7 +21,7 @@ pub const UNSENT_BYTES_MAX: usize = 256 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkEnd {
     /// The process of one side has left in good order. Everything that it sent has arrived.
-    #[error("a process of the two has left in good order")]
+    #[error("one of the two processes has left in good order")]
     Left,
     /// The other side closed the connection without a goodbye, or its process ended.
     #[error("the other side closed the connection")]
