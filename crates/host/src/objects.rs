@@ -267,28 +267,16 @@ mod tests {
     use super::*;
     use landeck_wire::{HostId, Incarnation, Slot};
 
-    const HOST: HostId = HostId(7);
-
-    fn question() -> ObjectQuestion {
-        let process = ProcessId { host: HOST, slot: Slot(3), incarnation: Incarnation(9) };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).unwrap();
-        ObjectQuestion {
-            number: u64::MAX,
-            bytes: 1 << 40,
-            words: [5, 6],
-            ..ObjectQuestion::new(process, ObjectKind::Semaphore, Asked::Open).named(&name)
-        }
-    }
-
     #[test]
     fn an_agent_that_does_not_answer_is_an_error_when_the_time_is_over() {
         // A process that connects cannot tell this from an agent that is stopped.
         let host = HostId(u64::from(std::process::id()) << 32 | 0xdea1);
         let _silent = Address::of_job(host).listen().unwrap();
-        let process = ProcessId { host, ..question().process };
+        let process = ProcessId { host, slot: Slot(3), incarnation: Incarnation(9) };
         let time = Duration::from_millis(50);
         for asked in Asked::ALL {
-            let refused = ask_within(&ObjectQuestion { asked, process, ..question() }, time);
+            let question = ObjectQuestion::new(process, ObjectKind::Semaphore, asked);
+            let refused = ask_within(&question, time);
             let is_silent = matches!(
                 &refused,
                 Err(ObjectError::Exchange(socket::ExchangeError::Silent { timeout, .. }))

@@ -31,6 +31,7 @@
 //! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
 //! | [`room`] | private memory whose size somebody else has said |
+//! | `fixture` | segments for tests in which one process plays several |
 //! | [`sync`] | atomics, which the model checker replaces |
 
 // The model checker's build leaves out what it has no models of.
@@ -44,6 +45,9 @@ pub mod blocks;
 pub mod bond;
 pub mod bytes;
 mod filled;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod fixture;
 #[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]

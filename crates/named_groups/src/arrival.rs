@@ -3,16 +3,16 @@
 //! The roll ([`Roll`]) is one word. It is open for one view of the group and one round of the log, the next one there.
 //! The member that sets the last bit completes the synchronisation for all, and the log does not change.
 //!
-//! - The first member to arrive opens a settled roll, if no member is awaited in the log. It has read the roll before it
-//!   folded the log, so it knows the entries with which the roll was settled.
+//! - The first member to arrive opens a settled roll, if no member is awaited in the log. It has read the roll before
+//!   it folded the log, so it knows the entries with which the roll was settled.
 //! - A process that is about to change the members, or to end the group, closes the roll first. The members that have
-//!   arrived by then have arrived at the log's round. Any process that needs to know writes that into the log, one member
-//!   after the other. It appends no entry for a member that has arrived in the log already, or after
-//!   that round. Then the roll is settled.
-//! - Such a change may be accepted just after a member has opened the roll again. Both went on at once, so no process can
-//!   tell their order; the next change finds an open roll. The process whose change was accepted
-//!   closes the roll again, so the members that wait there go on in the log. If it dies in between, they find
-//!   that at their next look at the log: when the membership changes, and before they sleep.
+//!   arrived by then have arrived at the log's round. Any process that needs to know writes that into the log, one
+//!   member after the other. It appends no entry for a member that has arrived in the log already, or after that
+//!   round. Then the roll is settled.
+//! - Such a change may be accepted just after a member has opened the roll again. Both went on at once, so no process
+//!   can tell their order; the next change finds an open roll. The process whose change was accepted closes the roll
+//!   again, so the members that wait there go on in the log. If it dies in between, they find that at their next look
+//!   at the log: when the membership changes, and before they sleep.
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat, State};
 use landeck_objects::group_log::{Roll, WaitsFor};
@@ -55,7 +55,7 @@ struct RollTurn {
     view: u64,
 }
 
-/// What the roll says about a member's turn.
+/// The state of a member's synchronisation by the roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RollStatus {
     /// All members have arrived.
@@ -264,7 +264,7 @@ impl Replica {
         if is_stale { self.close_roll(local) } else { Ok(()) }
     }
 
-    /// What the roll says about a member's arrival.
+    /// The state of a member's synchronisation by the roll.
     #[inline]
     pub(crate) fn roll_status(&self, arrival: &SyncArrival) -> RollStatus {
         let Some(turn) = arrival.on_roll else { return RollStatus::Unknown };

@@ -9,7 +9,7 @@ use crate::replica::{LocalState, Replica, no_peer};
 use crate::server_client::ServerClient;
 use crate::time_limit::TimeLimit;
 
-/// What became of the broadcasts that were held when the destruction began.
+/// Whether the broadcasts have finished that were held when the destruction began.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Drained {
     /// All have finished, and the group has ended.
@@ -75,7 +75,7 @@ impl Replica {
         })
     }
 
-    /// What became of the held broadcasts; none while they go on.
+    /// Whether the held broadcasts have finished; none while they go on.
     fn drained(&self, local: &LocalState) -> Option<Drained> {
         match local.state.phase() {
             Phase::Ended => Some(Drained::All),

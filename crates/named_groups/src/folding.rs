@@ -101,8 +101,8 @@ impl Replica {
         self.log.answer(slot, incarnation, number, answer.to_bits());
     }
 
-    /// Answers the request for a broadcast that was accepted. Its cell can hold another message only after the broadcast
-    /// was published; the process that published it has answered.
+    /// Answers the request for a broadcast that was accepted. Its cell can hold another message only after the
+    /// broadcast was published; the process that published it has answered.
     fn answer_broadcast(&self, number: u64, cell: u32) {
         let described = self.log.described(cell);
         let origin = described.map(|described| Origin::from_words(described.words));

@@ -1,7 +1,7 @@
 //! A named group below its faces: the log, the state that a process folds from it, and the operations of members.
 //!
-//! Each operation of a group (join, leave, broadcast, synchronise, destroy) reaches the log in one of two ways. Without a
-//! server the caller appends the entry itself. With one it sends a request to the server, which appends the
+//! Each operation of a group (join, leave, broadcast, synchronise, destroy) reaches the log in one of two ways.
+//! Without a server the caller appends the entry itself. With one it sends a request to the server, which appends the
 //! entry. `Replica::server_client` says which way a group takes.
 //!
 //! | module | content |

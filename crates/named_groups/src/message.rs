@@ -1,7 +1,7 @@
 //! A message on its way into a group.
 //!
-//! The crate knows no encoding: a message is a tag with bytes. The face that encodes it decodes it again, and keeps its own
-//! type behind [`SharedValues`].
+//! The crate knows no encoding: a message is a tag with bytes. The face that encodes it decodes it again, and keeps
+//! its own type behind [`SharedValues`].
 
 use std::any::Any;
 use std::sync::Arc;

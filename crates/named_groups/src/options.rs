@@ -49,7 +49,7 @@ pub enum ServedBy {
     Launcher,
 }
 
-/// What happens to a broadcast without room, because a member does not retrieve.
+/// The treatment of a broadcast that has no room because a member does not retrieve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// It waits.
@@ -110,11 +110,11 @@ impl GroupOptions {
         Self { when_full, ..self }
     }
 
-    /// Sets whether the group has a server, as DECK's groups had, and where it is. Each join, leave and
-    /// destruction is then a message to the server and one back. A broadcast is one message to the server and one to
-    /// each member, a synchronisation one from and one to each member. Broadcasts of different
-    /// senders arrive in no promised order. Accepted entries are as safe as without a server. When the server is gone, the
-    /// next process that needs it takes its seat.
+    /// Sets whether the group has a server, as DECK's groups had, and where it is. Each join, leave and destruction
+    /// is then a message to the server and one back. A broadcast is one message to the server and one to each member,
+    /// a synchronisation one from and one to each member. Broadcasts of different senders arrive in no promised
+    /// order. Accepted entries are as safe as without a server. When the server is gone, the next process that needs
+    /// it takes its seat.
     #[must_use]
     pub const fn served_by(self, served_by: ServedBy) -> Self {
         Self { served_by, ..self }
@@ -193,8 +193,8 @@ impl GroupOptions {
         }
     }
 
-    /// The options as words: minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes (48),
-    /// slot of the server (16).
+    /// The options as words: minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes
+    /// (48), slot of the server (16).
     pub(crate) fn to_words(self) -> [u64; 2] {
         let (policy, time_ms) = match self.when_full {
             WhenFull::Hold => (0, 0),

@@ -38,7 +38,7 @@ pub struct Replica {
     pub(crate) claims: Claims,
 }
 
-/// What this process knows of the group.
+/// The state that this process has folded, with its own records of messages.
 pub(crate) struct LocalState {
     pub(crate) state: State,
     /// Messages and entries that no member needs any more, when this process looked last.
@@ -188,7 +188,7 @@ impl Replica {
         }))
     }
 
-    /// What the handles of this process share.
+    /// The endpoint of this process, shared by its handles.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -218,7 +218,7 @@ impl Replica {
 
     /// Frees the name of a group that has ended.
     pub(crate) fn retire(&self) {
-        // Another process may have freed it, or will: whoever finds the name taken does.
+        // Another process may have freed it, or will: a process that finds the name taken does.
         let _ = objects::retire(self.shared.process(), self.object.number());
     }
 

@@ -63,7 +63,8 @@ impl Drop for RequestTurn<'_> {
 }
 
 impl Replica {
-    /// Requests a membership for a mailbox of this process. Returns its record, or the answer where it is no new member.
+    /// Requests a membership for a mailbox of this process. Returns its record, or the answer where it is no new
+    /// member.
     pub(crate) fn request_to_join(
         &self,
         client: &ServerClient,
@@ -139,8 +140,8 @@ impl Replica {
         Ok(answer)
     }
 
-    /// Waits until `ready` finds something. Its argument says whether the server has replied, or is gone so that it never
-    /// will.
+    /// Waits until `ready` finds something. Its argument says whether the server has replied, or is gone so that it
+    /// never will.
     pub(crate) fn wait_for_reply<T>(
         &self,
         request: &PostedRequest,

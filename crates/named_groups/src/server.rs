@@ -1,10 +1,10 @@
 //! The server of groups that were made to have one: a thread that appends what clients ask for.
 //!
-//! A process has one such thread for all groups that it serves. The thread is a guest of the job with an endpoint of its own,
-//! so it does not depend on the thread mode and waits for no other thread's calls. It appends to the log
-//! like any process; its only private state is which clients await replies. It waits for no client and no
-//! member: messages that cannot be sent at once go on in their requests, and members that do not
-//! retrieve hold their senders. A long broadcast is copied in pieces, with other requests in between.
+//! A process has one such thread for all groups that it serves. The thread is a guest of the job with an endpoint of
+//! its own, so it does not depend on the thread mode and waits for no other thread's calls. It appends to the log
+//! like any process; its only private state is which clients await replies. It waits for no client and no member:
+//! messages that cannot be sent at once go on in their requests, and members that do not retrieve hold their senders.
+//! A long broadcast is copied in pieces, with other requests in between.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -9,11 +9,11 @@ use landeck_memory::Segment;
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 
-/// What the thread does as a guest of the job.
+/// The work of the thread as a guest of the job.
 pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 
-/// Joins the job of a host as a guest with an endpoint of its own, calls the function, and leaves. The error says in words
-/// why the guest could not join.
+/// Joins the job of a host as a guest with an endpoint of its own, calls the function, and leaves. The error says in
+/// words why the guest could not join.
 pub type AsGuest =
     fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
 
@@ -41,7 +41,7 @@ struct ServerThread {
     process: u32,
 }
 
-/// What the thread shares with the other threads of its process.
+/// The orders and flags that the thread shares with the other threads of its process.
 pub(crate) struct ServerShared {
     /// Where the threads that give orders wait.
     client_slot: SleepSlot,
@@ -147,7 +147,7 @@ impl Drop for ServerThread {
         }
         self.control.is_ending.store(true, Ordering::SeqCst);
         self.control.wake_server();
-        // What it did stands in the logs, even if it has panicked.
+        // Its work stands in the logs, even if it has panicked.
         let _ = thread.join();
     }
 }

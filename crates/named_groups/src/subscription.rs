@@ -127,7 +127,7 @@ impl Subscription {
         SubscriptionWatch(own.clone())
     }
 
-    /// How many announced messages nobody can take any more. Each is counted once.
+    /// How many announced messages can no longer be taken. Each is counted once.
     pub fn take_vain_announcements(&self) -> u64 {
         let Ok(mut position) = self.position() else { return 0 };
         match position.is_spent() {
@@ -259,8 +259,9 @@ impl Subscription {
         Ok(self.is_ready())
     }
 
-    /// Reads the next message, if there is one. `read` returns a result and whether the message is taken; it may be called
-    /// again for the same message. Returns that result, and whether the message that was taken last was announced.
+    /// Reads the next message, if there is one. `read` returns a result and whether the message is taken; it may be
+    /// called again for the same message. Returns that result, and whether the message that was taken last was
+    /// announced.
     ///
     /// # Errors
     /// [`crate::GroupError::NoMember`], once, when the member was removed; [`crate::GroupError::Broken`];
@@ -303,8 +304,8 @@ impl Subscription {
         self.position().is_ok_and(|position| position.is_spent())
     }
 
-    /// Leaves the group, by the server if there is one. The mailbox keeps copies of its messages, and nothing more enters
-    /// it. False when it was no member.
+    /// Leaves the group, by the server if there is one. The mailbox keeps copies of its messages, and nothing more
+    /// enters it. False when it was no member.
     ///
     /// # Errors
     /// [`crate::GroupError::Broken`], [`crate::ServiceError::NoMemory`], [`crate::ServiceError::Thread`].
@@ -430,7 +431,8 @@ impl Subscription {
         Ok(self.finish_read(position, result))
     }
 
-    /// Decides about a message whose memory may hold another by now. It holds this one as long as the reader is a member.
+    /// Decides about a message whose memory may hold another by now. It holds this one as long as the reader is a
+    /// member.
     #[cold]
     fn check_overwritten<T>(
         &self,

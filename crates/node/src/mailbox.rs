@@ -23,9 +23,10 @@
 //! # }
 //! ```
 //!
-//! A dropped mailbox takes its messages with it. A later post fails with [`MailboxError::Gone`], and a post to a process
-//! that is gone with [`ErrorKind::PeerFailed`]. Messages of one sender are retrieved in the order in which they were
-//! posted. The messages that may wait are bounded as for all messages; beyond that, the posting process waits.
+//! A dropped mailbox takes its messages with it. A later post fails with [`MailboxError::Gone`], and a post to a
+//! process that is gone with [`ErrorKind::PeerFailed`]. Messages of one sender are retrieved in the order in which
+//! they were posted. The messages that may wait are bounded as for all messages; beyond that, the posting process
+//! waits.
 
 mod availability;
 mod from_groups;
@@ -182,8 +183,8 @@ impl Mailbox {
         Ok(message)
     }
 
-    /// Waits as [`Mailbox::retrieve`] does, for at most `time`. The next call retrieves a message of which only a part has
-    /// arrived by then.
+    /// Waits as [`Mailbox::retrieve`] does, for at most `time`. The next call retrieves a message of which only a
+    /// part has arrived by then.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve`].

@@ -61,7 +61,8 @@ impl Member {
     /// # Errors
     /// [`crate::ErrorKind::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],
     /// [`GroupError::TwiceInProcess`], [`GroupError::LeftBehind`], [`GroupError::GroupDestroyed`],
-    /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn advance(&mut self) -> Result<bool> {
         let (replica, seat) = (self.group().replica.clone(), self.seat());
         let operations = &mut self.operations;

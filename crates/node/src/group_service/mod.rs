@@ -33,9 +33,9 @@
 //! - A **broadcast** goes to the members at the moment of its acceptance, the sender included if it is
 //!   one. Before, nobody sees it; afterwards every one of them that lives retrieves it exactly once,
 //!   even if the sender dies. All retrieve in one order, in which each sender's messages are as it sent them.
-//! - A **synchronisation** is among the processes that are members when the first of them comes to it. A leave counts as
-//!   coming. If one died, all others are told ([`GroupError::MemberDied`]) once all have come. All
-//!   broadcasts that the members sent before are in all mailboxes then.
+//! - A **synchronisation** is among the processes that are members when the first of them comes to it. A leave counts
+//!   as coming. If one died, all others are told ([`GroupError::MemberDied`]) once all have come. All broadcasts that
+//!   the members sent before are in all mailboxes then.
 //! - After **leave** nothing more enters the mailbox, and the mailbox still yields its messages. The last leave
 //!   ends the group unless it is persistent; the end of its creator does not.
 //! - **Destroy** ends calls that wait (for the minimum, in a synchronisation, with a join) with
@@ -173,8 +173,8 @@ impl Group {
     /// Waits until the view has another number than `number`, for at most `time`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`crate::ErrorKind::Ended`],
-    /// [`crate::ErrorKind::Thread`].
+    /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
         self.call("view_after", |replica| {
             Ok(self.view_of(replica.view_after(number, TimeLimit::within(time))?))
@@ -216,8 +216,8 @@ impl Group {
     /// be a member. It waits until the group has started, and while there is no room.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`],
-    /// [`GroupError::Full`] where the group was made to refuse, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`], [`GroupError::Full`]
+    /// where the group was made to refuse, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn broadcast(&self, message: &Message) -> Result<()> {
         self.send(message, Sender::NonMember, TimeLimit::Unlimited)
     }
@@ -243,7 +243,8 @@ impl Group {
     /// once. Without a server they are there as soon as they are accepted.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`crate::ErrorKind::Ended`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn wait_delivered(&self) -> Result<()> {
         self.call("wait_delivered", |replica| Ok(replica.wait_delivered(TimeLimit::Unlimited)?))
     }

@@ -58,7 +58,7 @@ impl Message {
         Ok((ENCODED, Bytes::from(&scratch[..])))
     }
 
-    /// The same for a message that lies in one piece as it travels.
+    /// The tag and the bytes of a message that lies in one piece as it travels; none for any other message.
     #[inline]
     pub(crate) fn outgoing_piece(&self) -> Option<(u32, Bytes<'_>)> {
         match self.pieces[..] {
@@ -83,7 +83,7 @@ impl Message {
         Ok(())
     }
 
-    /// Replaces what is in the message by what came.
+    /// Replaces the content of the message by a message that came.
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`](super::MessageError::NotAMessage); nothing is in the message then.
@@ -91,7 +91,7 @@ impl Message {
         self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
 
-    /// The same with bytes of this process.
+    /// Replaces the content of the message by a message that came as bytes of this process.
     ///
     /// # Errors
     /// As [`Message::receive`].
