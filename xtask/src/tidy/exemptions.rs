@@ -1,4 +1,4 @@
-//! What the rules let pass although it breaks them, each with its reason.
+//! The exemptions: faults that the rules let pass, each with its reason.
 
 use super::Fault;
 
