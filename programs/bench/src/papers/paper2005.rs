@@ -43,9 +43,8 @@ pub(crate) fn best_over_sizes(sizes: &Values, architecture: &str) -> Option<(Str
     best(sizes, architecture, mean_of)
 }
 
-/// Returns the best arrangement over the numbers of processes with which all architectures were measured; only of
-/// groups
-/// that were measured with all of them.
+/// Returns the number of groups with the least mean over the numbers of processes with which all architectures were
+/// measured, and that mean. Only groups count that were measured with all of them.
 pub(crate) fn best_over_processes(values: &Values, architecture: &str) -> Option<(String, f64)> {
     let mean_of = |way: &str| {
         let all = PROCESSES.iter().filter(|&&n| n <= COMMON_PROCESSES_MAX);
