@@ -125,7 +125,7 @@ impl Failure {
                 )
             }
             Failure::NotLeft => {
-                "exited without calling MPI_Finalize (or deck_finalize, Job::leave)".to_owned()
+                "exited without calling MPI_Finalize (or deck_done, Job::leave)".to_owned()
             }
             Failure::Unseen => {
                 "ended without leaving the job (how, only what started it has been told)".to_owned()
