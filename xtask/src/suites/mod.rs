@@ -194,7 +194,7 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     say!("{sum} in {}", minutes(total));
 }
 
-/// A time as somebody says it who wants to know whether there is enough of it.
+/// A time in seconds or minutes, for people.
 fn minutes(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),

@@ -94,7 +94,7 @@ fn fact_above(source: &Source, line: usize) -> Option<String> {
     None
 }
 
-/// Whether a fact is what those promise who call in at a boundary.
+/// Whether a fact is the promise of a caller at a boundary.
 fn is_a_promise(source: &Source, fact: &str) -> bool {
     BOUNDARIES.iter().any(|boundary| source.path.starts_with(boundary))
         && PROMISES.iter().any(|promise| fact.contains(promise))
