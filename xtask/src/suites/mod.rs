@@ -13,7 +13,7 @@ use crate::Problem;
 use runner::Runner;
 use tally::Tally;
 
-/// What to run.
+/// The selection of suites.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Run the long form: thousands of kills, minutes of fuzzing, the other architecture.
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// all of them take half an hour.
     #[arg(long, value_name = "TEXT")]
     named: Vec<String>,
-    /// What the script of a program of others is told.
+    /// The arguments of a client's script.
     #[arg(skip)]
     client_arguments: Vec<String>,
 }
@@ -146,7 +146,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     };
     let mut results: Vec<(&Suite, Tally, Duration)> = Vec::new();
     for suite in SUITES.iter().filter(wanted) {
-        println!("\n==== {}: {}", suite.name, suite.shows);
+        say!("\n==== {}: {}", suite.name, suite.shows);
         let start = Instant::now();
         let tally = (suite.run)(&runner)?;
         results.push((suite, tally, start.elapsed()));
@@ -158,22 +158,27 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
 /// The table of suites with their time shares, what was skipped, and the closing line.
 fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     let total: f64 = results.iter().map(|(_, _, time)| time.as_secs_f64()).sum();
-    println!(
+    say!(
         "\n==== {:<10} {:>8} {:>8} {:>8} {:>8} {:>6}",
-        "suite", "passed", "failed", "skipped", "seconds", "share"
+        "suite",
+        "passed",
+        "failed",
+        "skipped",
+        "seconds",
+        "share"
     );
     let mut sum = Tally::default();
     for (suite, tally, time) in results {
         let seconds = time.as_secs_f64();
         let share = 100.0 * seconds / total.max(0.001);
         let (passed, failed, skipped) = (tally.passed, tally.failed, tally.skipped.len());
-        println!(
+        say!(
             "     {:<10} {passed:>8} {failed:>8} {skipped:>8} {seconds:>8.1} {share:>5.0}%",
             suite.name
         );
         sum.add(tally);
     }
-    println!(
+    say!(
         "     {:<10} {:>8} {:>8} {:>8} {total:>8.1}   100%",
         "all",
         sum.passed,
@@ -181,15 +186,15 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
         sum.skipped.len()
     );
     for skipped in &sum.skipped {
-        println!("skipped: {skipped}");
+        say!("skipped: {skipped}");
     }
     for late in &sum.late {
-        println!("failed: {late}");
+        say!("failed: {late}");
     }
-    println!("{sum} in {}", minutes(total));
+    say!("{sum} in {}", minutes(total));
 }
 
-/// A time as somebody says it who wants to know whether there is enough of it.
+/// A time in seconds or minutes, for people.
 fn minutes(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),
@@ -242,7 +247,7 @@ fn divisions(runner: &Runner) -> Result<Tally, Problem> {
     };
     let mut tally = Tally::default();
     for part in parts {
-        println!("---- part {part}");
+        say!("---- part {part}");
         let arguments = ["test", "--package", "landeck-collectives", "--test", "proofs", "twelve"];
         let mut command = runner.cargo(&arguments);
         command.env("LANDECK_SOAK", "1").env("LANDECK_PART", &part);

@@ -25,7 +25,7 @@ struct Sanitizer {
 const ADDRESS: Sanitizer = Sanitizer { name: "address", runtime: "asan", needs_sources: false };
 const THREAD: Sanitizer = Sanitizer { name: "thread", runtime: "tsan", needs_sources: true };
 
-/// What a runtime is told. Memory that there is not is an answer, as without it: the tests ask for that.
+/// The options of a runtime. An allocation that fails returns null, as without a sanitizer: the tests rely on that.
 const OPTIONS: &str = "allocator_may_return_null=1";
 
 /// The packages of the libraries.
@@ -111,7 +111,7 @@ impl Nightly {
     }
 }
 
-/// What the nightly compiler says when it is asked.
+/// Returns the output of the nightly compiler.
 fn said(arguments: &[&str]) -> Option<String> {
     let output = Command::new("rustc").arg("+nightly").args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -78,13 +78,13 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
     let mut failed = 0;
     let rules = results.len();
     for (name, faults) in results {
-        println!("tidy {name} ... {}", if faults.is_empty() { "ok" } else { "FAILED" });
+        say!("tidy {name} ... {}", if faults.is_empty() { "ok" } else { "FAILED" });
         for fault in &faults {
-            println!("  {fault}");
+            say!("  {fault}");
         }
         failed += usize::from(!faults.is_empty());
     }
-    println!("tidy: {} files, {} passed, {failed} failed", tree.sources.len(), rules - failed);
+    say!("tidy: {} files, {} passed, {failed} failed", tree.sources.len(), rules - failed);
     Ok(failed == 0)
 }
 

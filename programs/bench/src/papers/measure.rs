@@ -145,7 +145,7 @@ fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue
     }
 }
 
-/// What the plans say about a place.
+/// Returns the counts of the plans of a place.
 fn counts_of(place: &Place) -> Option<Counts> {
     let (preset, groups) = match place.way.split_once('@') {
         Some((preset, groups)) => (preset, groups.parse().ok()?),

@@ -101,7 +101,7 @@ fn who_does_not_leave_has_failed() {
         assert!(
             ended
                 .err
-                .contains("exited without calling MPI_Finalize (or deck_finalize, Job::leave)"),
+                .contains("exited without calling MPI_Finalize (or deck_done, Job::leave)"),
             "{}",
             ended.err
         );
