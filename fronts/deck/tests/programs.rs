@@ -1,15 +1,12 @@
 //! Programs in C as users write them, each of which checks itself.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::{RUN_LIMIT, alone, launcher, program, run, watched};
 use landeck_testing::Trail;
 use landeck_testing::program::assert_wrote;
-use support::{RUN_LIMIT, alone, launcher, program, run, watched};
 
 /// How long one test may take, once the launcher and the libraries are built.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -5,6 +5,7 @@ mod runner;
 mod sanitizers;
 mod tally;
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -124,8 +125,15 @@ const SUITES: &[Suite] = &[
 /// In how many parts the suite "divisions" runs: each takes some minutes.
 const PARTS: u32 = 48;
 
+/// How many tests of a program run at a time, as the test harness reads it.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 /// The target that the suite of the other architecture builds for.
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
+
+/// The packages that an installation is built from.
+const PRODUCT: [&str; 3] =
+    ["--package=landeck-launcher", "--package=landeck-mpi", "--package=landeck-deck"];
 
 /// The packages whose tests run under an emulated processor.
 const EMULATED: &[&str] =
@@ -213,7 +221,7 @@ fn tidy(runner: &Runner) -> Result<Tally, Problem> {
 fn build(runner: &Runner) -> Result<Tally, Problem> {
     runner.one(
         "cargo build",
-        runner.cargo(&["test", "--locked", "--workspace", "--all-targets", "--no-run"]),
+        runner.cargo(&["test", "--locked", "--workspace", "--tests", "--no-run"]),
     )
 }
 
@@ -222,8 +230,15 @@ fn lints(runner: &Runner) -> Result<Tally, Problem> {
     runner.one("cargo clippy", runner.cargo(&arguments))
 }
 
+/// Jobs of several processes, with deaths and time limits, wait more than they compute: twice as many tests as
+/// processors run at a time.
 fn tests(runner: &Runner) -> Result<Tally, Problem> {
-    runner.counted(runner.cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+    let mut command = runner.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(TEST_THREADS, (2 * processors).to_string());
+    }
+    runner.counted(command)
 }
 
 fn documents(runner: &Runner) -> Result<Tally, Problem> {
@@ -276,14 +291,18 @@ fn programs(runner: &Runner) -> Result<Tally, Problem> {
     Ok(tally)
 }
 
+/// The short form fuzzes less optimised code: it is built in half the time, and the time is what counts there.
 fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
-    let seconds = if runner.is_soak() { "180" } else { "5" };
     let mut command = runner.command(&runner.root().join("fuzz/run.sh"));
-    command.arg(seconds);
+    if runner.is_soak() {
+        command.arg("180");
+    } else {
+        command.arg("5").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    }
     runner.counted(command)
 }
 
-/// Checks the product for the other architecture; the long form also runs its tests under qemu.
+/// Checks the product for the other architecture; the long form checks all programs, and runs tests under qemu.
 fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
     if !runner.has_standard_library(AARCH64) {
         let why = format!(
@@ -291,7 +310,9 @@ fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
         );
         return Ok(Tally::skipped_one(&why));
     }
-    let check = runner.cargo(&["check", "--workspace", "--lib", "--bins", "--target", AARCH64]);
+    let packages: &[&str] = if runner.is_soak() { &["--workspace"] } else { &PRODUCT };
+    let mut check = runner.cargo(&["check", "--lib", "--bins", "--target", AARCH64]);
+    check.args(packages);
     let mut tally = runner.one("aarch64 cargo check", check)?;
     if runner.is_soak() {
         tally.add(&runner.counted(aarch64_tests(runner))?);
