@@ -12,7 +12,7 @@ use landeck::unstable::memory::{JobState, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Processes of a job that are listed where no job was named.
+/// Processes that are listed of a job that was not named.
 const LISTED_MAX: usize = 16;
 
 /// List the jobs of this user on this host, and the state of their processes.
@@ -30,11 +30,11 @@ pub(crate) struct PsArguments {
 }
 
 impl PsArguments {
-    /// Lists them.
+    /// Prints the list.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         let jobs: Vec<ObservedJob> = match &self.job {
             Some(_) => vec![observe::find(self.job.as_deref())?],
-            // Who is gone meanwhile was none of them.
+            // A job that has ended meanwhile is not among them.
             None => {
                 observe::jobs().into_iter().filter_map(|host| observe::observe(host).ok()).collect()
             }
@@ -83,7 +83,7 @@ fn listed(job: &ObservedJob, most: usize) -> String {
     text
 }
 
-/// How many processes do what.
+/// Counts the processes by what they do.
 fn counted(picture: &Picture) -> String {
     let mut counts: Vec<(Doing, usize)> = Vec::new();
     for doing in picture.members.iter().map(Member::doing) {
