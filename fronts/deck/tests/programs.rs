@@ -202,7 +202,10 @@ fn a_call_that_fails_ends_the_process_where_it_is_checked() {
     let output = run(&["-n", "2", program, "known"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("checked.c:15: node 1: the time is over, and nothing was lost"), "{said}");
+    assert!(
+        said.contains("checked.c:15: node 1: the time is over, and nothing was lost"),
+        "{said}"
+    );
     assert!(said.contains(" (DECK_ETIMEDOUT)\n"), "{said}");
 }
 

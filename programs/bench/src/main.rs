@@ -40,6 +40,9 @@ use crate::report::Report;
 use crate::results::Results;
 use crate::rounds::Effort;
 
+/// The exit code for a wrong command line.
+const WRONG_USAGE: u8 = 2;
+
 #[derive(Debug, Parser)]
 #[command(name = "landeck-bench", version, about = "Measures Landeck beside its peers")]
 struct CommandLine {
@@ -104,7 +107,14 @@ struct RunOptions {
 
 fn main() -> ExitCode {
     landeck::unstable::host::start_signals::take_over();
-    let arguments = CommandLine::parse();
+    let arguments = match CommandLine::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            eprintln!("landeck-bench: {}; --help lists all options", fault(&error));
+            return ExitCode::from(WRONG_USAGE);
+        }
+        Err(help) => help.exit(),
+    };
     let mut places = Places::of_this_build();
     places.other.clone_from(&arguments.run.against);
     let done = match &arguments.command {
@@ -130,6 +140,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The fault of a command line, in one line.
+fn fault(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines: Vec<_> =
+        text.split("\n\n").next().unwrap_or_default().lines().map(str::trim).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
