@@ -26,7 +26,7 @@ use crate::{Problem, complete};
 pub(crate) use destination::Place;
 use destination::{Destination, remove};
 
-/// What to install, and where.
+/// The options of an installation.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -53,7 +53,7 @@ const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
 /// The script of all compilers. It looks at the names by which it was installed and called.
 const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
 
-/// What is built for it.
+/// The packages that are built for an installation.
 const PACKAGES: [&str; 3] = ["landeck-launcher", "landeck-mpi", "landeck-deck"];
 
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -62,7 +62,7 @@ const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE
 pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
     let folder = place.folder();
     let parts = remove(&folder)?;
-    println!("Landeck is removed from {}: {parts} files and links.", folder.display());
+    say!("Landeck is removed from {}: {parts} files and links.", folder.display());
     Ok(true)
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
         destination.file(page, &format!("share/doc/landeck/docs/{name}"), 0o644)?;
     }
     let folder = destination.finish()?;
-    println!("Landeck is installed in {}.", folder.display());
+    say!("Landeck is installed in {}.", folder.display());
     Ok(true)
 }
 
@@ -120,7 +120,7 @@ impl Build {
     }
 }
 
-/// What the command says of itself: manual pages and completions.
+/// The documents that the command writes about itself.
 const GENERATED: [&str; 2] = ["man", "completions"];
 
 /// Has the built command write its manual pages and completions, so they cannot differ from it.
@@ -171,7 +171,7 @@ fn place_of_generated(name: &str) -> Option<String> {
     }
 }
 
-/// What `pkg-config` is to know of a library.
+/// The description of a library for `pkg-config`.
 struct Package {
     name: &'static str,
     description: &'static str,
@@ -184,7 +184,8 @@ const MPI: Package = Package {
     library: "mpi_abi",
 };
 
-/// What `pkg-config` reads. Like the compilers, it finds the installation by its own place, so that may be moved.
+/// Returns a file for `pkg-config`. Like the compilers, it finds the installation by its own place, so that may be
+/// moved.
 /// Programs find the library where it is installed, as those of the compilers do.
 fn package_config(package: &Package) -> String {
     // What the linker is told is one word: of two, pkgconf 1.8 prints a blank of the path without its backslash.

@@ -2,7 +2,7 @@
 //!
 //! `landeck tune` measures it with them. It is kept in the same file, and never reaches a segment.
 
-use std::array;
+use std::slice;
 
 use crate::cost_parameters::CostParameters;
 
@@ -37,285 +37,193 @@ pub const ROTATION_BYTES: [u64; 10] = [
     64 << 20,
 ];
 
-/// What a host can do, in detail. Times are in picoseconds.
+/// A step that copies a few bytes, or combines them at the board, takes about this long on every machine.
+pub const LIGHT_STEP_PS: u64 = 80_000;
+
+/// Times of a host that only the simulator needs, in picoseconds.
+///
+/// A *crowd* is a number of processes on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calibration {
-    /// What a call of a collective operation over messages takes beside them.
+    /// A call of a collective operation over messages, beside the messages.
     pub call_ps: u64,
-    /// What a step of its plan takes that combines a few bytes, and one that copies them.
+    /// A step of its plan that combines a few bytes.
     pub step_ps: u64,
-    /// See above.
-    pub copy_step_ps: u64,
-    /// What a call at the board takes beside what the short way takes; and a step there that copies a few bytes,
+    /// A call at the board that is not inline, beside what an inline call takes.
     pub board_call_ps: u64,
-    /// see above,
+    /// A step at the board that copies a few bytes.
     pub board_copy_ps: u64,
-    /// and one that combines them.
-    pub board_step_ps: u64,
-    /// How long a message keeps its sender busy, where others follow it.
-    pub send_ps: u64,
     /// Messages of [`MESSAGE_BYTES`] between two processes: half of a round trip.
     pub messages_ps: [u64; MESSAGE_BYTES.len()],
     /// Messages of [`CELL_MESSAGE_BYTES`] that all go one way, so that their sender has no cell for them.
     pub one_ways_ps: [u64; CELL_MESSAGE_BYTES.len()],
-    /// From one process to the next of [`CROWDS`] on the same processor, where they wait at a board.
+    /// The switch from one process of a crowd to the next at a board.
     pub turns_ps: [u64; CROWDS.len()],
-    /// The same where they exchange messages, each with another one there.
+    /// The switch from one process of a crowd to the next between exchanges of messages.
     pub switches_ps: [u64; CROWDS.len()],
-    /// What a call over messages takes of one of them that finds its message: less is in the caches.
+    /// A call over messages of a member of a crowd that finds its message.
     pub crowd_calls_ps: [u64; CROWDS.len()],
-    /// What a call at the board takes of one of them that finds what it takes.
+    /// A call at the board of a member of a crowd that finds the deposit that it takes.
     pub crowd_takes_ps: [u64; CROWDS.len()],
-    /// What it takes one of them to lay down what it brings.
-    pub crowd_deposits_ps: [u64; CROWDS.len()],
-    /// What each of many messages of a call takes of one of them: who sends it,
+    /// The sender's time for each of many messages of a call in a crowd.
     pub crowd_sends_ps: [u64; CROWDS.len()],
-    /// and who receives it, when it is there already.
+    /// The receiver's time for each of many messages of a call in a crowd, if the message is there already.
     pub crowd_receives_ps: [u64; CROWDS.len()],
-    /// One of many messages of a call that follows calls in which each has sent to all others: who sends it,
+    /// The sender's time for each of many messages of a call, where each member has sent to all others since.
     pub crowd_sends_far_ps: [u64; CROWDS.len()],
-    /// and who receives it.
+    /// The receiver's time then.
     pub crowd_receives_far_ps: [u64; CROWDS.len()],
-    /// By so much longer if it came before anybody looked for it.
-    pub crowd_keeps_ps: [u64; CROWDS.len()],
-    /// The same of calls that follow each other at once, with nothing else between: a call,
+    /// A call in a crowd that follows an equal call directly.
     pub crowd_calls_again_ps: [u64; CROWDS.len()],
-    /// a message of its sender,
-    pub crowd_sends_again_ps: [u64; CROWDS.len()],
-    /// and of its receiver.
+    /// The receiver's time for each of many messages of such a call.
     pub crowd_receives_again_ps: [u64; CROWDS.len()],
-    /// What each of many takes of a call at the board takes, of what stands beside its word.
+    /// Added to the receiver's time in a crowd for a message that came before its receive.
+    pub crowd_keeps_ps: [u64; CROWDS.len()],
+    /// A take of a member of a crowd, one of many of a call at the board.
     pub crowd_finds_ps: [u64; CROWDS.len()],
-    /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
-    /// a block, beside its bytes: who sends it,
-    pub crowd_lends_ps: [u64; CROWDS.len()],
-    /// and who takes it.
-    pub crowd_drains_ps: [u64; CROWDS.len()],
-    /// By so much longer one of them takes to touch a page for the first time in its turn: what a processor knows of
-    /// where pages are is gone when others have had it.
+    /// Added to the first touch of a page in a turn of a member of a crowd: the processor has forgotten the page's place.
     pub crowd_pages_ps: [u64; CROWDS.len()],
-    /// 1 KiB that one of them copies from what it has not touched since [`FAR_BYTES`] of its own, to where it just was.
+    /// 1 KiB that a member of a crowd copies from data untouched since [`FAR_BYTES`] of its own, to where it just was.
     pub crowd_reads_kib_ps: [u64; CROWDS.len()],
-    /// The same of one that nobody else has had meanwhile, while pages of [`ROTATION_BYTES`] go round.
-    pub pages_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
-    pub deposits_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied from where another processor has put it.
-    pub takes_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied on a processor that nobody disturbs.
+    /// 1 KiB copied to where another processor has read before, while little goes round.
+    pub deposit_kib_ps: u64,
+    /// 1 KiB copied on a processor that nobody disturbs, while [`ROTATION_BYTES`] go round.
     pub copies_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied from where nobody was while [`ROTATION_BYTES`] went round, to where something just was; and the
-    /// other way.
+    /// 1 KiB copied from data untouched while [`ROTATION_BYTES`] went round, to where the copy before went.
     pub reads_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// See above.
+    /// 1 KiB copied from where the copy before came from, to data untouched while [`ROTATION_BYTES`] went round.
     pub writes_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied to where this processor itself has read what another one had put there.
-    pub handed_kib_ps: u64,
-    /// 1 KiB combined with what another processor has put somewhere.
-    pub fetched_reduction_kib_ps: u64,
     /// 1 KiB copied past the caches, on all processors at once.
     pub past_caches_kib_ps: u64,
 }
 
-/// The names of the details in a file, in the order of [`Calibration::words`], and what they are.
-pub(crate) const NAMES: [(&str, &str); Calibration::WORDS] = [
-    ("call_ps", "a call over messages, beside them"),
-    ("step_ps", "a step that combines a few bytes"),
-    ("copy_step_ps", "a step that copies them"),
-    ("board_call_ps", "a call at the board, beside what lies there"),
-    ("board_copy_ps", "a step there that copies a few bytes"),
-    ("board_step_ps", "a step there that combines a few bytes"),
-    ("send_ps", "a message of 8 bytes, of its sender's time"),
-    ("message_64_ps", "a message of 64 bytes"),
-    ("message_512_ps", "a message of 512 bytes"),
-    ("message_1024_ps", "a message of 1,024 bytes"),
-    ("message_2048_ps", "a message of 2,048 bytes"),
-    ("message_4096_ps", "a message of 4,096 bytes"),
-    ("message_16384_ps", "a message of 16,384 bytes"),
-    ("message_32768_ps", "a message of 32,768 bytes"),
-    ("message_65536_ps", "a message of 65,536 bytes"),
-    ("one_way_4096_ps", "a message of 4,096 bytes, of many that go one way"),
-    ("one_way_16384_ps", "the same of 16,384 bytes"),
-    ("one_way_32768_ps", "the same of 32,768 bytes"),
-    ("one_way_65536_ps", "the same of 65,536 bytes"),
-    ("turn_of_2_ps", "to the next of two processes on a processor, at a board"),
-    ("turn_of_4_ps", "the same of four"),
-    ("turn_of_8_ps", "the same of eight"),
-    ("turn_of_16_ps", "the same of sixteen"),
-    ("switch_of_2_ps", "to the next of two processes on a processor that exchange messages"),
-    ("switch_of_4_ps", "the same of four"),
-    ("switch_of_8_ps", "the same of eight"),
-    ("switch_of_16_ps", "the same of sixteen"),
-    ("call_of_2_ps", "a call of one of two on a processor, which finds its message"),
-    ("call_of_4_ps", "the same of four"),
-    ("call_of_8_ps", "the same of eight"),
-    ("call_of_16_ps", "the same of sixteen"),
-    ("take_of_2_ps", "a call of one of two on a processor, which takes from the board"),
-    ("take_of_4_ps", "the same of four"),
-    ("take_of_8_ps", "the same of eight"),
-    ("take_of_16_ps", "the same of sixteen"),
-    ("deposit_of_2_ps", "a call of one of two on a processor, which lays down 8 bytes"),
-    ("deposit_of_4_ps", "the same of four"),
-    ("deposit_of_8_ps", "the same of eight"),
-    ("deposit_of_16_ps", "the same of sixteen"),
-    ("send_of_2_ps", "one of many messages of a call, of its sender's time, of two on a processor"),
-    ("send_of_4_ps", "the same of four"),
-    ("send_of_8_ps", "the same of eight"),
-    ("send_of_16_ps", "the same of sixteen"),
-    (
-        "receive_of_2_ps",
-        "one of many messages of a call, of its receiver's time, of two on a processor",
+/// Figures of one kind, one for each of some sizes.
+struct Family {
+    /// What a record calls each; its size stands for `#`.
+    name: &'static str,
+    about: &'static str,
+    sizes: &'static [u64],
+    /// Whether the least of some rounds counts, since disturbances only make it longer. Else the median counts: it
+    /// differs with the order of processes on a processor and with what each finds in the caches.
+    takes_least: bool,
+    words: fn(&mut Calibration) -> &mut [u64],
+}
+
+macro_rules! family {
+    ($field:ident, $name:literal, $about:literal, least) => {
+        family!(@ $name, $about, &[0], true, |all| slice::from_mut(&mut all.$field))
+    };
+    ($field:ident, $name:literal, $about:literal) => {
+        family!(@ $name, $about, &[0], false, |all| slice::from_mut(&mut all.$field))
+    };
+    ($field:ident, $name:literal, $about:literal, $sizes:ident, least) => {
+        family!(@ $name, $about, &$sizes, true, |all| &mut all.$field)
+    };
+    ($field:ident, $name:literal, $about:literal, $sizes:ident) => {
+        family!(@ $name, $about, &$sizes, false, |all| &mut all.$field)
+    };
+    (@ $name:literal, $about:literal, $sizes:expr, $takes_least:literal, $words:expr) => {
+        Family { name: $name, about: $about, sizes: $sizes, takes_least: $takes_least, words: $words }
+    };
+}
+
+/// All figures, in the order of a record.
+static FAMILIES: &[Family] = &[
+    family!(call_ps, "call_ps", "a call over messages, beside them", least),
+    family!(step_ps, "step_ps", "a step that combines a few bytes", least),
+    family!(board_call_ps, "board_call_ps", "a call at the board, beside an inline one", least),
+    family!(board_copy_ps, "board_copy_ps", "a step there that copies a few bytes", least),
+    family!(messages_ps, "message_#_ps", "a message of # bytes", MESSAGE_BYTES, least),
+    family!(
+        one_ways_ps,
+        "one_way_#_ps",
+        "a message of # bytes, of many one way",
+        CELL_MESSAGE_BYTES,
+        least
     ),
-    ("receive_of_4_ps", "the same of four"),
-    ("receive_of_8_ps", "the same of eight"),
-    ("receive_of_16_ps", "the same of sixteen"),
-    (
-        "send_far_of_2_ps",
-        "the same of its sender, where all have called the same for all since, of two on a processor",
+    family!(turns_ps, "turn_of_#_ps", "a switch among # on a processor, at a board", CROWDS),
+    family!(switches_ps, "switch_of_#_ps", "a switch among # that exchange messages", CROWDS),
+    family!(crowd_calls_ps, "call_of_#_ps", "a call of one of #, finding its message", CROWDS),
+    family!(crowd_takes_ps, "take_of_#_ps", "a call of one of #, taking from the board", CROWDS),
+    family!(crowd_sends_ps, "send_of_#_ps", "one of many sends of a call, of #", CROWDS),
+    family!(crowd_receives_ps, "receive_of_#_ps", "one of many receives of a call, of #", CROWDS),
+    family!(
+        crowd_sends_far_ps,
+        "send_far_of_#_ps",
+        "a send after all have sent to all, of #",
+        CROWDS
     ),
-    ("send_far_of_4_ps", "the same of four"),
-    ("send_far_of_8_ps", "the same of eight"),
-    ("send_far_of_16_ps", "the same of sixteen"),
-    ("receive_far_of_2_ps", "the same of its receiver, of two on a processor"),
-    ("receive_far_of_4_ps", "the same of four"),
-    ("receive_far_of_8_ps", "the same of eight"),
-    ("receive_far_of_16_ps", "the same of sixteen"),
-    (
-        "keep_of_2_ps",
-        "one of many messages of a call, more if it came before it was looked for, of two on a processor",
+    family!(crowd_receives_far_ps, "receive_far_of_#_ps", "a receive after that, of #", CROWDS),
+    family!(crowd_keeps_ps, "keep_of_#_ps", "added for a message before its receive, of #", CROWDS),
+    family!(
+        crowd_calls_again_ps,
+        "call_again_of_#_ps",
+        "a call of one of #, directly after another",
+        CROWDS
     ),
-    ("keep_of_4_ps", "the same of four"),
-    ("keep_of_8_ps", "the same of eight"),
-    ("keep_of_16_ps", "the same of sixteen"),
-    (
-        "call_again_of_2_ps",
-        "a call that follows another, which finds its message, of two on a processor",
+    family!(crowd_receives_again_ps, "receive_again_of_#_ps", "one of many receives of it", CROWDS),
+    family!(
+        crowd_finds_ps,
+        "find_of_#_ps",
+        "one of many takes of a call at the board, of #",
+        CROWDS
     ),
-    ("call_again_of_4_ps", "the same of four"),
-    ("call_again_of_8_ps", "the same of eight"),
-    ("call_again_of_16_ps", "the same of sixteen"),
-    (
-        "send_again_of_2_ps",
-        "one of many messages of such a call, of its sender's time, of two on a processor",
+    family!(crowd_pages_ps, "page_of_#_ps", "the first touch of a page in a turn, of #", CROWDS),
+    family!(crowd_reads_kib_ps, "read_kib_of_#_ps", "1 KiB of 4 MiB that each of # reads", CROWDS),
+    family!(deposit_kib_ps, "deposit_kib_in_128k_ps", "1 KiB to where others read"),
+    family!(copies_kib_ps, "copy_kib_in_#_ps", "1 KiB copied while # go round", ROTATION_BYTES),
+    family!(reads_kib_ps, "read_kib_in_#_ps", "1 KiB read after # went round", ROTATION_BYTES),
+    family!(
+        writes_kib_ps,
+        "write_kib_in_#_ps",
+        "1 KiB overwritten after # went round",
+        ROTATION_BYTES
     ),
-    ("send_again_of_4_ps", "the same of four"),
-    ("send_again_of_8_ps", "the same of eight"),
-    ("send_again_of_16_ps", "the same of sixteen"),
-    ("receive_again_of_2_ps", "the same, of its receiver's time, of two on a processor"),
-    ("receive_again_of_4_ps", "the same of four"),
-    ("receive_again_of_8_ps", "the same of eight"),
-    ("receive_again_of_16_ps", "the same of sixteen"),
-    ("find_of_2_ps", "one of many takes of a call at the board, of two on a processor"),
-    ("find_of_4_ps", "the same of four"),
-    ("find_of_8_ps", "the same of eight"),
-    ("find_of_16_ps", "the same of sixteen"),
-    ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
-    ("lend_of_4_ps", "the same of four"),
-    ("lend_of_8_ps", "the same of eight"),
-    ("lend_of_16_ps", "the same of sixteen"),
-    (
-        "drain_of_2_ps",
-        "a message through a block, more of its receiver's time, of two on a processor",
+    family!(
+        past_caches_kib_ps,
+        "past_caches_kib_ps",
+        "1 KiB copied past the caches by all processors"
     ),
-    ("drain_of_4_ps", "the same of four"),
-    ("drain_of_8_ps", "the same of eight"),
-    ("drain_of_16_ps", "the same of sixteen"),
-    (
-        "page_of_2_ps",
-        "the first touch of a page in the turn of one of two on a processor, more than another touch",
-    ),
-    ("page_of_4_ps", "the same of four"),
-    ("page_of_8_ps", "the same of eight"),
-    ("page_of_16_ps", "the same of sixteen"),
-    ("read_kib_of_2_ps", "1 KiB of 4 MiB that each of two on a processor reads"),
-    ("read_kib_of_4_ps", "the same of four"),
-    ("read_kib_of_8_ps", "the same of eight"),
-    ("read_kib_of_16_ps", "the same of sixteen"),
-    (
-        "page_in_128k_ps",
-        "the touch of a page, more than another touch, of pages of 128 KiB that go round",
-    ),
-    ("page_in_256k_ps", "the same of 256 KiB"),
-    ("page_in_512k_ps", "the same of 512 KiB"),
-    ("page_in_1m_ps", "the same of 1 MiB"),
-    ("page_in_2m_ps", "the same of 2 MiB"),
-    ("page_in_4m_ps", "the same of 4 MiB"),
-    ("page_in_8m_ps", "the same of 8 MiB"),
-    ("page_in_16m_ps", "the same of 16 MiB"),
-    ("page_in_32m_ps", "the same of 32 MiB"),
-    ("page_in_64m_ps", "the same of 64 MiB"),
-    ("deposit_kib_in_128k_ps", "1 KiB to where others read, of 128 KiB that go round"),
-    ("deposit_kib_in_256k_ps", "the same of 256 KiB"),
-    ("deposit_kib_in_512k_ps", "the same of 512 KiB"),
-    ("deposit_kib_in_1m_ps", "the same of 1 MiB"),
-    ("deposit_kib_in_2m_ps", "the same of 2 MiB"),
-    ("deposit_kib_in_4m_ps", "the same of 4 MiB"),
-    ("deposit_kib_in_8m_ps", "the same of 8 MiB"),
-    ("deposit_kib_in_16m_ps", "the same of 16 MiB"),
-    ("deposit_kib_in_32m_ps", "the same of 32 MiB"),
-    ("deposit_kib_in_64m_ps", "the same of 64 MiB"),
-    ("take_kib_in_128k_ps", "1 KiB from where others write, of 128 KiB that go round"),
-    ("take_kib_in_256k_ps", "the same of 256 KiB"),
-    ("take_kib_in_512k_ps", "the same of 512 KiB"),
-    ("take_kib_in_1m_ps", "the same of 1 MiB"),
-    ("take_kib_in_2m_ps", "the same of 2 MiB"),
-    ("take_kib_in_4m_ps", "the same of 4 MiB"),
-    ("take_kib_in_8m_ps", "the same of 8 MiB"),
-    ("take_kib_in_16m_ps", "the same of 16 MiB"),
-    ("take_kib_in_32m_ps", "the same of 32 MiB"),
-    ("take_kib_in_64m_ps", "the same of 64 MiB"),
-    ("copy_kib_in_128k_ps", "1 KiB on a processor that nobody disturbs, of 128 KiB that go round"),
-    ("copy_kib_in_256k_ps", "the same of 256 KiB"),
-    ("copy_kib_in_512k_ps", "the same of 512 KiB"),
-    ("copy_kib_in_1m_ps", "the same of 1 MiB"),
-    ("copy_kib_in_2m_ps", "the same of 2 MiB"),
-    ("copy_kib_in_4m_ps", "the same of 4 MiB"),
-    ("copy_kib_in_8m_ps", "the same of 8 MiB"),
-    ("copy_kib_in_16m_ps", "the same of 16 MiB"),
-    ("copy_kib_in_32m_ps", "the same of 32 MiB"),
-    ("copy_kib_in_64m_ps", "the same of 64 MiB"),
-    (
-        "read_kib_in_128k_ps",
-        "1 KiB from where 128 KiB have gone round since, to where something just was",
-    ),
-    ("read_kib_in_256k_ps", "the same of 256 KiB"),
-    ("read_kib_in_512k_ps", "the same of 512 KiB"),
-    ("read_kib_in_1m_ps", "the same of 1 MiB"),
-    ("read_kib_in_2m_ps", "the same of 2 MiB"),
-    ("read_kib_in_4m_ps", "the same of 4 MiB"),
-    ("read_kib_in_8m_ps", "the same of 8 MiB"),
-    ("read_kib_in_16m_ps", "the same of 16 MiB"),
-    ("read_kib_in_32m_ps", "the same of 32 MiB"),
-    ("read_kib_in_64m_ps", "the same of 64 MiB"),
-    (
-        "write_kib_in_128k_ps",
-        "1 KiB from where something just was, to where 128 KiB have gone round since",
-    ),
-    ("write_kib_in_256k_ps", "the same of 256 KiB"),
-    ("write_kib_in_512k_ps", "the same of 512 KiB"),
-    ("write_kib_in_1m_ps", "the same of 1 MiB"),
-    ("write_kib_in_2m_ps", "the same of 2 MiB"),
-    ("write_kib_in_4m_ps", "the same of 4 MiB"),
-    ("write_kib_in_8m_ps", "the same of 8 MiB"),
-    ("write_kib_in_16m_ps", "the same of 16 MiB"),
-    ("write_kib_in_32m_ps", "the same of 32 MiB"),
-    ("write_kib_in_64m_ps", "the same of 64 MiB"),
-    ("handed_kib_ps", "1 KiB to where this processor has just read what another one had put there"),
-    ("fetched_reduction_kib_ps", "1 KiB combined with what another processor has put somewhere"),
-    ("past_caches_kib_ps", "1 KiB copied past the caches, on all processors at once"),
 ];
 
-/// The words before those of crowds and of caches.
-const FIRST_OF_CROWDS: usize = 7 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
+/// Names of figures that earlier versions wrote, with `#` in place of a size. They moved no prediction by more than a
+/// tenth, or are measured in another way now.
+const RETIRED: [&str; 14] = [
+    "turn_ps",
+    "crowd_switch_ps",
+    "copy_step_ps",
+    "board_step_ps",
+    "send_ps",
+    "deposit_of_#_ps",
+    "send_again_of_#_ps",
+    "lend_of_#_ps",
+    "drain_of_#_ps",
+    "page_in_#_ps",
+    "deposit_kib_in_#_ps",
+    "take_kib_in_#_ps",
+    "handed_kib_ps",
+    "fetched_reduction_kib_ps",
+];
 
-/// Names that earlier versions wrote: what they said is measured in another way now.
-pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
+/// The name of a figure of this size, given that of its family.
+pub fn named(family: &str, size: u64) -> String {
+    let size = match size {
+        0..131_072 => size.to_string(),
+        131_072..1_048_576 => format!("{}k", size >> 10),
+        _ => format!("{}m", size >> 20),
+    };
+    family.replace('#', &size)
+}
+
+/// Whether an earlier version wrote a figure of this name.
+pub(crate) fn is_retired(name: &str) -> bool {
+    let is_size = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
+    let parts: Vec<&str> =
+        name.split('_').map(|part| if is_size(&part) { "#" } else { part }).collect();
+    RETIRED.contains(&parts.join("_").as_str())
+}
 
 impl Calibration {
-    /// How many words they are.
-    pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 18 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
-
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
     /// each finds less in the caches. Nothing is too much for these where nobody has looked how much is.
@@ -337,56 +245,36 @@ impl Calibration {
         let crowd = |alone_ps: u64| [2, 2, 3, 3].map(|halves| alone_ps * halves / 2);
         Self {
             call_ps: CALL_PS,
-            step_ps: 80_000,
-            copy_step_ps: 80_000,
+            step_ps: LIGHT_STEP_PS,
             board_call_ps: CALL_PS / 4,
             board_copy_ps: 0,
-            board_step_ps: 80_000,
-            send_ps: message_ps / 2,
             messages_ps: MESSAGE_BYTES.map(message),
             one_ways_ps: CELL_MESSAGE_BYTES.map(message),
             turns_ps,
             switches_ps: turns_ps.map(|turn_ps| turn_ps + message_ps),
             crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
             crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
-            crowd_deposits_ps: crowd(2 * deposit_ps),
             crowd_sends_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_sends_far_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_far_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_keeps_ps: [0; CROWDS.len()],
             crowd_calls_again_ps: crowd(CALL_PS + message_ps / 2),
-            crowd_sends_again_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_again_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_finds_ps: [0; CROWDS.len()],
-            crowd_lends_ps: [0; CROWDS.len()],
-            crowd_drains_ps: [0; CROWDS.len()],
             crowd_pages_ps: [0; CROWDS.len()],
             crowd_reads_kib_ps: [figures.local_copy_kib_ps; CROWDS.len()],
-            pages_ps: [0; ROTATION_BYTES.len()],
-            deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
-            takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
+            deposit_kib_ps: figures.local_copy_kib_ps,
             copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             reads_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             writes_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
-            handed_kib_ps: figures.local_copy_kib_ps,
-            fetched_reduction_kib_ps: figures.reduction_kib_ps
-                + out_ps.saturating_sub(figures.local_copy_kib_ps),
             past_caches_kib_ps: figures.local_copy_kib_ps,
         }
     }
 
     /// The same where a call over messages takes so long, and each step of it that copies or combines.
     pub const fn with_calls(self, call_ps: u64, step_ps: u64) -> Self {
-        Self {
-            call_ps,
-            step_ps,
-            copy_step_ps: step_ps,
-            board_call_ps: call_ps / 4,
-            board_copy_ps: step_ps,
-            board_step_ps: step_ps,
-            ..self
-        }
+        Self { call_ps, step_ps, board_call_ps: call_ps / 4, board_copy_ps: step_ps, ..self }
     }
 
     /// Of one of so many on a processor, given what was measured of [`CROWDS`]: from one of them to the next
@@ -401,122 +289,51 @@ impl Calibration {
         between(&ROTATION_BYTES, measured_ps, bytes)
     }
 
-    /// As words.
-    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
-        let crowds = [
-            self.turns_ps,
-            self.switches_ps,
-            self.crowd_calls_ps,
-            self.crowd_takes_ps,
-            self.crowd_deposits_ps,
-            self.crowd_sends_ps,
-            self.crowd_receives_ps,
-            self.crowd_sends_far_ps,
-            self.crowd_receives_far_ps,
-            self.crowd_keeps_ps,
-            self.crowd_calls_again_ps,
-            self.crowd_sends_again_ps,
-            self.crowd_receives_again_ps,
-            self.crowd_finds_ps,
-            self.crowd_lends_ps,
-            self.crowd_drains_ps,
-            self.crowd_pages_ps,
-            self.crowd_reads_kib_ps,
-        ];
-        let first = [
-            self.call_ps,
-            self.step_ps,
-            self.copy_step_ps,
-            self.board_call_ps,
-            self.board_copy_ps,
-            self.board_step_ps,
-            self.send_ps,
-        ];
-        let caches = [
-            self.pages_ps,
-            self.deposits_kib_ps,
-            self.takes_kib_ps,
-            self.copies_kib_ps,
-            self.reads_kib_ps,
-            self.writes_kib_ps,
-        ];
-        let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
-        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
-        let mut all = first
-            .into_iter()
-            .chain(self.messages_ps)
-            .chain(self.one_ways_ps)
-            .chain(crowds)
-            .chain(last);
-        array::from_fn(|_| all.next().unwrap_or(0))
+    /// Sets the figure of this name; false where there is none.
+    pub fn set(&mut self, name: &str, value: u64) -> bool {
+        let place = FAMILIES.iter().find_map(|family| {
+            let number = family.sizes.iter().position(|&size| named(family.name, size) == name)?;
+            Some((family, number))
+        });
+        place.map(|(family, number)| (family.words)(self)[number] = value).is_some()
     }
 
-    /// From words.
-    pub(crate) fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let mut words = words.into_iter();
-        let mut next = || words.next().unwrap_or(0);
-        Self {
-            call_ps: next(),
-            step_ps: next(),
-            copy_step_ps: next(),
-            board_call_ps: next(),
-            board_copy_ps: next(),
-            board_step_ps: next(),
-            send_ps: next(),
-            messages_ps: array::from_fn(|_| next()),
-            one_ways_ps: array::from_fn(|_| next()),
-            turns_ps: array::from_fn(|_| next()),
-            switches_ps: array::from_fn(|_| next()),
-            crowd_calls_ps: array::from_fn(|_| next()),
-            crowd_takes_ps: array::from_fn(|_| next()),
-            crowd_deposits_ps: array::from_fn(|_| next()),
-            crowd_sends_ps: array::from_fn(|_| next()),
-            crowd_receives_ps: array::from_fn(|_| next()),
-            crowd_sends_far_ps: array::from_fn(|_| next()),
-            crowd_receives_far_ps: array::from_fn(|_| next()),
-            crowd_keeps_ps: array::from_fn(|_| next()),
-            crowd_calls_again_ps: array::from_fn(|_| next()),
-            crowd_sends_again_ps: array::from_fn(|_| next()),
-            crowd_receives_again_ps: array::from_fn(|_| next()),
-            crowd_finds_ps: array::from_fn(|_| next()),
-            crowd_lends_ps: array::from_fn(|_| next()),
-            crowd_drains_ps: array::from_fn(|_| next()),
-            crowd_pages_ps: array::from_fn(|_| next()),
-            crowd_reads_kib_ps: array::from_fn(|_| next()),
-            pages_ps: array::from_fn(|_| next()),
-            deposits_kib_ps: array::from_fn(|_| next()),
-            takes_kib_ps: array::from_fn(|_| next()),
-            copies_kib_ps: array::from_fn(|_| next()),
-            reads_kib_ps: array::from_fn(|_| next()),
-            writes_kib_ps: array::from_fn(|_| next()),
-            handed_kib_ps: next(),
-            fetched_reduction_kib_ps: next(),
-            past_caches_kib_ps: next(),
-        }
-    }
-
-    /// What several rounds of a measurement say together: the least of each, since what disturbs makes it longer;
-    /// but of crowds and caches the middle, since there it is another time in each round, by who stands behind whom
-    /// and what each finds in the caches. None of no rounds.
+    /// The typical figures of several rounds of a measurement; none of no rounds.
     pub fn typical(rounds: &[Self]) -> Option<Self> {
-        if rounds.is_empty() {
-            return None;
+        let mut typical = *rounds.first()?;
+        for family in FAMILIES {
+            for (number, word) in (family.words)(&mut typical).iter_mut().enumerate() {
+                let values = rounds.iter().map(|&(mut round)| (family.words)(&mut round)[number]);
+                let mut values: Vec<u64> = values.collect();
+                values.sort_unstable();
+                *word = values[if family.takes_least { 0 } else { values.len() / 2 }];
+            }
         }
-        let word = |number: usize| {
-            let mut values: Vec<u64> = rounds.iter().map(|round| round.words()[number]).collect();
-            values.sort_unstable();
-            values[if number < FIRST_OF_CROWDS { 0 } else { values.len() / 2 }]
-        };
-        Some(Self::from_words(array::from_fn(word)))
+        Some(typical)
     }
 
-    /// Their names, what they are, and their values, in order.
-    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        NAMES.into_iter().zip(self.words()).map(|((name, about), value)| (name, about, value))
+    /// The name, the meaning and the value of each figure, in the order of a record.
+    pub fn lines(mut self) -> impl Iterator<Item = (String, String, u64)> {
+        FAMILIES.iter().flat_map(move |family| {
+            let words = (family.words)(&mut self).to_vec();
+            family.sizes.iter().zip(words).map(|(&size, value)| {
+                let shown = match size {
+                    0..131_072 => size.to_string(),
+                    131_072..1_048_576 => format!("{} KiB", size >> 10),
+                    _ => format!("{} MiB", size >> 20),
+                };
+                (named(family.name, size), family.about.replace('#', &shown), value)
+            })
+        })
     }
 
-    /// How long a message of more bytes than its line has room for takes, given the figures they
-    /// were measured with: between two that were measured, in proportion.
+    /// A step that copies a few bytes, or combines them at the board. Where steps take no time, these do not either.
+    pub fn light_step_ps(&self) -> u64 {
+        self.step_ps.min(LIGHT_STEP_PS)
+    }
+
+    /// The time of a message that is longer than a line, interpolated between those that were measured with these
+    /// figures.
     pub fn message_ps(&self, figures: &CostParameters, bytes: u64) -> u64 {
         of_length(&MESSAGE_BYTES, &self.messages_ps, figures, bytes)
     }
@@ -611,33 +428,34 @@ mod tests {
             [76, 88, 88],
             "of more nothing is known"
         );
-        let figures = CostParameters {
-            local_copy_kib_ps: 7,
-            one_copy_kib_ps: 9,
-            ..CostParameters::default()
-        };
-        let Calibration { deposits_kib_ps, takes_kib_ps, .. } = Calibration::of(&figures);
-        assert_eq!(
-            (deposits_kib_ps, takes_kib_ps),
-            ([7; 10], [9; 10]),
-            "where nobody has measured"
-        );
     }
 
     #[test]
-    fn every_word_has_a_place_of_its_own() {
-        let words = array::from_fn(|number| number as u64 + 1);
-        assert_eq!(Calibration::from_words(words).words(), words);
+    fn every_figure_has_a_name_and_a_word_of_its_own() {
+        let mut all = Calibration::of(&CostParameters::default());
+        let names: Vec<String> = all.lines().map(|(name, ..)| name).collect();
+        for (value, name) in (1..).zip(&names) {
+            assert!(all.set(name, value), "{name}");
+        }
+        let values: Vec<u64> = all.lines().map(|(.., value)| value).collect();
+        assert_eq!(values, (1..=names.len() as u64).collect::<Vec<_>>());
+        assert!(!all.set("turn_ps", 1) && is_retired("turn_ps"));
+        assert!(is_retired("take_kib_in_64m_ps") && !is_retired("take_of_16_ps"));
     }
 
     #[test]
-    fn of_some_rounds_the_least_counts_and_of_crowds_the_middle() {
-        let rounds = [5, 1, 3].map(|value| Calibration::from_words([value; Calibration::WORDS]));
-        let Calibration { call_ps, messages_ps, turns_ps, crowd_deposits_ps, takes_kib_ps, .. } =
+    fn of_some_rounds_the_least_counts_and_of_crowds_the_median() {
+        let usual = Calibration::of(&CostParameters::default());
+        let rounds = [5, 1, 3].map(|value| {
+            let mut round = usual;
+            usual.lines().for_each(|(name, ..)| assert!(round.set(&name, value)));
+            round
+        });
+        let Calibration { call_ps, messages_ps, turns_ps, crowd_takes_ps, copies_kib_ps, .. } =
             Calibration::typical(&rounds).unwrap();
         assert_eq!((call_ps, messages_ps), (1, [1; MESSAGE_BYTES.len()]));
-        assert_eq!((turns_ps, crowd_deposits_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
-        assert_eq!(takes_kib_ps, [3; ROTATION_BYTES.len()]);
+        assert_eq!((turns_ps, crowd_takes_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
+        assert_eq!(copies_kib_ps, [3; ROTATION_BYTES.len()]);
         assert_eq!(Calibration::typical(&[]), None);
     }
 }

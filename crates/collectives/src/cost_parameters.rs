@@ -146,6 +146,12 @@ impl CostParameters {
         Ok(figures)
     }
 
+    /// Sets the figure of this name; false where there is none.
+    pub fn set(&mut self, name: &str, value: u64) -> bool {
+        let field = FIELDS.iter().find(|field| field.name == name);
+        field.map(|field| *(field.place)(self) = value).is_some()
+    }
+
     /// The smaller one of each figure.
     #[must_use]
     pub fn least(mut self, mut other: Self) -> Self {

@@ -1,5 +1,6 @@
 //! The text in which `landeck tune` keeps the figures of a machine.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +23,10 @@ impl fmt::Display for Record {
         writeln!(formatter, "# What this machine can do, measured by `landeck tune`.")?;
         writeln!(formatter, "# Times in picoseconds; delete the file to forget them.")?;
         writeln!(formatter, "machine = {:?}", self.machine)?;
-        for (name, about, value) in self.figures.lines().chain(self.details.lines()) {
+        let figures = self.figures.lines();
+        let figures =
+            figures.map(|(name, about, value)| (name.to_owned(), about.to_owned(), value));
+        for (name, about, value) in figures.chain(self.details.lines()) {
             writeln!(formatter, "{:<32} # {about}", format!("{name} = {value}"))?;
         }
         Ok(())
@@ -33,48 +37,40 @@ impl FromStr for Record {
     type Err = CostParametersError;
 
     fn from_str(text: &str) -> Result<Self, CostParametersError> {
-        let mut machine = None;
-        let mut values = [None; CostParameters::WORDS];
-        let mut details = [None; Calibration::WORDS];
+        let stranger = |line, text: &str| CostParametersError::Line {
+            line,
+            text: text.chars().take(80).collect(),
+        };
+        let (mut machine, mut numbers) = (None, BTreeMap::new());
         for (line, whole) in (1..).zip(text.lines()) {
-            let stranger =
-                || CostParametersError::Line { line, text: whole.chars().take(80).collect() };
-            let (name, value) = match whole.trim() {
-                text if text.is_empty() || text.starts_with('#') => continue,
-                text => text.split_once(" = ").ok_or_else(stranger)?,
-            };
+            let text = whole.trim_start();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let (name, value) = whole.split_once(" = ").ok_or_else(|| stranger(line, whole))?;
             if name == "machine" {
                 machine = Some(value.trim_matches('"').to_owned());
                 continue;
             }
-            if calibration::RETIRED.contains(&name) {
-                continue;
-            }
-            let field = FIELDS.iter().position(|field| field.name == name);
-            let detail = calibration::NAMES.iter().position(|(detail, _)| *detail == name);
-            let place = match (field, detail) {
-                (Some(field), _) => &mut values[field],
-                (_, Some(detail)) => &mut details[detail],
-                (None, None) => return Err(stranger()),
-            };
             let digits = value.split('#').next().unwrap_or_default().trim();
-            let number: u64 = digits.parse().map_err(|_| stranger())?;
-            if detail.is_some() && number > TIME_MAX_PS {
-                return Err(stranger());
-            }
-            *place = Some(number);
+            let number: u64 = digits.parse().map_err(|_| stranger(line, whole))?;
+            numbers.insert(name, (number, line, whole));
         }
         let mut words = [0; CostParameters::WORDS];
-        for ((word, value), field) in words.iter_mut().zip(values).zip(&FIELDS) {
-            *word = value.ok_or(CostParametersError::Missing { name: field.name })?;
+        for (word, field) in words.iter_mut().zip(&FIELDS) {
+            let found = numbers.remove(field.name);
+            (*word, ..) = found.ok_or(CostParametersError::Missing { name: field.name })?;
         }
         let machine = machine.ok_or(CostParametersError::Missing { name: "machine" })?;
         let figures = CostParameters::from_words(&words)?;
-        let mut known = Calibration::of(&figures).words();
-        for (word, value) in known.iter_mut().zip(details) {
-            *word = value.unwrap_or(*word);
+        let mut details = Calibration::of(&figures);
+        for (name, (number, line, whole)) in numbers {
+            let is_known = details.set(name, number) || calibration::is_retired(name);
+            if number > TIME_MAX_PS || !is_known {
+                return Err(stranger(line, whole));
+            }
         }
-        Ok(Self { machine, figures, details: Calibration::from_words(known) })
+        Ok(Self { machine, figures, details })
     }
 }
 

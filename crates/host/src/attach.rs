@@ -1,7 +1,7 @@
 //! The attach order, by which a process finds its job.
 //!
 //! 1. The descriptor of our launcher (`LANDECK_SEGMENT`), checked. Our launcher removes the variables of another
-//!    launcher around it; if such variables are set nevertheless, that launcher was started inside our job and comes
+//!    launcher around it. If those of PMI-1 are set nevertheless, their launcher was started inside our job and comes
 //!    first.
 //! 2. The job's abstract socket, if `LANDECK_JOB` is set but the descriptor was lost: some programs close all
 //!    descriptors that they do not know before they start others.

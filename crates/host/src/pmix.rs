@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::pmi::Place;
@@ -339,18 +340,14 @@ struct Library {
     finalize: Finalize,
 }
 
-/// Finds a function of an open library, as a pointer of the given type.
-macro_rules! function {
-    ($library:expr, $name:literal, $type:ty) => {{
-        let name = concat!($name, "\0");
-        // SAFETY: the library is open, and the name ends as names in C do.
-        let found = unsafe { libc::dlsym($library, name.as_ptr().cast()) };
-        if found.is_null() {
-            return Err(PmixError::NoFunction { function: $name });
-        }
-        // SAFETY: the PMIx standard says that the function of this name has this type.
-        unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
-    }};
+/// Finds a function of the library.
+///
+/// # Safety
+/// The function of this name has this type.
+unsafe fn function<T: Copy>(library: &Loaded, name: &'static str) -> Result<T, PmixError> {
+    // SAFETY: the caller promises that the function has this type.
+    let found = unsafe { library.get::<T>(name) };
+    found.map(|found| *found).map_err(|_| PmixError::NoFunction { function: name })
 }
 
 impl Library {
@@ -370,17 +367,22 @@ impl Library {
         Err(PmixError::NoLibrary { variable, reason })
     }
 
-    fn functions_of(library: *mut c_void) -> Result<Self, PmixError> {
-        Ok(Self {
-            init: function!(library, "PMIx_Init", Init),
-            put: function!(library, "PMIx_Put", Put),
-            commit: function!(library, "PMIx_Commit", Commit),
-            fence: function!(library, "PMIx_Fence", Fence),
-            get: function!(library, "PMIx_Get", Get),
-            register: function!(library, "PMIx_Register_event_handler", Register),
-            abort: function!(library, "PMIx_Abort", Abort),
-            finalize: function!(library, "PMIx_Finalize", Finalize),
-        })
+    fn functions_of(library: Loaded) -> Result<Self, PmixError> {
+        // SAFETY: the PMIx standard says that the functions of these names have the types of these fields.
+        let functions = unsafe {
+            Self {
+                init: function(&library, "PMIx_Init")?,
+                put: function(&library, "PMIx_Put")?,
+                commit: function(&library, "PMIx_Commit")?,
+                fence: function(&library, "PMIx_Fence")?,
+                get: function(&library, "PMIx_Get")?,
+                register: function(&library, "PMIx_Register_event_handler")?,
+                abort: function(&library, "PMIx_Abort")?,
+                finalize: function(&library, "PMIx_Finalize")?,
+            }
+        };
+        std::mem::forget(library); // it has threads, so it stays
+        Ok(functions)
     }
 
     fn get(&self, of: &Process, key: &CStr) -> Result<Value, PmixError> {
@@ -427,19 +429,10 @@ unsafe fn understand(value: *mut RawValue) -> Result<Value, u16> {
     read
 }
 
-fn load(path: &Path) -> Result<*mut c_void, String> {
-    let name =
-        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the name is a text of C. The library's initialisers are trusted: the launcher's variables led to it.
-    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: `dlerror` returns the text of this thread's last loader error, or null.
-    let why = unsafe { libc::dlerror().as_ref() };
-    // SAFETY: it is a text of C that stays valid until the next call.
-    let why = why.map(|why| unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned());
-    Err(why.unwrap_or_else(|| "the loader does not say why".to_owned()))
+fn load(path: &Path) -> Result<Loaded, String> {
+    // SAFETY: the library's initialisers are trusted: the launcher's variables led to it.
+    let library = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+    library.map_err(|error| error.to_string())
 }
 
 fn succeed(request: &'static str, status: c_int) -> Result<(), PmixError> {

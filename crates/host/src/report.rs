@@ -126,7 +126,7 @@ impl Failure {
                 )
             }
             Failure::NotLeft => {
-                "exited without calling MPI_Finalize (or deck_finalize, Job::leave)".to_owned()
+                "exited without calling MPI_Finalize (or deck_done, Job::leave)".to_owned()
             }
             Failure::Unseen => {
                 "ended without leaving the job (only its parent knows how)".to_owned()

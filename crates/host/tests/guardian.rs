@@ -12,6 +12,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command as Program, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_host::attach;
@@ -35,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(100);
 const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
 /// How long a launcher has to end by itself after one process of its job was killed; not every kill ends the job.
 const ENDED_BY_ITSELF: Duration = Duration::from_secs(1);
+
+/// How many scenarios run at the same time.
+const AT_A_TIME: usize = 3;
 
 const SCENARIOS: [(&str, fn()); 31] = [
     ("statuses_come_back", statuses_come_back),
@@ -83,18 +88,30 @@ fn main() -> ExitCode {
     }
     let filters: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(f));
-    let mut failed = 0;
-    for (name, _) in SCENARIOS.iter().filter(|(name, _)| wanted(name)) {
-        let began = Instant::now();
-        let passed = supervise(name);
-        failed += u32::from(!passed);
-        println!(
-            "test {name} ... {} ({:?})",
-            if passed { "ok" } else { "FAILED" },
-            began.elapsed()
-        );
-    }
+    let scenarios: Vec<&str> =
+        SCENARIOS.iter().map(|(name, _)| *name).filter(|name| wanted(name)).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // Most of a scenario is waiting, so a few run at a time.
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(name) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    failed.fetch_add(usize::from(!told(name)), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner();
+    println!("guardian: {} passed, {failed} failed", scenarios.len() - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs one scenario, and says how it ended.
+fn told(name: &str) -> bool {
+    let began = Instant::now();
+    let passed = supervise(name);
+    println!("test {name} ... {} ({:?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
+    passed
 }
 
 /// Plays the part for which another process started this one.

@@ -50,7 +50,7 @@ pub enum Failure {
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// The request was completed before, or never existed.
-    #[error("the request is not there (any more): it was completed, freed or never started")]
+    #[error("the request does not exist (any more): it was completed, freed or never started")]
     Gone,
 }
 

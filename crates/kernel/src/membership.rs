@@ -39,7 +39,7 @@ pub(crate) struct Board {
     /// The place of its shared words.
     pub(crate) place: u64,
     /// The group's context for collective operations, which is revoked together with its own.
-    pub(crate) twin: u32,
+    pub(crate) collective_context: u32,
 }
 
 impl Membership {

@@ -16,7 +16,7 @@ const MESSAGE_BYTES: usize = 20_000;
 const MESSAGES: usize = 300;
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the test keeps the vector until its requests are over.
+    // SAFETY: the test keeps the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 

@@ -21,7 +21,7 @@ const SLOT: u32 = 1;
 type End = Endpoint<SharedMemory>;
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the test keeps the values until its requests are over.
+    // SAFETY: the test keeps the values until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 

@@ -123,14 +123,13 @@ impl Board {
             _ => Calibration::of_crowd(&details.crowd_finds_ps, sharing.into())
                 .saturating_sub(line_ps),
         };
-        let around_ps = match sharing {
-            ..=1 => figures.deposit_ps,
-            _ => Calibration::of_crowd(&details.crowd_deposits_ps, sharing.into()),
-        };
+        // Members that share a processor find less in its caches.
+        let around_ps = if sharing <= 1 { figures.deposit_ps } else { 2 * figures.deposit_ps };
         Self {
             figures,
-            fetched_reduction_kib_ps: details.fetched_reduction_kib_ps,
-            step_ps: details.board_step_ps,
+            fetched_reduction_kib_ps: figures.reduction_kib_ps
+                + figures.one_copy_kib_ps.saturating_sub(figures.local_copy_kib_ps),
+            step_ps: details.light_step_ps(),
             line_ps,
             near_ps: figures.deposit_ps,
             take_ps,
@@ -164,29 +163,11 @@ impl Board {
 
     /// What a member can do about a step.
     pub(crate) fn look(&mut self, deed: SimStep, by: &Looking<'_>) -> Look {
-        let have_all = self.come as usize == self.deposits.len();
-        let all = if have_all { Some(self.last) } else { None };
-        let rates = by.rates;
+        let all = (self.come as usize == self.deposits.len()).then_some(self.last);
         match deed {
             SimStep::Deposit { bytes } => Look::Do(self.deposit_ps(bytes, by), NOTHING),
             SimStep::Await => all.map_or(Look::Wait, |all| Look::Do(self.line_ps, all)),
-            SimStep::Take { from, bytes, resolved } => {
-                let places = if resolved { &mut self.results } else { &mut self.deposits };
-                let Some(laid) = &mut places[from as usize] else { return Look::Wait };
-                let (is_word_here, Laid { until, record, bytes: whole, .. }) =
-                    (laid.on.add(by.processor), *laid);
-                // Of what each takes another part of, others here have fetched no more than the word.
-                let is_here = is_word_here && (bytes == whole || laid.by == by.processor);
-                let source = if is_here { Whose::Own } else { Whose::Others };
-                let of = |bytes| bytes_ps(copied(bytes, whole), rates.take_ps(source));
-                let first_ps = if is_here { 0 } else { self.first_ps(copied(bytes, whole)) };
-                let find_ps = self.find_ps(is_word_here, is_here, whole) + first_ps;
-                let span_ps = self.take_ps + find_ps + of(bytes);
-                // The last piece is copied when it is there.
-                let left_ps = until.since(by.now);
-                let last_ps = if left_ps > 0 { left_ps + of(bytes.min(TOLD_BYTES)) } else { 0 };
-                Look::Do(span_ps.max(last_ps), record)
-            }
+            SimStep::Take { from, bytes, resolved } => self.take(from, bytes, resolved, by),
             SimStep::CombineDeposits { members, bytes } => match self.first(members) {
                 Some(record) => {
                     let span_ps = self.step_ps + self.combine_ps(members, bytes, by, true);
@@ -199,22 +180,44 @@ impl Board {
                 Look::Do(self.step_ps + self.combine_ps(members, bytes, by, false), all)
             }),
             SimStep::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
-            SimStep::TakeResult { bytes } => {
-                let is_here = self.have_result.add(by.processor);
-                let (own, others) = (rates.take_ps(Whose::Own), rates.take_ps(Whose::Others));
-                // As much of it as of each processor was made here.
-                let elsewhere_ps = others.saturating_sub(own) * u64::from(self.processors - 1)
-                    / u64::from(self.processors);
-                let kib_ps = if is_here { own } else { own + elsewhere_ps };
-                let span_ps =
-                    self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
-                Look::Do(span_ps, self.together)
-            }
+            SimStep::TakeResult { bytes } => Look::Do(self.result_ps(bytes, by), self.together),
             SimStep::Send { .. }
             | SimStep::Receive { .. }
             | SimStep::Copy { .. }
             | SimStep::Combine { .. } => Look::Do(0, NOTHING),
         }
+    }
+
+    /// To take what a member has deposited, or combined for others.
+    fn take(&mut self, from: u32, bytes: u64, resolved: bool, by: &Looking<'_>) -> Look {
+        let places = if resolved { &mut self.results } else { &mut self.deposits };
+        let Some(laid) = &mut places[from as usize] else { return Look::Wait };
+        let is_word_here = laid.on.add(by.processor);
+        let Laid { until, record, bytes: whole, .. } = *laid;
+        // Of what each takes another part of, others here have fetched no more than the word.
+        let is_here = is_word_here && (bytes == whole || laid.by == by.processor);
+        let source = if is_here { Whose::Own } else { Whose::Others };
+        let of = |bytes| bytes_ps(copied(bytes, whole), by.rates.take_ps(source));
+        let first_ps = if is_here { 0 } else { self.first_ps(copied(bytes, whole)) };
+        let find_ps = self.find_ps(is_word_here, is_here, whole) + first_ps;
+        let span_ps = self.take_ps + find_ps + of(bytes);
+        // The last piece is copied when it is there.
+        let left_ps = until.since(by.now);
+        let last_ps = if left_ps > 0 { left_ps + of(bytes.min(TOLD_BYTES)) } else { 0 };
+        Look::Do(span_ps.max(last_ps), record)
+    }
+
+    /// How long it takes to copy the result that all have combined together.
+    fn result_ps(&mut self, bytes: u64, by: &Looking<'_>) -> u64 {
+        let is_here = self.have_result.add(by.processor);
+        let [own_ps, others_ps] =
+            [Whose::Own, Whose::Others].map(|source| by.rates.take_ps(source));
+        // As much of it as of each processor was made here.
+        let elsewhere = u64::from(self.processors - 1);
+        let elsewhere_ps =
+            others_ps.saturating_sub(own_ps) * elsewhere / u64::from(self.processors);
+        let kib_ps = if is_here { own_ps } else { own_ps + elsewhere_ps };
+        self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps)
     }
 
     /// Whether a step waits for this member.
@@ -359,8 +362,7 @@ impl Board {
 
 /// A message of so many bytes finds its data as what lies on the board is found, and was measured as a whole.
 fn first_kib_ps(figures: &CostParameters, details: &Calibration) -> u64 {
-    let copies_ps =
-        details.deposits_kib_ps[0] + figures.one_copy_kib_ps.min(details.takes_kib_ps[0]);
+    let copies_ps = details.deposit_kib_ps + figures.one_copy_kib_ps;
     let found_ps = figures.message_ps + figures.line_ps;
     let first_ps = details.message_ps(figures, FIRST_BYTES).saturating_sub(found_ps);
     (first_ps / (FIRST_BYTES / 1024)).saturating_sub(copies_ps)
@@ -465,7 +467,7 @@ mod tests {
     fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
         let CostParameters { line_ps, deposit_ps, reduction_kib_ps, .. } =
             CostParameters::default();
-        let fetched_kib_ps = Calibration::of(&CostParameters::default()).fetched_reduction_kib_ps;
+        let fetched_kib_ps = board(4).fetched_reduction_kib_ps;
         let mut board = board(4);
         (0..4).for_each(|at| board.lay(at, 1024, (at as usize % 2, Time::ZERO), NOTHING));
         board.come = 4;

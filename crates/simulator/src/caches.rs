@@ -30,9 +30,8 @@ pub(crate) struct Rates {
     deposit_kib_ps: u64,
     /// From where another one has put it.
     take_kib_ps: u64,
-    /// Within this processor; and to where it has itself read what another one had put there.
+    /// Within this processor.
     copy_kib_ps: u64,
-    handed_kib_ps: u64,
     /// Of what is taken past the caches.
     past_caches_kib_ps: Option<u64>,
     /// By so much longer than where little goes round: what a member has from before the operation, read and written;
@@ -69,8 +68,6 @@ impl Rates {
     /// longer, what its other end takes was measured by itself.
     pub(crate) fn of(host: &Host, touched: &Footprint, all: &Footprint) -> Self {
         let details = &host.details;
-        let [deposit_ps, take_ps, copy_ps] =
-            [details.deposits_kib_ps, details.takes_kib_ps, details.copies_kib_ps].map(|of| of[0]);
         let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
         let more =
             |measured, bytes| Calibration::of_rotation(measured, bytes).saturating_sub(measured[0]);
@@ -91,13 +88,9 @@ impl Rates {
         };
         let of_places = touched.of_places(bytes);
         Self {
-            deposit_kib_ps: deposit_ps,
-            take_kib_ps: match touched.laid_down {
-                0 => host.figures.one_copy_kib_ps.min(take_ps), // while nobody takes from here
-                _ => take_ps,
-            },
-            copy_kib_ps: copy_ps,
-            handed_kib_ps: details.handed_kib_ps,
+            deposit_kib_ps: details.deposit_kib_ps,
+            take_kib_ps: host.figures.one_copy_kib_ps,
+            copy_kib_ps: details.copies_kib_ps[0],
             past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
             read_more_ps: more(reads, bytes),
             write_more_ps: more(writes, bytes),
@@ -116,9 +109,8 @@ impl Rates {
     /// To lay something down, which this member has touched just before or not.
     pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
         let place_ps = match place {
-            Whose::Own => self.copy_kib_ps,
+            Whose::Own | Whose::HandedOver => self.copy_kib_ps,
             Whose::Others => self.deposit_kib_ps,
-            Whose::HandedOver => self.handed_kib_ps,
         };
         place_ps + self.deposit_more_ps(is_fresh)
     }
@@ -178,11 +170,7 @@ impl Rates {
         if members <= 1 {
             return 0;
         }
-        let paid_ps = |bytes| {
-            Calibration::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
-        };
-        let near_ps =
-            Calibration::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
+        let near_ps = Calibration::of_crowd(&details.crowd_pages_ps, members);
         // One that reads much touches pages of it and of where that goes.
         let read_ps = Calibration::of_crowd(&details.crowd_reads_kib_ps, members);
         let alone_ps = Calibration::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
@@ -217,21 +205,17 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn host(details: Calibration) -> Host {
-        let figures = CostParameters::default();
+        let figures = CostParameters { one_copy_kib_ps: 11, ..CostParameters::default() };
         Host { processors: 2, figures, details }
     }
 
     fn details() -> Calibration {
         let usual = Calibration::of(&CostParameters::default());
-        let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
-        let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
         let copies_kib_ps = [5, 5, 5, 6, 10, 10, 10, 18, 40, 71]; // as both ends by themselves
         let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
         let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
         let usual = Calibration { reads_kib_ps, writes_kib_ps, ..usual };
-        let crowd_reads_kib_ps = [0; 4];
-        let usual = Calibration { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
-        Calibration { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
+        Calibration { crowd_reads_kib_ps: [0; 4], deposit_kib_ps: 10, copies_kib_ps, ..usual }
     }
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Footprint {
@@ -261,12 +245,8 @@ mod tests {
         let rates_of = |processors: &[(u32, Footprint)]| rates(&host(details()), processors);
         let places = [Whose::Own, Whose::Others, Whose::HandedOver];
         let few = rates_of(&[(0, little)])[0];
-        assert_eq!(places.map(|place| few.deposit_ps(place, false)), [5, 10, 3]);
+        assert_eq!(places.map(|place| few.deposit_ps(place, false)), [5, 10, 5]);
         assert_eq!([Whose::Own, Whose::Others].map(|source| few.take_ps(source)), [5, 11]);
-        let mut alone = host(details());
-        alone.figures.one_copy_kib_ps = 8;
-        let take_ps = |here| Rates::of(&alone, &here, &here).take_ps(Whose::Others);
-        assert_eq!([touched(9, 0, 0, 9), touched(9, 9, 9, 9)].map(take_ps), [8, 11], "one way");
         // The first lays down, the second takes all of it once; on another host nobody does.
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
@@ -330,15 +310,13 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_found_anew_in_each_turn_where_copies_have_not_paid_for_that() {
+    fn pages_are_found_anew_in_each_turn() {
         let mut details = details();
         details.crowd_reads_kib_ps = [0; 4];
         details.crowd_pages_ps = [40, 40, 80, 80];
-        (details.pages_ps, details.pages_ps[9]) = ([5; 10], 35);
         let page_ps = |members, bytes| Rates::page_ps(&details, members, bytes);
         assert_eq!(page_ps(1, 16), 0, "nobody else has had it");
         assert_eq!((page_ps(2, 16), page_ps(8, 16)), (40, 80));
-        assert_eq!(page_ps(8, 64 * MIB), 80 - 30, "30 of it are in what copies took there");
         // A KiB of much takes 40 alone and 100 in a crowd: that are two pages for four KiB.
         (details.crowd_reads_kib_ps, details.reads_kib_ps) = ([100; 4], [40; 10]);
         let page_ps = |bytes| Rates::page_ps(&details, 8, bytes);

@@ -1,11 +1,12 @@
-//! What all members walk, in little memory.
+//! The plans of all members, kept in little memory.
 //!
-//! A simulation needs of a step how long it takes and what it waits for, not where its data lie. So each
-//! plan is brought into a form that says that from its member's place: peers by how many places further they
-//! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
-//! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`PlanClass`]) have one walk.
+//! For a step, a simulation needs its duration and its dependencies, but not the addresses of its data. So each plan
+//! is stored relative to its member: peers by their distance in ranks, dependent steps by their distance in steps. In
+//! that form many parts are equal and are kept once: *stretches* of a few steps, and whole walks. Members with equal
+//! plans ([`PlanClass`]) share one walk.
 //!
-//! Much data go over a board in rounds, as in the product ([`BoardSchedule`]); each is an operation of its own there.
+//! Long data cross a board in rounds, as in the product ([`BoardSchedule`]). Each round is an operation of its own
+//! there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,35 +22,35 @@ use crate::footprint::{Footprint, Manner};
 use crate::load::Sizes;
 use crate::near::Ways;
 
-/// So much the plans take that are made at a time.
+/// Memory for the plans that are made at one time.
 pub(crate) const ROOM_BYTES: u64 = 128 << 20;
-/// Steps of a stretch: few enough that many are equal, and so many that a walk is a short list.
+/// Steps of a stretch: few enough that many stretches are equal, and enough that a walk is a short list.
 const STRETCH: usize = 8;
 
-/// What a step does, as far as that takes time.
+/// One step of a member, as far as it takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimStep {
-    /// It sends so many bytes to this member.
+    /// Sends bytes to a member.
     Send { to: u32, bytes: u64 },
-    /// It receives from this member.
+    /// Receives from a member.
     Receive { from: u32 },
-    /// It copies so many bytes.
+    /// Copies bytes.
     Copy { bytes: u64 },
-    /// It combines so many bytes with as many.
+    /// Combines bytes with as many others.
     Combine { bytes: u64 },
-    /// It lays so many bytes on the board.
+    /// Deposits bytes on the board.
     Deposit { bytes: u64 },
-    /// It waits until all have come to the board.
+    /// Waits until all members have come to the board.
     Await,
-    /// It takes what this member has laid down, or has resolved.
+    /// Takes the deposit of a member, or the part that it has resolved.
     Take { from: u32, bytes: u64, resolved: bool },
-    /// It combines what the first so many members have laid down.
+    /// Combines the deposits of the first members.
     CombineDeposits { members: u32, bytes: u64 },
-    /// It combines a part of what all have laid down, and lays that down.
+    /// Combines a part of all deposits, and deposits the result.
     Resolve { bytes: u64 },
-    /// It combines with all others what all have laid down.
+    /// Combines all deposits together with all other members.
     Together { bytes: u64 },
-    /// It takes the result of that.
+    /// Takes the result that all have combined together.
     TakeResult { bytes: u64 },
 }
 
@@ -58,25 +59,25 @@ pub(crate) enum SimStep {
 pub(crate) struct CompactPlans {
     stretches: Vec<Box<[Step]>>,
     walks: Vec<Walk>,
-    /// By member: its walk.
+    /// The walk of each member.
     of: Vec<u32>,
-    /// At the board.
+    /// Rounds at the board.
     rounds: u32,
     sizes: Sizes,
-    /// Steps of all members; and in all their messages the runs of blocks but the first.
+    /// The number of steps of all members, and of the runs of blocks in all their messages but the first of each.
     steps: u64,
     more_runs: u64,
-    /// From how many members to how many others messages go.
+    /// The number of ordered pairs of members between which messages go.
     ways: u64,
 }
 
-/// A list of stretches.
+/// The stretches of one or several members.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Walk {
     stretches: Box<[u32]>,
     steps: u32,
     uses_board: bool,
-    /// What it keeps in memory of its own.
+    /// Private memory for data that the member passes on or combines.
     scratch_bytes: u64,
     touched: Footprint,
     manner: Manner,
@@ -87,11 +88,11 @@ struct Walk {
 struct Step {
     what: What,
     round: u32,
-    /// A member, as the places from this one to it; or how many members.
+    /// The distance to the other member in ranks, or a number of members.
     member: u32,
     load: Load,
     waits: u32,
-    /// So many steps later come those that wait for its end, and for its beginning.
+    /// The distances to the steps that wait for its end, and to those that wait for its beginning.
     followers: Box<[u32]>,
     next: Box<[u32]>,
 }
@@ -112,22 +113,22 @@ enum What {
     TakeResult,
 }
 
-/// How many bytes a step is about.
+/// The data of a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Load {
     Bytes(u64),
-    /// Those of these blocks, each run from so many places further than the member. Which bytes that are
-    /// differs from member to member where the data are not divided evenly.
+    /// Runs of blocks, each from its distance to the member. Their bytes differ between members where the data are
+    /// not divided evenly.
     Runs(Box<[(u32, u32)]>),
 }
 
 impl CompactPlans {
-    /// Those of this task. `bytes` are those of the data; of those who go to a board so many share a processor.
+    /// Makes the plans of a task. `data` are its bytes and the number of members that share a processor.
     pub(crate) fn of(task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Self {
         Self::made_in(ROOM_BYTES, task, way, group, data, &mut |_| {})
     }
 
-    /// The same, in so much memory for plans. `tell` is told how many members have theirs.
+    /// Makes the plans with this much memory at one time. `tell` receives the number of members that have theirs.
     pub(crate) fn made_in(
         room_bytes: u64,
         task: &Task,
@@ -154,12 +155,12 @@ impl CompactPlans {
         making.walks
     }
 
-    /// In so many rounds it goes over the board.
+    /// Rounds in which the data cross the board.
     pub(crate) const fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// Members.
+    /// The number of members.
     pub(crate) fn members(&self) -> u32 {
         self.of.len() as u32
     }
@@ -169,17 +170,17 @@ impl CompactPlans {
         self.steps
     }
 
-    /// Whether members go to the board.
+    /// Whether the plans use the board.
     pub(crate) fn use_board(&self) -> bool {
         self.walks.iter().any(|walk| walk.uses_board)
     }
 
-    /// From members to others messages go these ways.
+    /// The pairs of members between which messages go.
     pub(crate) fn ways(&self) -> Ways {
         Ways { used: self.ways, members: self.members().into() }
     }
 
-    /// In the messages of all members the runs of blocks but the first.
+    /// Runs of blocks in the messages of all members, without the first of each.
     pub(crate) const fn more_runs(&self) -> u64 {
         self.more_runs
     }
@@ -191,7 +192,7 @@ impl CompactPlans {
         (steps + stretches) as u64
     }
 
-    /// What a member touches.
+    /// The memory that a member touches.
     pub(crate) fn touched(&self, member: u32) -> Footprint {
         self.walk(member).touched
     }
@@ -235,7 +236,7 @@ impl CompactPlans {
     }
 }
 
-/// What one member walks.
+/// The walk of one member.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     walks: Arc<CompactPlans>,
@@ -247,27 +248,27 @@ impl Path {
         Self { walks: walks.clone(), member }
     }
 
-    /// What a step does.
+    /// Returns a step.
     pub(crate) fn deed(&self, step: u32) -> SimStep {
         self.walks.deed(self.member, step)
     }
 
-    /// The round that a step is of.
+    /// The round to which a step belongs.
     pub(crate) fn round(&self, step: u32) -> u32 {
         self.walks.step(self.member, step).round
     }
 
-    /// How it lays down what it brings to the board.
+    /// How the member deposits.
     pub(crate) fn manner(&self) -> Manner {
         self.walks.walk(self.member).manner
     }
 
-    /// What it keeps in memory of its own.
+    /// Private memory for data that the member passes on or combines.
     pub(crate) fn scratch_bytes(&self) -> u64 {
         self.walks.walk(self.member).scratch_bytes
     }
 
-    /// Whether it goes to the board.
+    /// Whether the member uses the board.
     pub(crate) fn uses_board(&self) -> bool {
         self.walks.walk(self.member).uses_board
     }
@@ -291,11 +292,11 @@ impl Precedence for Path {
     }
 }
 
-/// Walks while they are made.
+/// Walks in the making.
 struct Making {
     operation: Operation,
     bytes: u64,
-    /// So many share a processor.
+    /// Members on each processor.
     sharing: u32,
     course: BoardSchedule,
     walks: CompactPlans,
@@ -303,7 +304,7 @@ struct Making {
     lists: Numbers<Walk>,
 }
 
-/// The numbers of things that are kept once.
+/// Finds the number of an equal thing that is already kept.
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
@@ -357,7 +358,7 @@ impl Making {
     }
 }
 
-/// The number of a thing among those that are kept, each once.
+/// Returns the number of an equal thing that is kept, or keeps this one.
 fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T) -> u32 {
     if let Some(&number) = numbers.get(&thing) {
         return number;
@@ -368,11 +369,11 @@ fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T)
     number
 }
 
-/// So many of so many bytes.
+/// A numerator and a denominator: the share of the bytes.
 type Part = (u64, u64);
 
-/// The plan of a member for the rounds of an operation at the board, as it takes them; of each step the round, and the
-/// part of the bytes that it has.
+/// Repeats a member's plan for each round of an operation at the board. Returns with each step its round and its
+/// share of the bytes.
 fn in_rounds(
     plan: Plan,
     operation: Operation,
@@ -412,7 +413,7 @@ struct Form<'a> {
     sizes: Sizes,
     /// Whether other members with this walk have other numbers of bytes.
     is_uneven: bool,
-    /// Of each step, where there are several: the round, and which part of the bytes it has.
+    /// The round of each step and its share of the bytes; empty with one round.
     rounds: &'a [(u32, Part)],
     prepared: &'a Arc<Prepared>,
 }
@@ -495,7 +496,7 @@ impl Manner {
     }
 }
 
-/// What the member of a plan touches.
+/// The memory that the member of a plan touches.
 fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedule)) -> Footprint {
     let sizes = &form.sizes;
     let mut own: Vec<Cells> = Vec::new();
@@ -539,18 +540,18 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
                 own.push(result);
                 touched.taken += u64::from(plan.size) * sizes.of(result);
             }
-            // Of what all have each of them combines about its part.
+            // Each member combines about its share of all deposits.
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
         }
     }
     if course.ahead > 0 {
-        // What it takes it lays down its next one in.
+        // The next deposit goes where this member has just taken.
         touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
     }
     Footprint { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
 }
 
-/// How many bytes these blocks have, each counted once.
+/// The bytes of these blocks, each counted once.
 fn bytes_once(mut all: Vec<Cells>, sizes: &Sizes) -> u64 {
     all.sort_unstable_by_key(|cells| (cells.store, cells.first));
     let (mut store, mut end, mut bytes) = (None, 0, 0);
@@ -564,7 +565,7 @@ fn bytes_once(mut all: Vec<Cells>, sizes: &Sizes) -> u64 {
     bytes
 }
 
-/// To how many others a member sends.
+/// The number of members to which a member sends.
 fn receivers(plan: &Plan) -> u64 {
     let to = |step: &PlanStep| match step.action {
         Action::Send { to, .. } => Some(to),
@@ -573,7 +574,7 @@ fn receivers(plan: &Plan) -> u64 {
     plan.steps.iter().filter_map(to).collect::<BTreeSet<u32>>().len() as u64
 }
 
-/// The runs of blocks of a message, but the first.
+/// The runs of blocks of a message, without the first.
 fn more_runs(step: &PlanStep) -> u64 {
     match &step.action {
         Action::Send { cells, .. } | Action::Receive { cells, .. } => cells.len() as u64,
@@ -582,7 +583,7 @@ fn more_runs(step: &PlanStep) -> u64 {
     .saturating_sub(1)
 }
 
-/// All of these blocks but one.
+/// These blocks without one of them.
 fn without(cells: Cells, block: u32) -> [Cells; 2] {
     let before = block.saturating_sub(cells.first).min(cells.count);
     let after = cells.count - (before + 1).min(cells.count);
@@ -609,7 +610,7 @@ mod tests {
         walks
     }
 
-    /// What member `member` of these plans does in a step.
+    /// The expected form of an action.
     fn deed(action: &Action, sizes: &Sizes) -> SimStep {
         match action {
             Action::Send { to, cells } => SimStep::Send { to: *to, bytes: sizes.of_all(cells) },
@@ -692,12 +693,12 @@ mod tests {
             let walks = made_in(room_bytes, &task, &way, &group, (bytes, 1));
             (walks.kept(), walks.steps())
         };
-        // Of a ring what one member does, in some variants, whether or not bytes are divided evenly.
+        // Members of a ring share one walk in a few variants, whether or not bytes are divided evenly.
         let (kept_of_ring, steps) = kept(Operation::AllReduce, "ring+split", 200, 1001, 0);
         assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
         let (kept_of_ring, steps) = kept(Operation::AllGather, "ring", 200, 8, ROOM_BYTES);
         assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
-        // Of a butterfly a list of some stretches for each member.
+        // Of a butterfly a list of stretches is kept for each member.
         let (kept_of_butterfly, _) = kept(Operation::AllReduce, "butterfly", 1024, 8, ROOM_BYTES);
         assert!(kept_of_butterfly < 6 * 1024, "{kept_of_butterfly}");
     }
@@ -756,7 +757,7 @@ mod tests {
         assert_eq!(all_places(Operation::Gather, (4, 2), LONG, 1), 0, "nobody's is for several");
     }
 
-    /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.
+    /// The steps of a member in an exchange, each with its round.
     fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, SimStep)> {
         let way = "board".parse::<Preset>().unwrap().way(Operation::AllToAll);
         let (task, group) = (Task::new(Operation::AllToAll), Group::whole(size).unwrap());

@@ -1,11 +1,11 @@
-//! Why there is no run.
+//! Errors of the simulator.
 
 use landeck_collectives::Operation;
 
-/// Why there is no run.
+/// A run that cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
-    /// More processes than there is room for.
+    /// The platform has too few hosts.
     #[error(
         "{processes} processes, {per_host} on each host, need {needed} hosts; platform {platform} has \
          {hosts}. Take fewer processes, more on each host, or a platform with more hosts."
@@ -13,19 +13,19 @@ pub enum SimulationError {
     NoRoom {
         /// Processes.
         processes: u32,
-        /// Of them on a host.
+        /// Processes on each host.
         per_host: u32,
-        /// Hosts for them.
+        /// Hosts that are needed.
         needed: u32,
         /// The platform.
         platform: String,
         /// Its hosts.
         hosts: u32,
     },
-    /// No host has no processes.
+    /// No processes on a host.
     #[error("0 processes on a host are none; give 1 or more")]
     NobodyOnHosts,
-    /// A board is memory that all share.
+    /// A board cannot be shared by several hosts.
     #[error(
         "the board is memory that all members share, and these {processes} are on {hosts} hosts. \
          Choose an architecture of messages, or put all on one host."
@@ -36,7 +36,7 @@ pub enum SimulationError {
         /// Their hosts.
         hosts: u32,
     },
-    /// So many messages as nobody has time or memory for.
+    /// The run would take too long or too much memory.
     #[error(
         "{operation} by {way} among {members} members takes about {:.0} million messages and {} of \
          memory; more than an hour, or than 4 GiB, is not begun. About {most} members can be simulated: take \
@@ -47,15 +47,15 @@ pub enum SimulationError {
     TooMany {
         /// The operation.
         operation: Operation,
-        /// The way.
+        /// The architecture.
         way: String,
         /// Members.
         members: u32,
-        /// About so many messages.
+        /// Messages of the run, about.
         messages: u64,
-        /// About so much memory.
+        /// Memory for the run in GiB, about.
         gib: u64,
-        /// About so many members can be simulated.
+        /// The most members that can be simulated, about.
         most: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, and the randomness of it: from a seed, so that it goes wrong again.
+//! Faults, and the random numbers of a run, which follow from a seed and so can be repeated.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -6,31 +6,31 @@ use std::str::FromStr;
 use crate::platform::quantity;
 use crate::time::Time;
 
-/// What goes wrong in a run.
+/// The faults of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// From this all that is random follows.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Everything takes longer by up to so many thousandths, each thing by its own part.
+    /// Each activity takes longer by its own random part of this many thousandths.
     pub jitter_permille: u32,
-    /// So many of a million messages between hosts are lost, and sent again.
+    /// The number of messages between hosts, of a million, that are lost and sent again.
     pub loss_per_million: u32,
-    /// After this time a lost message is sent again.
+    /// The time after which a lost message is sent again.
     pub resend_ps: u64,
     /// Members that end at some moment.
     pub deaths: Vec<Death>,
 }
 
-/// A member that ends at some moment: it does nothing from then on.
+/// A member that ends at some moment and does nothing from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
     /// The member.
     pub member: u32,
-    /// When.
+    /// The moment of its end.
     pub at: Time,
 }
 
-/// A text that names no death.
+/// A text that is not a death.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} does not say who ends when. Write the member, @ and a time of at most 10 s with its unit (ns, \
@@ -50,17 +50,17 @@ impl FromStr for Death {
     }
 }
 
-/// The randomness of a run, and what of a pair's messages must not overtake each other.
+/// The random numbers of a run, and the order of each pair's messages.
 #[derive(Debug)]
 pub(crate) struct Chance {
     faults: Faults,
     state: u64,
-    /// When the last message of a pair arrives; of pairs where that is past, only so many.
+    /// When the last message of each pair arrives. Few pairs whose time is past are kept.
     last: BTreeMap<(u32, u32), Time>,
     room: usize,
 }
 
-/// So many pairs are few.
+/// At this number of pairs, those whose time is past are dropped.
 const FEW: usize = 1024;
 
 impl Chance {
@@ -68,7 +68,7 @@ impl Chance {
         Self { faults: faults.clone(), state: faults.seed, last: BTreeMap::new(), room: FEW }
     }
 
-    /// A length of time, with its jitter.
+    /// Adds the jitter to a length of time.
     pub(crate) fn stretched_ps(&mut self, picoseconds: u64) -> u64 {
         if self.faults.jitter_permille == 0 {
             return picoseconds;
@@ -78,7 +78,7 @@ impl Chance {
         picoseconds.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
     }
 
-    /// How much later a message arrives because it was lost.
+    /// The delay of a message by its losses.
     pub(crate) fn lost_ps(&mut self) -> u64 {
         let (mut late_ps, mut times) = (0u64, 0);
         while self.faults.loss_per_million > 0 && times < 16 && self.is_lost() {
@@ -88,7 +88,7 @@ impl Chance {
         late_ps
     }
 
-    /// Puts things into an order that nobody has chosen: after Fisher and Yates.
+    /// Shuffles by the algorithm of Fisher and Yates.
     pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             let other = self.random() % (last as u64 + 1);
@@ -100,8 +100,7 @@ impl Chance {
         self.random() % 1_000_000 < u64::from(self.faults.loss_per_million)
     }
 
-    /// When a message that could arrive at some moment does so: behind those of its pair that were
-    /// sent before it.
+    /// The arrival of a message that could arrive at some moment: not before the earlier messages of its pair.
     pub(crate) fn in_order(&mut self, pair: (u32, u32), at: Time, now: Time) -> Time {
         if self.faults.jitter_permille == 0 && self.faults.loss_per_million == 0 {
             return at; // all ports keep the order
@@ -115,7 +114,8 @@ impl Chance {
         *last
     }
 
-    /// After Vigna's SplitMix64.
+    /// The next number of Vigna's SplitMix64. The generator is written here since published figures depend on its
+    /// numbers.
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

@@ -1,57 +1,57 @@
-//! What was done when, and what made it begin: for the critical path of a run.
+//! A record of each activity and its cause, for the critical path of a run.
 
 use std::fmt;
 
 use crate::time::Time;
 
-/// Something that took time.
+/// An activity that took time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What.
+    /// The kind of activity.
     pub what: What,
     /// When it began.
     pub start: Time,
-    /// When it was over.
+    /// When it ended.
     pub end: Time,
-    /// What it could not begin before.
+    /// The record that had to end before it.
     pub(crate) cause: RecordId,
 }
 
-/// What takes time.
+/// A kind of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A member hands a message over.
     Send {
         /// The member.
         from: u32,
-        /// To whom.
+        /// The receiver.
         to: u32,
         /// Its data, in bytes.
         bytes: u64,
     },
     /// A message is under way.
     Travel {
-        /// From whom.
+        /// The sender.
         from: u32,
-        /// To whom.
+        /// The receiver.
         to: u32,
-        /// How long it waited behind others at cards and switches, in picoseconds.
+        /// How long the message queued at cards and switches, in picoseconds.
         waited_ps: u64,
     },
     /// A member takes a message.
     Receive {
         /// The member.
         to: u32,
-        /// From whom.
+        /// The sender.
         from: u32,
         /// Its data, in bytes.
         bytes: u64,
     },
-    /// A member is told that long data wait, or asks for them.
+    /// A member learns that long data wait, or asks for them.
     Handshake {
         /// The member.
         member: u32,
-        /// With whom.
+        /// The other member.
         with: u32,
     },
     /// A member calls the operation.
@@ -69,7 +69,7 @@ pub enum What {
 }
 
 impl What {
-    /// The member that does it; none for messages under way.
+    /// The member that is active; none for messages under way.
     pub const fn member(&self) -> Option<u32> {
         match *self {
             Self::Send { from: member, .. }
@@ -112,13 +112,13 @@ impl fmt::Display for What {
     }
 }
 
-/// The number of a record; [`NOTHING`] for none.
+/// The number of a record, or [`NOTHING`].
 pub(crate) type RecordId = u32;
 
-/// What begins without a cause.
+/// The cause of an activity that waits for nothing.
 pub(crate) const NOTHING: RecordId = RecordId::MAX;
 
-/// All that was done, in the order in which it was found out. Empty when nobody wants to know.
+/// All records, in the order in which they were added. Empty unless the setting asks for a history.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     is_kept: bool,
@@ -130,7 +130,7 @@ impl History {
         Self { is_kept, records: Vec::new() }
     }
 
-    /// Writes something down that could not begin before any of these causes was over.
+    /// Adds a record that could not begin before any of these causes had ended.
     pub(crate) fn add(
         &mut self,
         what: What,
@@ -147,12 +147,12 @@ impl History {
         self.records.len() as RecordId - 1
     }
 
-    /// When a record was over; the beginning for none.
+    /// When a record ended; the beginning of the run for [`NOTHING`].
     pub(crate) fn end_of(&self, id: RecordId) -> Time {
         self.records.get(id as usize).map_or(Time::ZERO, |record| record.end)
     }
 
-    /// The chain of what made the end of the run as late as it was, in order of time.
+    /// The chain of records that determined the end of the run, in order of time.
     pub fn critical_path(&self) -> Vec<Record> {
         let last = self
             .records

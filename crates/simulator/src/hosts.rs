@@ -1,4 +1,4 @@
-//! Which member is on which host.
+//! Placement of members on hosts.
 
 use landeck_collectives::Way;
 
@@ -6,10 +6,10 @@ use crate::error::SimulationError;
 use crate::platform::Platform;
 use crate::setting::{Calls, Placement, Setting, Work};
 
-/// Which member is on which host.
+/// Placement of members on hosts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hosts {
-    /// Members on each host, but perhaps on the last.
+    /// Members on each host but the last, which may have fewer.
     pub(crate) per_host: u32,
     /// Hosts with members.
     pub(crate) count: u32,
@@ -50,12 +50,12 @@ impl Hosts {
         Ok(Self { per_host, count, is_spread })
     }
 
-    /// So many members share a processor, of so many in all.
+    /// The most members that share a processor.
     pub(crate) fn sharing(self, size: u32, platform: &Platform) -> u32 {
         self.per_host.min(size).div_ceil(platform.host.processors.max(1))
     }
 
-    /// The members of a host, of so many.
+    /// The members of a host.
     pub(crate) fn members(self, host: u32, size: u32) -> impl Iterator<Item = u32> {
         let (first, step, end) = match self.is_spread {
             true => (host, self.count, size),

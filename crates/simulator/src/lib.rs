@@ -1,26 +1,26 @@
 //! The simulator: the product's plans, executor and matching on simulated networks, hosts and time.
 //!
-//! Nothing here knows the time or the machine: a run depends on what it is given, and gives the same
-//! again. Its parts are files of their own, since more than collective operations will run on them.
+//! A run depends only on its input, not on time or machine. Its parts are files of their own, since more than
+//! collective operations will run on them.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`time`] | time in picoseconds, and what is to happen |
+//! | [`time`] | time in picoseconds, and planned events |
 //! | [`platform`] | hosts and networks as text files |
 //! | `network` | cards and switches that carry one message at a time |
 //! | `near` | messages within a host |
-//! | `touched`, `caches` | what members touch, and what copies take then |
-//! | `processors` | processes that take turns |
+//! | `footprint`, `caches` | the memory that members touch, and the rates of copies |
+//! | `processors` | processes that take turns on a processor |
 //! | `board` | the shared memory of a host |
-//! | [`fault`] | what goes wrong |
-//! | `setting`, `hosts` | what a run is of, and who is where |
+//! | [`fault`] | faults |
+//! | `setting`, `hosts` | the input of a run, and the placement of members |
 //! | [`simulation`] | a run |
-//! | `report` | what came of it |
-//! | `volume` | how much a run is, before it is begun |
-//! | `stages` | what all do one after the other |
-//! | `walks` | what all members walk, in little memory |
-//! | `world` | members, and what is under way between them |
-//! | [`history`] | what was done when: the critical path |
+//! | `report` | the result of a run |
+//! | `volume` | the size of a run, before it begins |
+//! | `stages` | the calls of all members, one after the other |
+//! | `compact_plans` | the plans of all members, in little memory |
+//! | `world` | members, and the messages between them |
+//! | [`history`] | each activity and its cause: the critical path |
 //!
 //! ```
 //! use landeck_collectives::architecture::Knomial;

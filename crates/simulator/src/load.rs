@@ -1,4 +1,4 @@
-//! How many bytes the blocks of an operation have.
+//! The sizes of an operation's blocks.
 
 use landeck_collectives::{Cells, Operation};
 
@@ -6,13 +6,13 @@ use landeck_collectives::{Cells, Operation};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
     bytes: u64,
-    /// Into so many parts the data are cut; none where each block has all the bytes.
+    /// The number of parts into which the data are cut; none where each block has all the bytes.
     parts: Option<u64>,
 }
 
 impl Sizes {
-    /// Those of an operation whose data have `bytes`: what one member has for another or for all in
-    /// gather, scatter, allgather and alltoall, else all data of one member.
+    /// The sizes for an operation with data of `bytes`. In gather, scatter, allgather and alltoall these are the
+    /// bytes that one member has for another or for all, else all bytes of a member.
     pub(crate) fn new(operation: Operation, bytes: u64, segments: u32, size: u32) -> Self {
         let parts = match operation {
             Operation::Barrier => return Self { bytes: 0, parts: None },
@@ -34,13 +34,13 @@ impl Sizes {
         begin(first + count) - begin(first)
     }
 
-    /// Of blocks that go on with the first behind the last of so many.
+    /// The bytes of blocks that continue with the first after the last.
     pub(crate) fn of_circle(&self, first: u32, count: u32, size: u32) -> u64 {
         let until_end = count.min(size - first);
         self.of_run(first, until_end) + self.of_run(0, count - until_end)
     }
 
-    /// Whether all blocks have as many bytes.
+    /// Whether all blocks have equally many bytes.
     pub(crate) fn are_even(&self) -> bool {
         self.parts.is_none_or(|parts| self.bytes.is_multiple_of(parts))
     }

@@ -31,9 +31,6 @@ pub(crate) struct Near {
     /// The same of calls that follow each other at once.
     sends_again_ps: u64,
     receives_again_ps: u64,
-    /// By so much longer a sender, and a receiver, is busy with a message through a block.
-    lend_ps: u64,
-    drain_ps: u64,
 }
 
 /// From how many members to how many others the messages of an operation go. Each way has places of its own, and those
@@ -78,35 +75,30 @@ impl Near {
         sharing: u64,
         ways: Ways,
     ) -> Self {
-        let of_crowd = |measured, alone_ps| match sharing {
-            ..=1 => alone_ps,
+        let of_crowd = |measured| match sharing {
+            ..=1 => 0,
             _ => Calibration::of_crowd(measured, sharing),
         };
-        let [sends_again_ps, receives_again_ps] = [
-            (&details.crowd_sends_again_ps, &details.crowd_sends_far_ps),
-            (&details.crowd_receives_again_ps, &details.crowd_receives_far_ps),
-        ]
-        .map(|(near, far)| {
-            let [near_ps, far_ps] = [near, far].map(|measured| of_crowd(measured, 0));
-            near_ps + ways.part_of(far_ps.saturating_sub(near_ps))
-        });
+        let by_ways =
+            |near_ps: u64, far_ps: u64| near_ps + ways.part_of(far_ps.saturating_sub(near_ps));
         Self {
             figures,
             details,
-            crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
-            crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
-            crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
-            sends_again_ps,
-            receives_again_ps,
-            lend_ps: of_crowd(&details.crowd_lends_ps, 0),
-            drain_ps: of_crowd(&details.crowd_drains_ps, 0),
+            crowd_sends_ps: of_crowd(&details.crowd_sends_ps),
+            crowd_receives_ps: of_crowd(&details.crowd_receives_ps),
+            crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps),
+            sends_again_ps: by_ways(figures.message_ps / 2, of_crowd(&details.crowd_sends_far_ps)),
+            receives_again_ps: by_ways(
+                of_crowd(&details.crowd_receives_again_ps),
+                of_crowd(&details.crowd_receives_far_ps),
+            ),
         }
     }
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
         let overhead_ps = self.end_ps(route, [self.crowd_sends_ps, self.sends_again_ps]);
-        let busy_ps = overhead_ps.max(self.details.send_ps);
+        let busy_ps = overhead_ps.max(self.figures.message_ps / 2);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
         (busy_ps + in_ps, begin_ps + first_ps)
@@ -125,11 +117,9 @@ impl Near {
                 (false, false) => Whose::Others,
             };
             let kib_ps = rates.deposit_ps(place, is_fresh);
-            let lend_ps = if is_in_cell || bytes <= RING_BYTES { 0 } else { self.lend_ps };
-            let whole_ps = lend_ps + bytes_ps(bytes, kib_ps);
             // Who runs on another processor takes the first piece while the others are put in.
             let first_bytes = if is_beside { bytes } else { bytes.min(RING_BYTES) };
-            return (whole_ps, lend_ps + bytes_ps(first_bytes, kib_ps));
+            return (bytes_ps(bytes, kib_ps), bytes_ps(first_bytes, kib_ps));
         }
         let (rest_ps, out_ps) = (self.rest_ps(bytes, false), self.out_ps(bytes));
         if bytes <= RING_BYTES {
@@ -148,7 +138,6 @@ impl Near {
         if bytes <= INLINE_BYTES {
             return overhead_ps;
         }
-        let drain_ps = if route.is_in_cell || bytes <= RING_BYTES { 0 } else { self.drain_ps };
         let more_ps = bytes_ps(bytes, rates.take_more_ps());
         let whole_ps = if route.is_beside {
             bytes_ps(bytes, rates.take_ps(Whose::Own))
@@ -164,7 +153,7 @@ impl Near {
         } else {
             self.out_ps(bytes) + bytes_ps(bytes, rates.write_more_ps())
         };
-        overhead_ps + drain_ps + whole_ps
+        overhead_ps + whole_ps
     }
 
     /// By so much longer a receiver is busy with a message that came before it was looked for.
@@ -229,26 +218,19 @@ mod tests {
     #[test]
     fn in_a_crowd_who_runs_elsewhere_takes_the_first_piece_and_who_shares_the_processor_all() {
         let figures = CostParameters::default();
-        let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
-        let details = Calibration { crowd_lends_ps, crowd_drains_ps, ..Calibration::of(&figures) };
+        let details = Calibration::of(&figures);
         let rates = rates(&details, 0);
-        let [alone, near] =
-            [1, 4].map(|sharing| Near::new(figures, details, sharing, Ways::default()));
+        let near = Near::new(figures, details, 4, Ways::default());
         let kib_ps = figures.local_copy_kib_ps;
         let busy_ps = figures.message_ps / 2;
-        let (whole_ps, begin_ps) = (1024 * kib_ps + 300, busy_ps + figures.line_ps);
-        let piece_ps = 16 * kib_ps + 300;
+        let (whole_ps, begin_ps) = (1024 * kib_ps, busy_ps + figures.line_ps);
+        let piece_ps = 16 * kib_ps;
         let elsewhere = near.send_ps(LONG_BYTES, CROWDED, &rates);
         assert_eq!(elsewhere, (busy_ps + whole_ps, begin_ps + piece_ps));
         let beside = near.send_ps(LONG_BYTES, Route { is_beside: true, ..CROWDED }, &rates);
         assert_eq!(beside, (busy_ps + whole_ps, begin_ps + whole_ps));
         let in_cell = Route { is_in_cell: true, ..CROWDED };
         assert_eq!(near.send_ps(64 << 10, in_cell, &rates).0, busy_ps + 64 * kib_ps);
-        let later_ps = |bytes, route| {
-            near.receive_ps(bytes, route, &rates) - alone.receive_ps(bytes, route, &rates)
-        };
-        assert_eq!([LONG_BYTES, RING_BYTES].map(|bytes| later_ps(bytes, ALONE)), [700, 0]);
-        assert_eq!(later_ps(64 << 10, Route { is_in_cell: true, ..ALONE }), 0);
     }
 
     #[test]
@@ -256,7 +238,7 @@ mod tests {
         let figures = CostParameters::default();
         let usual = Calibration::of(&figures);
         let one_ways_ps = usual.one_ways_ps.map(|one_way_ps| 2 * one_way_ps);
-        let details = Calibration { one_ways_ps, handed_kib_ps: 1_000, ..usual };
+        let details = Calibration { one_ways_ps, copies_kib_ps: [1_000; 10], ..usual };
         let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         for bytes in [4096, 16_384, 65_536] {
             let took = |route| {
@@ -280,8 +262,7 @@ mod tests {
     #[test]
     fn who_shares_its_processor_with_the_other_end_copies_nothing_from_afar() {
         let figures = CostParameters::default();
-        let (deposits_kib_ps, takes_kib_ps) = ([90_000; 10], [80_000; 10]);
-        let details = Calibration { deposits_kib_ps, takes_kib_ps, ..Calibration::of(&figures) };
+        let details = Calibration { deposit_kib_ps: 90_000, ..Calibration::of(&figures) };
         let (near, rates) = (Near::new(figures, details, 2, Ways::default()), rates(&details, 0));
         let of = |route| {
             let data_ps = |bytes| {
@@ -290,11 +271,7 @@ mod tests {
             let ((sent_ps, taken_ps), (word_ps, word_taken_ps)) = (data_ps(LONG_BYTES), data_ps(8));
             [sent_ps - word_ps, taken_ps - word_taken_ps]
         };
-        assert_eq!(
-            of(CROWDED),
-            [1024 * 90_000, 1024 * figures.one_copy_kib_ps],
-            "nobody takes from here"
-        );
+        assert_eq!(of(CROWDED), [1024 * 90_000, 1024 * figures.one_copy_kib_ps]);
         assert_eq!(of(Route { is_beside: true, ..CROWDED }), [1024 * figures.local_copy_kib_ps; 2]);
     }
 
@@ -320,9 +297,8 @@ mod tests {
         let details = Calibration {
             crowd_sends_ps: [300_000; 4],
             crowd_receives_ps: [900_000; 4],
-            crowd_sends_again_ps: [200_000; 4],
             crowd_receives_again_ps: [500_000; 4],
-            crowd_sends_far_ps: [209_000; 4],
+            crowd_sends_far_ps: [54_000; 4],
             crowd_receives_far_ps: [590_000; 4],
             ..Calibration::of(&figures)
         };
@@ -332,8 +308,8 @@ mod tests {
             let route = Route { is_again, ..CROWDED };
             (near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates))
         };
-        assert_eq!([0, 3].map(|used| ends(used, true)), [(200_000, 500_000); 2], "of one member");
-        assert_eq!([6, 12].map(|used| ends(used, true)), [(203_000, 530_000), (209_000, 590_000)]);
+        assert_eq!([0, 3].map(|used| ends(used, true)), [(45_000, 500_000); 2], "of one member");
+        assert_eq!([6, 12].map(|used| ends(used, true)), [(48_000, 530_000), (54_000, 590_000)]);
         assert_eq!(ends(12, false), (300_000, 900_000), "after something else in any case");
     }
 
@@ -343,7 +319,6 @@ mod tests {
         let details = Calibration {
             crowd_sends_ps: [160_000; 4],
             crowd_receives_ps: [500_000; 4],
-            crowd_sends_again_ps: [140_000; 4],
             crowd_receives_again_ps: [1; 4],
             ..Calibration::of(&figures)
         };
@@ -351,24 +326,22 @@ mod tests {
         let again = Route { is_again: true, ..CROWDED };
         let ends = |route| [near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates)];
         let least_ps = (figures.message_ps - figures.line_ps) / 2;
-        assert_eq!([CROWDED, again].map(ends), [[160_000, 500_000], [140_000, least_ps]]);
+        assert_eq!(
+            [CROWDED, again].map(ends),
+            [[160_000, 500_000], [figures.message_ps / 2, least_ps]]
+        );
     }
 
     #[test]
     fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
         let figures = CostParameters::default();
-        let details = Calibration { send_ps: 70_000, ..Calibration::of(&figures) };
+        let details = Calibration::of(&figures);
         let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
         assert_eq!(
             Near::new(figures, details, 1, Ways::default()).send_ps(8, ALONE, &rates),
-            (70_000, there_ps)
-        );
-        let quick = Calibration { send_ps: 1, ..details };
-        assert_eq!(
-            Near::new(figures, quick, 1, Ways::default()).send_ps(8, ALONE, &rates),
-            (overhead_ps, there_ps)
+            (figures.message_ps / 2, there_ps)
         );
     }
 

@@ -1,10 +1,8 @@
-//! The network at work: cards and the ports of switches, each of which carries one message at a
-//! time.
+//! The network: cards and ports of switches, each of which carries one message at a time.
 //!
-//! A message has a head and a tail. At a port the head waits until the message before it is
-//! through; the tail follows as fast as the bytes come, from the port before or through this one.
-//! So a message on an idle network takes the latency once and its bytes once (LogGP), and messages
-//! that meet follow each other.
+//! A message has a head and a tail. At a port the head waits for the end of the message before it. The tail follows
+//! at the rate of the bytes, from the port before or through this one. So a message on an idle network takes the
+//! latency once and its bytes once (LogGP), and messages that meet queue up.
 
 use crate::platform::{Level, Network, bytes_ps};
 use crate::time::Time;
@@ -15,21 +13,21 @@ pub(crate) struct Transit {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) bytes: u64,
-    /// When its first and its last byte are at the next port.
+    /// When its first byte and its last byte are at the next port.
     pub(crate) head: Time,
     pub(crate) tail: Time,
-    /// How many ports it has passed.
+    /// The number of ports that it has passed.
     pub(crate) hop: u8,
-    /// How long it has waited for others so far.
+    /// How long it has queued so far.
     pub(crate) waited_ps: u64,
 }
 
-/// What became of a message at a port.
+/// The state of a message after a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// Its head will be at the next port then.
+    /// Its head reaches the next port at this moment.
     On(Time),
-    /// It is out of the last port when its last byte is.
+    /// Its last byte leaves the last port at this moment.
     Arrived(Time),
 }
 
@@ -37,10 +35,10 @@ pub(crate) enum Passed {
 #[derive(Debug)]
 pub(crate) struct Wires {
     network: Network,
-    /// By port: cards that send, cards that receive, then ways up and ways down, layer by layer.
+    /// When each port is free: sending cards, receiving cards, then the ways up and down of each layer.
     free: Vec<Time>,
     hosts: u32,
-    /// Of each layer: the first of its ports.
+    /// The first port of each layer.
     layers: Vec<Layer>,
 }
 
@@ -53,17 +51,17 @@ struct Layer {
     first_down: usize,
 }
 
-/// A port, and what follows it.
+/// A port and the way behind it.
 struct Port {
     number: usize,
     kib_ps: u64,
     is_card: bool,
-    /// From here to the next port; none behind the last.
+    /// The time from here to the next port; none after the last.
     onwards_ps: Option<u64>,
 }
 
 impl Wires {
-    /// A network at rest, between so many hosts.
+    /// An idle network between hosts.
     pub(crate) fn new(network: &Network, hosts: u32) -> Self {
         let mut layers = Vec::new();
         let (mut ports, mut below) = (2 * hosts as usize, 1u64);
@@ -76,12 +74,12 @@ impl Wires {
         Self { network: network.clone(), free: vec![Time::ZERO; ports], hosts, layers }
     }
 
-    /// How long a processor is busy with so many bytes at either end.
+    /// How long a processor is busy with a message at either end.
     pub(crate) fn overhead_ps(&self, bytes: u64) -> u64 {
         self.network.overhead_ps + bytes_ps(bytes, self.network.copy_kib_ps)
     }
 
-    /// How long a word takes from one host to another that nobody else is in the way of.
+    /// How long a word takes from one host to another on an idle network.
     pub(crate) fn word_ps(&self, from: u32, to: u32) -> u64 {
         let climb = self.climb(from, to);
         let way_up = self.layers.iter().take(climb).map(|layer| 2 * layer.level.delay_ps);
@@ -89,12 +87,12 @@ impl Wires {
         2 * self.network.overhead_ps + self.network.latency_ps + way_up.sum::<u64>() + top_ps
     }
 
-    /// Whether so many bytes are announced first.
+    /// Whether a message of this length is announced first.
     pub(crate) fn is_announced(&self, bytes: u64) -> bool {
         self.network.eager_bytes.is_some_and(|eager| bytes > eager)
     }
 
-    /// A message reaches its next port, at the time of its head.
+    /// Passes a message through its next port at the time of its head.
     pub(crate) fn pass(&mut self, transit: &mut Transit) -> Passed {
         let port = self.port(transit);
         let start = transit.head.max(self.free[port.number]);
@@ -112,7 +110,7 @@ impl Wires {
         }
     }
 
-    /// How many layers of switches a message climbs above the first.
+    /// The number of layers that a message climbs above the first.
     fn climb(&self, from: u32, to: u32) -> usize {
         let is_common =
             |layer: &Layer| u64::from(from) / layer.below == u64::from(to) / layer.below;
@@ -145,7 +143,7 @@ impl Wires {
         };
         let switch = (u64::from(host) / layer.below) as usize;
         let uplinks = layer.level.uplinks as usize;
-        // Routes are fixed: by the receiver, so that those to neighbours go different ways.
+        // Routes are fixed by the receiver, so that messages to neighbours take different ways.
         let way = transit.to as usize % uplinks;
         Port {
             number: first + switch * uplinks + way,
@@ -183,7 +181,7 @@ mod tests {
         Transit { from, to, bytes, head: at, tail: at, hop: 0, waited_ps: 0 }
     }
 
-    /// Sends messages one after the other through all their ports; when they arrive.
+    /// The arrival times of messages that are sent one after the other.
     fn arrivals<const N: usize>(wires: &mut Wires, messages: [Transit; N]) -> [u64; N] {
         messages.map(|mut message| {
             loop {

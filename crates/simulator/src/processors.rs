@@ -1,17 +1,15 @@
 //! Processes on the processors of their hosts.
 //!
-//! A process that waits gives its processor to the next: those that share one take turns, in a ring.
-//! Everybody has a turn before anybody has a second. The order stays as it was in the beginning: who gives its
-//! processor away goes behind all others. In which order they came is chance, from the seed. Who is ready runs when
-//! its turn comes, until it must wait; passing it on takes the time of a process switch, also from one that
-//! has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their
-//! processor for a moment when their turn comes and they have nothing to do, and run at once if they get
-//! something meanwhile.
+//! Processes that share a processor take turns in a ring. A waiting process passes the processor to the next one, and
+//! every process has a turn before any has a second. The order never changes; the seed decides it. A ready process
+//! runs when its turn comes, until it must wait. Each turn costs a process switch, also the turn of a process that
+//! has nothing to do. A process with a processor of its own runs as soon as it is ready. Some processes keep their
+//! processor for a moment when they have nothing to do, and run at once if something arrives meanwhile.
 
 use crate::fault::Chance;
 use crate::time::Time;
 
-/// All processors, and who runs on them.
+/// All processors and the processes on them.
 #[derive(Debug)]
 pub(crate) struct Processors {
     rings: Vec<Ring>,
@@ -20,29 +18,29 @@ pub(crate) struct Processors {
     switch_ps: u64,
 }
 
-/// A member in a ring.
+/// A member's place in a ring.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
     member: u32,
     is_ready: bool,
-    /// How long it keeps the processor when it has nothing to do.
+    /// How long the member keeps the processor when it has nothing to do.
     dwell_ps: u64,
 }
 
 #[derive(Debug)]
 struct Ring {
-    /// The members, and who of them is ready.
+    /// The members, in the order of their turns.
     members: Vec<Seat>,
-    /// Who had the last turn, and until when.
+    /// The seat that had the last turn, and when that turn ended.
     seat: u32,
     since: Time,
     is_running: bool,
-    /// The turn that is planned, by its number: earlier ones do not count.
+    /// The next turn, if one is planned. Turns with an earlier number do not count.
     next: Option<Time>,
     number: u32,
 }
 
-/// A turn that is planned.
+/// A planned turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
@@ -51,7 +49,7 @@ pub(crate) struct Turn {
 }
 
 impl Processors {
-    /// The members on these hosts, in this order, all waiting.
+    /// Deals out the members of these hosts in this order. All of them wait.
     pub(crate) fn new(
         hosts: &[Vec<u32>],
         processors: u32,
@@ -91,19 +89,19 @@ impl Processors {
         self.rings[self.seats[member as usize].0 as usize].members.len() > 1
     }
 
-    /// The others on a member's processor.
+    /// The other members on a member's processor.
     pub(crate) fn mates(&self, member: u32) -> impl Iterator<Item = u32> {
         let members = &self.rings[self.seats[member as usize].0 as usize].members;
         members.iter().map(|seat| seat.member).filter(move |mate| *mate != member)
     }
 
-    /// How long a member that waits keeps its processor from now on, each time its turn comes.
+    /// Sets how long a waiting member keeps its processor each time its turn comes.
     pub(crate) fn dwell(&mut self, member: u32, dwell_ps: u64) {
         let (ring, seat) = self.seats[member as usize];
         self.rings[ring as usize].members[seat as usize].dwell_ps = dwell_ps;
     }
 
-    /// A member that waited has something to do. The turn to plan for that, if it changes.
+    /// A waiting member becomes ready. Returns the turn to plan, if that changes.
     pub(crate) fn wake(&mut self, member: u32, now: Time) -> Option<Turn> {
         let (number, seat) = self.seats[member as usize];
         let ring = &mut self.rings[number as usize];
@@ -118,7 +116,7 @@ impl Processors {
         Some(ring.plan(at, number))
     }
 
-    /// A planned turn has come: who runs now, unless another was planned instead.
+    /// Begins a planned turn. Returns the member that runs, unless another turn was planned instead.
     pub(crate) fn turn(&mut self, turn: Turn) -> Option<u32> {
         let ring = &mut self.rings[turn.ring as usize];
         if ring.number != turn.number || ring.is_running {
@@ -131,7 +129,7 @@ impl Processors {
         Some(ring.members[seat as usize].member)
     }
 
-    /// A member that ran waits. The turn to plan, if somebody is ready.
+    /// A running member waits. Returns the next turn to plan, if a member is ready.
     pub(crate) fn leave(&mut self, member: u32, now: Time) -> Option<Turn> {
         let (number, _) = self.seats[member as usize];
         let ring = &mut self.rings[number as usize];
@@ -156,7 +154,7 @@ impl Ring {
         Turn { at, ring, number: self.number }
     }
 
-    /// When the turn comes to a seat, not before `now`: all wait until then.
+    /// When the turn comes to a seat, not before `now`, if all others wait until then.
     fn pass(&self, seat: u32, now: Time, switch_ps: u64) -> Time {
         let size = self.members.len() as u64;
         if size == 1 {
@@ -173,7 +171,7 @@ impl Ring {
         (first + rounds * round_ps).max(now)
     }
 
-    /// Who of the ready has the next turn.
+    /// The ready seat with the next turn, and when that is.
     fn soonest(&self, now: Time, switch_ps: u64) -> Option<(u32, Time)> {
         let ready = (0..).zip(&self.members).filter(|(_, seat)| seat.is_ready);
         let turns = ready.map(|(seat, _)| (self.pass(seat, now, switch_ps), seat));
@@ -195,7 +193,7 @@ mod tests {
         Processors::new(hosts, count, 10, &mut chance)
     }
 
-    /// Members of one processor, in this order.
+    /// A processor with these members in this order.
     fn ring(members: &[u32]) -> Processors {
         let seats = members.iter().map(|&member| (0, member));
         Processors {
@@ -217,14 +215,14 @@ mod tests {
     #[test]
     fn who_shares_one_runs_when_its_turn_comes() {
         let mut processors = ring(&[0, 1, 2]);
-        // Turns of 0, 1, 2 begin at 10, 20, 30, 40, ...: at 12 that of 0 is over.
+        // Turns of 0, 1, 2 begin at 10, 20, 30, 40, ...: at 12 that of 0 has passed.
         let turn = processors.wake(0, at(12)).unwrap();
         assert_eq!(turn.at, at(40));
-        // 2 comes before 0: its turn is planned instead.
+        // The turn of 2 comes before that of 0, so it is planned instead.
         let sooner = processors.wake(2, at(25)).unwrap();
         assert_eq!((sooner.at, processors.turn(turn)), (at(30), None));
         assert_eq!(processors.turn(sooner), Some(2));
-        // While 2 runs nobody else does; then both others have a turn before it has another.
+        // Nobody else runs while 2 does. Then both others have a turn before 2 has another.
         assert_eq!(processors.wake(1, at(31)), None);
         let next = processors.leave(2, at(50)).unwrap();
         assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));
@@ -232,7 +230,7 @@ mod tests {
         assert_eq!((last.at, processors.turn(last)), (at(70), Some(1)));
     }
 
-    /// The members of one processor in the order in which they have their turns, so many times round.
+    /// The members of one processor in the order of their turns, for some rounds.
     fn order(processors: &mut Processors, size: u32, rounds: u32) -> Vec<u32> {
         let mut now = at(0);
         let mut turns = Vec::new();
@@ -270,7 +268,7 @@ mod tests {
         let mut processors = ring(&[0, 1]);
         processors.dwell(0, 7);
         processors.dwell(1, 3);
-        // 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
+        // Member 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
         for (member, wakes, runs) in
             [(0, 12, 12), (0, 18, 40), (1, 12, 27), (1, 29, 29), (1, 31, 57)]
         {

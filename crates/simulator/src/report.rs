@@ -1,56 +1,56 @@
-//! What came of a run, and how far one is.
+//! The result of a run, and its progress.
 
 use crate::history::History;
 use crate::time::Time;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// From the first call to the last return of those who returned, of each round.
+    /// The time from the first call to the last return of each round, among the members that returned.
     pub spans_ps: Vec<u64>,
-    /// How often each called in a round.
+    /// Calls of each member in a round.
     pub calls: u32,
-    /// What became of each member.
+    /// The outcome of each member.
     pub outcomes: Vec<Outcome>,
     /// Messages that were sent.
     pub messages: u64,
     /// Bytes of their data.
     pub bytes: u64,
-    /// Messages that were on their way, or waiting for their receiver, at most at once.
+    /// The most messages that were under way or unreceived at one time.
     pub most_in_flight: u32,
-    /// How long messages waited behind others at cards and switches, all together.
+    /// The total time for which messages queued at cards and switches.
     pub waited_ps: u64,
     /// Events of the run.
     pub events: u64,
-    /// A number that all that happened goes into: equal for equal runs.
+    /// A hash of all events; equal for equal runs.
     pub hash: u64,
-    /// What was done when.
+    /// The history, if the setting asks for one.
     pub history: History,
 }
 
-/// What became of a member.
+/// The outcome of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done then.
+    /// It finished at this moment.
     Done(Time),
     /// It ended before it was done.
     Died(Time),
-    /// It cannot be done without a member that ended: its call returns `PeerFailed`.
+    /// It needed a member that ended: its call returned `PeerFailed`.
     Failed {
-        /// When it returned.
+        /// When its call returned.
         at: Time,
-        /// When it heard of that.
+        /// When it heard of the death.
         heard: Time,
         /// The member that ended.
         dead: u32,
     },
-    /// It waits for what never comes.
+    /// It waits forever.
     Never,
 }
 
 impl Report {
-    /// From the first call to the last return of those who returned; the mean of all calls, and the
-    /// median of all rounds.
+    /// The time from the first call to the last return, among the members that returned: the mean of all calls, and
+    /// the median of all rounds.
     pub fn time(&self) -> Time {
         let mut spans_ps = self.spans_ps.clone();
         spans_ps.sort_unstable();
@@ -58,7 +58,7 @@ impl Report {
         Time::from_ps(median_ps / u64::from(self.calls.max(1)))
     }
 
-    /// The members that are not done: they, or some that they wait for, have ended before.
+    /// The members that did not finish.
     pub fn left(&self) -> Vec<u32> {
         let is_left = |outcome: &Outcome| !matches!(outcome, Outcome::Done(_));
         let numbered = (0..).zip(&self.outcomes);
@@ -66,11 +66,11 @@ impl Report {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// So much is done.
+    /// Work that is done.
     pub done: u64,
-    /// Of so much. While plans are made it is another number than afterwards: how many steps they have is not known yet.
+    /// All work. It changes after the plans are made, since their number of steps is unknown before.
     pub all: u64,
 }

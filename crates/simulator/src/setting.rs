@@ -1,54 +1,53 @@
-//! What a run is of: an operation, where, when, and what goes wrong.
+//! The input of a run: an operation, the members, the platform and the faults.
 
 use landeck_collectives::{Group, Task, Way};
 
 use crate::fault::Faults;
 use crate::platform::Platform;
 
-/// What is to be done.
+/// An operation to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
     /// The operation.
     pub task: &'a Task,
-    /// How.
+    /// Its architecture.
     pub way: &'a Way,
-    /// By whom.
+    /// The members.
     pub group: &'a Group,
-    /// Bytes of what one member has for another or for all (gather, scatter, allgather, alltoall),
-    /// else of all data of one member.
+    /// In gather, scatter, allgather and alltoall the bytes that one member has for another or for all; else all
+    /// bytes of a member.
     pub bytes: u64,
 }
 
-/// Where and when, and what goes wrong.
+/// Platform, placement, calls and faults of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The hosts and their network.
     pub platform: &'a Platform,
-    /// Which process is where.
+    /// The placement of the members on hosts.
     pub placement: Placement,
-    /// When they call.
+    /// When the members call.
     pub calls: Calls,
-    /// What goes wrong.
+    /// The faults.
     pub faults: &'a Faults,
-    /// Whether what was done is written down, for the critical path.
+    /// Whether the run keeps a history, for the critical path.
     pub keeps_history: bool,
 }
 
 impl<'a> Setting<'a> {
-    /// A platform as it is usual: all call once and at once, and nothing goes wrong.
+    /// The usual setting: all members call once at the beginning, without faults.
     pub const fn new(platform: &'a Platform, faults: &'a Faults) -> Self {
         let (placement, calls) = (Placement::Usual, Calls::AtOnce);
         Self { platform, placement, calls, faults, keeps_history: false }
     }
 }
 
-/// Which process is where.
+/// The placement of members on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// One after the other, as many on a host as it has processors; all on it where there is no
-    /// network.
+    /// In order of rank, one for each processor of a host; all on the host where there is no network.
     Usual,
-    /// One after the other, so many on each host.
+    /// In order of rank, this many on each host.
     PerHost(u32),
     /// One on each host in turn.
     Spread,
@@ -57,14 +56,14 @@ pub enum Placement {
 /// When the members call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// All at the beginning.
+    /// All members call once, at the beginning.
     AtOnce,
-    /// So often, one call after the other; the time is the mean.
+    /// Each member calls this often without pause; the time is the mean.
     Repeated(u32),
-    /// As a measurement does it: a barrier, so many calls, two reductions to member 0, and all that
-    /// so often; the time is the median of the rounds' means. Over the board of one host.
+    /// The calls of a measurement over the board of one host: each round is a barrier, some calls, and two reductions
+    /// to member 0. The time is the median of the rounds' means.
     Measured {
-        /// How often all that.
+        /// Rounds.
         rounds: u32,
         /// Calls of each round.
         calls: u32,

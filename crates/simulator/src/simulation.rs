@@ -1,14 +1,14 @@
-//! A run: all members of a group do an operation, each by its own plan, walked by the product's
-//! executor; what arrives is matched by the kernel's matching.
+//! Runs an operation: each member walks its own plan with the product's executor, and the kernel's matching matches
+//! the messages.
 //!
 //! | what | by |
 //! |---|---|
 //! | plans | [`landeck_collectives::plans`], as for a real group |
-//! | which step may begin | [`landeck_collectives::Execution`] |
-//! | which message goes to which receive | `landeck_kernel::matching` |
-//! | when | [`crate::time`], `network`, `processors`, `board` |
+//! | order of steps | [`landeck_collectives::Execution`] |
+//! | receive for a message | `landeck_kernel::matching` |
+//! | time | [`crate::time`], `network`, `processors`, `board` |
 //!
-//! All members call at once, or as [`crate::Calls`] says. The run is over when none has anything left to do.
+//! All members call at once, or as [`crate::Calls`] says. The run ends when no event is left.
 
 use crate::error::SimulationError;
 use crate::hosts::Hosts;
@@ -18,7 +18,7 @@ use crate::stages::Stages;
 use crate::volume::{self, TooMuch};
 use crate::world::World;
 
-/// Simulates an operation. `tell` is told from time to time how far it is.
+/// Simulates an operation and reports the progress to `tell`.
 ///
 /// # Errors
 /// [`SimulationError`].

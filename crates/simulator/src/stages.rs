@@ -1,5 +1,5 @@
-//! What all members do one after the other: an operation, once or often; or what a measurement does,
-//! which is more.
+//! The stages of a run, which all members pass one after the other: an operation, once or often, or a whole
+//! measurement of it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::report::Progress;
 use crate::setting::{Calls, Work};
 use crate::time::Time;
 
-/// The stages of a run, the same for all members.
+/// The stages of a run, equal for all members.
 #[derive(Debug)]
 pub(crate) struct Stages {
     operation: Arc<CompactPlans>,
@@ -21,15 +21,15 @@ pub(crate) struct Stages {
     rounds: u32,
 }
 
-/// What a measurement does around the calls: a barrier before them, and behind them two reductions to
-/// member 0, which make one span of everybody's.
+/// The calls that a measurement makes besides: a barrier before the operation's calls, and after them two reductions
+/// to member 0 that combine the times of all members.
 #[derive(Debug)]
 struct Around {
     barrier: Arc<CompactPlans>,
     reduce: Arc<CompactPlans>,
 }
 
-/// What is done at a stage.
+/// The kind of a stage.
 enum Kind {
     Barrier,
     Operation,
@@ -37,12 +37,12 @@ enum Kind {
 }
 
 impl Stages {
-    /// Of those who go to a board so many share a processor.
+    /// Plans a run. `sharing` members share a processor of a host with a board.
     pub(crate) fn new(work: &Work<'_>, calls: Calls, sharing: u32) -> Self {
         Self::planned(work, calls, sharing, &mut |_| {})
     }
 
-    /// The same. `tell` is told how far that is: to make a member's plan counts as much as to walk it once.
+    /// Plans a run and tells `tell` the progress. Making a member's plan counts as much as walking it once.
     pub(crate) fn planned(
         work: &Work<'_>,
         calls: Calls,
@@ -63,33 +63,33 @@ impl Stages {
         Self { operation: Arc::new(operation), around, calls, rounds }
     }
 
-    /// How far a run is in which so many steps are over.
+    /// The progress of a run after this many steps.
     pub(crate) fn progress(&self, steps: u64) -> Progress {
         let plans = self.operation.steps();
         Progress { done: plans + steps, all: plans + self.steps() }
     }
 
-    /// Members.
+    /// The number of members.
     pub(crate) fn members(&self) -> u32 {
         self.operation.members()
     }
 
-    /// In so many rounds an operation goes over the board at most.
+    /// The most rounds in which an operation crosses the board.
     pub(crate) fn rounds_at_board(&self) -> u32 {
         self.operation.rounds().max(1)
     }
 
-    /// Whether the operation goes over messages.
+    /// Whether the operation uses messages.
     pub(crate) fn is_over_messages(&self) -> bool {
         !self.operation.use_board()
     }
 
-    /// From members to others its messages go these ways.
+    /// The pairs of members between which the operation's messages go.
     pub(crate) fn ways(&self) -> Ways {
         self.operation.ways()
     }
 
-    /// What a member touches in the operation.
+    /// The memory that a member touches in the operation.
     pub(crate) fn touched(&self, member: u32) -> Footprint {
         self.operation.touched(member).in_every(self.calls, self.length())
     }
@@ -101,22 +101,22 @@ impl Stages {
         (self.operation.steps() * u64::from(self.calls) + around) * u64::from(self.rounds)
     }
 
-    /// Steps that are kept for that, and the runs of blocks in all messages but the first of each.
+    /// Steps that are kept for the stages, and runs of blocks in all messages without the first of each.
     pub(crate) fn kept(&self) -> (u64, u64) {
         (self.operation.kept(), self.operation.more_runs())
     }
 
-    /// How many stages each member has.
+    /// The number of stages of each member.
     pub(crate) fn count(&self) -> u32 {
         self.rounds * self.length()
     }
 
-    /// How often each calls in a round.
+    /// Calls of each member in a round.
     pub(crate) fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// What a member walks then; none when all is over.
+    /// A member's walk in a stage; none after the last stage.
     pub(crate) fn path(&self, member: u32, stage: u32) -> Option<Path> {
         if stage >= self.count() {
             return None;
@@ -129,13 +129,13 @@ impl Stages {
         Some(Path::new(walks, member))
     }
 
-    /// The time of each round, when nothing has been done yet.
+    /// The spans of all rounds, before anything has been done.
     pub(crate) fn spans(&self) -> Spans {
         let begin = if self.around.is_some() { Time::from_ps(u64::MAX) } else { Time::ZERO };
         Spans(vec![(begin, Time::ZERO); self.rounds as usize])
     }
 
-    /// A member is through with a stage.
+    /// Notes that a member has finished a stage.
     pub(crate) fn note(&self, spans: &mut Spans, stage: u32, now: Time) {
         let Some(span) = spans.0.get_mut((stage / self.length()) as usize) else { return };
         let place = stage % self.length();
@@ -148,18 +148,18 @@ impl Stages {
         }
     }
 
-    /// Whether a stage is what a measurement does around the calls.
+    /// Whether a stage is a call that the measurement makes besides.
     pub(crate) fn is_around(&self, stage: u32) -> bool {
         !matches!(self.kind(stage), Kind::Operation)
     }
 
-    /// Whether a stage is a call that follows another of the same at once.
+    /// Whether a stage calls the operation directly after another call of it.
     pub(crate) fn follows_the_same(&self, stage: u32) -> bool {
         let is_call = |stage| matches!(self.kind(stage), Kind::Operation);
         stage > 0 && is_call(stage) && is_call(stage - 1)
     }
 
-    /// Whether a stage makes one span of everybody's.
+    /// Whether a stage combines the times of all members.
     pub(crate) fn is_reduction(&self, stage: u32) -> bool {
         matches!(self.kind(stage), Kind::Reduce)
     }
@@ -186,12 +186,12 @@ impl Around {
     }
 }
 
-/// When the first began with a round, and the last was through.
+/// For each round, when the first member began and when the last one finished.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans(Vec<(Time, Time)>);
 
 impl Spans {
-    /// The lengths of those that are over.
+    /// The lengths of the finished rounds.
     pub(crate) fn lengths_ps(&self) -> Vec<u64> {
         let over = self.0.iter().filter(|(begin, end)| end >= begin);
         over.map(|(begin, end)| end.since(*begin)).collect()

@@ -1,14 +1,13 @@
-//! Simulated time, in whole picoseconds, and the queue of what is to happen.
+//! Simulated time in whole picoseconds, and the queue of events.
 //!
-//! What happens at the same time happens in the order in which it was planned. So a run depends on
-//! its input alone.
+//! Events of equal time happen in the order in which they were planned. So a run depends on its input alone.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::ops::Add;
 
-/// A moment: picoseconds since the beginning. It ends after 213 days.
+/// A moment: picoseconds since the beginning, for up to 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -16,7 +15,7 @@ impl Time {
     /// The beginning.
     pub const ZERO: Self = Self(0);
 
-    /// So many picoseconds after the beginning.
+    /// The moment this many picoseconds after the beginning.
     pub const fn from_ps(picoseconds: u64) -> Self {
         Self(picoseconds)
     }
@@ -31,7 +30,7 @@ impl Time {
         self.0 as f64 / 1e6
     }
 
-    /// Picoseconds from an earlier moment to this one; 0 when it is not earlier.
+    /// Picoseconds from an earlier moment to this one; 0 if it is not earlier.
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -40,7 +39,7 @@ impl Time {
 impl Add<u64> for Time {
     type Output = Self;
 
-    /// So many picoseconds later.
+    /// The moment this many picoseconds later.
     fn add(self, picoseconds: u64) -> Self {
         Self(self.0.saturating_add(picoseconds))
     }
@@ -52,7 +51,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// What is to happen, the next first.
+/// Planned events, the next one first.
 #[derive(Debug)]
 pub struct Events<E> {
     heap: BinaryHeap<Planned<E>>,
@@ -80,24 +79,24 @@ impl<E> Events<E> {
         self.heap.push(Planned { at, number, event });
     }
 
-    /// The next event, and when it happens.
+    /// Removes the next event and returns it with its time.
     pub fn pop(&mut self) -> Option<(Time, E)> {
         self.heap.pop().map(|planned| (planned.at, planned.event))
     }
 
-    /// How many are still to happen.
+    /// The number of planned events that have not happened yet.
     pub fn waiting(&self) -> usize {
         self.heap.len()
     }
 
-    /// How many have been planned so far.
+    /// The number of all events that have been planned.
     pub const fn planned(&self) -> u64 {
         self.planned
     }
 }
 
 impl<E> Ord for Planned<E> {
-    /// The earliest is the greatest: the heap hands out the greatest.
+    /// The earliest event is the greatest, since the heap pops its greatest element.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }

@@ -1,9 +1,9 @@
-//! How much a run is, before it is begun: from runs of two smaller groups of the same shape, one twice as
-//! large as the other.
+//! Estimates how large a run is before it begins, from runs of two smaller groups of equal shape, one twice as large
+//! as the other.
 //!
-//! What a run takes grows as a power of the group's size, with few members as with many: by 1 and a little
-//! where each member has a few messages or their logarithm, by 2 where everybody has one for everybody. An
-//! architecture need not say which, so this holds for those of users too.
+//! The cost of a run grows as a power of the group's size, for few members as for many. The exponent is a little
+//! above 1 where each member has a few messages or a logarithm of them, and 2 where each member has a message for
+//! every other. The estimate needs no knowledge of the architecture, so it also holds for those of users.
 
 use landeck_collectives::{Group, Task};
 
@@ -14,30 +14,30 @@ use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
 use crate::world::World;
 
-/// Groups of up to so many members are not looked at: whatever they do can be simulated.
+/// Groups of up to this many members are always simulated.
 const SMALL: u32 = 256;
-/// A run may take so much memory, and as many messages, and runs of blocks in them, as are an hour's work.
+/// The most memory, messages and runs of blocks of a run; the latter two take about an hour.
 const BYTES_MAX: f64 = (4u64 << 30) as f64;
 const MESSAGES_MAX: f64 = 1e9;
 const RUNS_MAX: f64 = 5e8;
-/// What each of these takes, as measured (`docs/simulation.md`).
+/// Memory for each of these, as measured (`docs/simulation.md`).
 const MEMBER_BYTES: f64 = 1200.0;
 const MESSAGE_BYTES: f64 = 200.0;
 const STEP_BYTES: f64 = 120.0;
 const RUN_BYTES: f64 = 1.0;
 
-/// Too much to be simulated.
+/// A run that is too large to be simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooMuch {
     /// Messages of the run, about.
     pub(crate) messages: u64,
-    /// Memory that it takes, about.
+    /// Memory for the run, about.
     pub(crate) gib: u64,
-    /// So many members could be simulated, about.
+    /// The largest number of members that could be simulated, about.
     pub(crate) most: u32,
 }
 
-/// Whether this is too much.
+/// Returns an estimate if the run is too large.
 pub(crate) fn too_much(work: &Work<'_>, setting: &Setting<'_>) -> Option<TooMuch> {
     let size = work.group.size();
     if size <= SMALL {
@@ -60,28 +60,28 @@ pub(crate) fn too_much(work: &Work<'_>, setting: &Setting<'_>) -> Option<TooMuch
     Some(TooMuch { messages: rounded(all.messages), gib, most: rounded(most.into()) as u32 })
 }
 
-/// Down to two digits.
+/// Rounds down to two digits.
 fn rounded(number: f64) -> u64 {
     let unit = 10f64.powf((number.max(1.0).log10().floor() - 1.0).max(0.0));
     ((number / unit).floor() * unit) as u64
 }
 
-/// What a run takes.
+/// The estimated cost of a run.
 #[derive(Clone, Copy, Debug)]
 struct Volume {
     members: f64,
     messages: f64,
-    /// Messages on their way at once.
+    /// Messages in flight at one time.
     in_flight: f64,
     /// Steps that are kept.
     steps: f64,
-    /// Runs of blocks in all messages, but the first of each.
+    /// Runs of blocks in all messages, without the first of each.
     more_runs: f64,
 }
 
 impl Volume {
-    /// The same work by fewer members, in as many clusters for each of them, all of whom call once. None
-    /// where there is no such run.
+    /// Runs the work with fewer members, in proportionally fewer clusters, with one call of each. None if there is no
+    /// such run.
     fn of(work: &Work<'_>, setting: &Setting<'_>, size: u32) -> Option<Self> {
         let all = work.group;
         let clusters = all.clusters().len() as u64 * u64::from(size) / u64::from(all.size());
@@ -101,7 +101,8 @@ impl Volume {
         Some(Self { members: size.into(), messages, in_flight, steps, more_runs })
     }
 
-    /// What a group takes that is so many times as large as `whole`'s, which is twice this one's.
+    /// Extrapolates to a group that is `times` as large as the group of `whole`, which is twice as large as this
+    /// one's.
     fn grown(&self, whole: &Self, times: f64) -> Self {
         let grown = |of: fn(&Self) -> f64| {
             let power = (of(whole).max(1.0) / of(self).max(1.0)).log2();

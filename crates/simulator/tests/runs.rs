@@ -398,21 +398,6 @@ fn a_call_in_a_crowd_takes_what_was_measured_there() {
 }
 
 #[test]
-fn what_a_measurement_lays_down_around_the_calls_takes_what_was_measured_in_crowds() {
-    let time_ps = |deposit_ps: u64| {
-        let mut host = measured();
-        host.host.details.crowd_deposits_ps = [deposit_ps; 4];
-        let mut run = Run { bytes: 8, ..Run::new(Operation::Barrier, "board", 8, &host) };
-        run.calls = Calls::Measured { rounds: 4, calls: 1 };
-        let report = run.go().unwrap();
-        let Outcome::Done(end) = report.outcomes[0] else { panic!("{:?}", report.outcomes) };
-        (end.ps(), report.time().ps())
-    };
-    let (short, long) = (time_ps(60_000), time_ps(160_000));
-    assert!(long.0 > short.0 + 4 * 2 * 3 * 100_000, "of all reductions: {short:?} {long:?}");
-}
-
-#[test]
 fn who_is_spread_has_its_neighbour_on_another_host() {
     let platform = library::find("myrinet2000").unwrap();
     let report = |placement, size| {

@@ -1,4 +1,4 @@
-//! How every function is entered and left: guarded, and with its mistake kept for who asks.
+//! How every function is entered and left: guarded, and with its mistake kept for later queries.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -27,7 +27,7 @@ static JOB: RwLock<Option<Member>> = RwLock::new(None);
 /// The membership in the job.
 struct Member {
     job: Job,
-    /// The number among those that the job began with; none for one who came later.
+    /// The number among the processes that the job began with; none for a process that came later.
     node: Option<c_int>,
     /// This is the second membership of a process, beside that of another library.
     is_second: bool,
@@ -131,7 +131,7 @@ pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
     member.job.abort(code, &text)
 }
 
-/// Which function of DECK this thread is in, for those who look from outside.
+/// Returns the function of DECK that this thread is in, for `landeck why`.
 fn called() -> Option<CallName> {
     landeck_c_boundary::caller::innermost(&["deck_"]).map(|name| CallName::new(&name))
 }
@@ -191,7 +191,7 @@ fn too_early() -> Mistake {
 
 #[cold]
 fn too_late() -> Mistake {
-    let text = "deck_done was called: nothing but messages can be used after it";
+    let text = "deck_done was called: only messages can be used after it";
     Mistake::known(errors::DONE, text)
 }
 

@@ -113,7 +113,7 @@ impl<T> Place<T> {
         Self { handle: Cell::new(0), users: Cell::new(0), object: UnsafeCell::new(None) }
     }
 
-    /// Puts something here that nobody uses yet, in the place of what nobody uses.
+    /// Puts an unused object here, in the place of another unused one.
     fn put(&self, handle: u64, object: Option<Arc<T>>) {
         self.handle.set(handle);
         // SAFETY: only the thread of this place gets here, and no call uses what was here.

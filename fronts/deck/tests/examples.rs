@@ -1,16 +1,13 @@
 //! The examples in `examples/c/deck`, each with a result that is checked.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 use landeck_testing::Trail;
 use landeck_testing::program::{assert_wrote, succeed};
-use support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

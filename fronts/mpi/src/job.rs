@@ -34,9 +34,9 @@ pub(crate) struct Job {
 struct Membership {
     job: Option<landeck::Job>,
     users: u32,
-    /// Of the first who joined; what the others ask for changes nothing.
+    /// The level of the first user; later users cannot change it.
     thread_level: c_int,
-    /// It was left, and the launcher lets nobody come back.
+    /// The job was left, and the launcher allows no return.
     has_left_for_good: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn finish() -> Result<(), Mistake> {
     leave()
 }
 
-/// Which function of MPI this thread is in, for those who look from outside.
+/// Returns the function of MPI that this thread is in, for `landeck why`.
 fn called() -> Option<CallName> {
     let name = landeck_c_boundary::caller::innermost(&["MPI_", "PMPI_"])?;
     Some(CallName::new(name.strip_prefix('P').unwrap_or(&name)))
@@ -172,7 +172,7 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     finished
 }
 
-/// Leaves the job, if nobody else in this process needs it.
+/// Leaves the job, unless another user in this process needs it.
 pub(crate) fn leave() -> Result<(), Mistake> {
     let finished = finish_operations();
     let mut membership = lock();
@@ -206,7 +206,7 @@ enum Rested {
     StillUsed,
     /// The process has left, and its place is kept: our launcher has started it.
     Away,
-    /// The last use is over, and nobody keeps its place.
+    /// The last use is over, and the launcher does not keep the place.
     MustLeave,
 }
 

@@ -2,18 +2,15 @@
 //! constant with its type and value, every layout, the type of every function. In the oldest and the
 //! newer standards of C and C++, without a warning.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use crate::support::{library, peer_or_skip, skip};
 use landeck_testing::program::{assert_wrote, compiler};
 use landeck_testing::{Trail, Watchdog};
-use support::{library, peer_or_skip, skip};
 
 /// How long one test may take.
 const LIMIT: Duration = Duration::from_secs(300);

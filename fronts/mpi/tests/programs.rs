@@ -1,17 +1,14 @@
 //! C programs of the standard ABI, with our library and launcher and with MPICH's.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::{
+    self, Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by,
+    run_command, run_with_files_of, skip,
+};
 use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{
-    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by, run_command,
-    run_with_files_of, skip,
-};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);

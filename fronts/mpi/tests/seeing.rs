@@ -1,11 +1,9 @@
 //! Tests of the answers of `landeck why` about an MPI program that is stuck.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support;
 use landeck_testing::program::succeed;
 use landeck_testing::{Trail, Watchdog};
 

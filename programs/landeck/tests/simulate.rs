@@ -174,15 +174,15 @@ fn a_seed_gives_the_same_noise_again() {
 #[test]
 fn what_is_asked_for_wrongly_is_explained() {
     for (line, words) in [
-        ("broadcast -n 0", "-n 0: 1 to 65,536 processes can be simulated"),
-        ("broadcast -n 70000", "-n 70000: 1 to 65,536 processes"),
+        ("broadcast -n 0", "numbers from 1 to 65,536 are wanted, and 0 is none"),
+        ("broadcast -n 70000", "numbers from 1 to 65,536 are wanted, and 70000"),
         ("broadcast --sizes 4Q", "\"4Q\" is no number"),
         ("broadcast --sizes -4", "\"-4\" is no number"),
         ("broadcast --seed -1", "a whole number from 0 to"),
         ("broadcast --out /dev/null/figures", "cannot write /dev/null/figures: "),
-        ("broadcast --sizes 2000G", "more than 1 TiB"),
+        ("broadcast --sizes 2000G", "numbers from 0 to 1,099,511,627,776 are wanted"),
         ("broadcast --clusters 99", "--clusters 99: that is more than -n 24 says"),
-        ("broadcast --clusters 0", "a group has at least one cluster"),
+        ("broadcast --clusters 0", "numbers from 1 to 65,536 are wanted, and 0 is none"),
         ("broadcast --seed x", "a whole number from 0 to"),
         ("broadcast --platform myrinet", "did you mean \"myrinet2000\"?"),
         ("broadcast --platform ./none.toml", "cannot read ./none.toml"),

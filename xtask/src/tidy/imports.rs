@@ -1,9 +1,9 @@
-//! Who may import whom. The same table stands in ARCHITECTURE.md.
+//! The table of permitted imports, which stands in ARCHITECTURE.md as well.
 
 use super::Fault;
 use super::tree::{Package, Tree};
 
-/// What every package may import for its tests.
+/// The package that every package may import for its tests.
 const FOR_TESTS: &str = "testing";
 
 /// A room and the packages of ours that it may import, in its tests too. A room that ends with `/`
@@ -101,7 +101,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What a room's tests may import beyond the table: the parts they are tried with.
+/// The packages that a crate's tests may import beyond the table: the parts they are tried with.
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[("crates/kernel", &["transports"])];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {

@@ -42,8 +42,8 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Sets the place of the shared words that tell of a context's revocation, and the context that is revoked with it.
-    pub fn set_board(&mut self, context: u32, twin: u32, place: u64) {
-        self.core.membership.boards.insert(context, Board { place, twin });
+    pub fn set_board(&mut self, context: u32, collective_context: u32, place: u64) {
+        self.core.membership.boards.insert(context, Board { place, collective_context });
         // It may be revoked already, so the next look must find a change.
         self.core.membership.revocations = self.core.membership.revocations.wrapping_sub(1);
     }
@@ -141,7 +141,7 @@ impl<N: Channel> Endpoint<N> {
             boards.iter().filter(is_new).map(|(&context, &board)| (context, board)).collect();
         for (context, board) in new {
             self.revoke(context);
-            self.revoke(board.twin);
+            self.revoke(board.collective_context);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Reading a platform file, and saying what is wrong with it and where.
+//! Parsing of platform files.
 
 use landeck_collectives::{Calibration, CostParameters};
 use serde::Deserialize;
@@ -8,10 +8,10 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::quantity::{Count, Rate, Size, Span};
 use super::{Host, Level, Network, Platform};
 
-/// Why a text is no platform.
+/// Errors of a platform file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlatformError {
-    /// It does not say what a platform file says.
+    /// The text is not a platform file.
     #[error("platform {name}, line {line}: {what}")]
     Line {
         /// The platform.
@@ -21,7 +21,7 @@ pub enum PlatformError {
         /// What is wrong there, and what to do.
         what: String,
     },
-    /// No platform is called that.
+    /// There is no platform of this name.
     #[error(
         "there is no platform {name:?}{}; there are {}. Or give the path of a platform file, with a \
          slash or ending in .toml.",
@@ -29,11 +29,11 @@ pub enum PlatformError {
         .known.join(", ")
     )]
     Unknown {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
-        /// What was perhaps meant.
+        /// A similar name.
         near: Option<&'static str>,
-        /// The platforms that there are.
+        /// All names.
         known: Vec<&'static str>,
     },
 }
@@ -86,10 +86,10 @@ struct LevelTable {
     rate: Option<Rate>,
 }
 
-/// Hosts, processors and ports there can be at most.
+/// The most hosts, processors and ports.
 const MOST: i64 = 65_536;
 
-/// What cannot be left out, and how it is written.
+/// Mandatory fields, and an example of each.
 const NEEDED: [(&str, &str); 8] = [
     ("about", "\"64 hosts on one switch\""),
     ("hosts", "64"),
@@ -101,11 +101,11 @@ const NEEDED: [(&str, &str); 8] = [
     ("delay", "\"300 ns\""),
 ];
 
-/// Behind what is no line of such a file.
+/// The end of messages about lines that are not TOML.
 const SYNTAX: &str = ". A line says [host], [network], [[level]], or a name and its value, such as \
                       `hosts = 64` and `latency = \"5 us\"`, each name once.";
 
-/// What to do about what a line lacks; nothing where that has been said.
+/// The cure for a missing or wrong field; empty if the message already says it.
 fn cure(message: &str) -> String {
     let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
     let needed = NEEDED.iter().find(|(name, _)| Some(*name) == missing);
@@ -118,7 +118,7 @@ fn cure(message: &str) -> String {
     }
 }
 
-/// The text of a file, to say where something stands.
+/// The text of a file, to find the line of a fault.
 struct Text<'a> {
     name: &'a str,
     text: &'a str,
@@ -157,7 +157,7 @@ impl Text<'_> {
         PlatformError::Line { name: self.name.into(), line, what }
     }
 
-    /// Tables are in one bracket, but for layers of switches, of which there may be several.
+    /// Only layers of switches may be an array of tables.
     fn brackets(&self, table: &DeTable<'_>) -> Result<(), PlatformError> {
         for (name, value) in table {
             let (name, at) = (name.get_ref(), value.span().start);
@@ -178,7 +178,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// A number of things of which there is at least one.
+    /// A number that is at least 1.
     fn count(&self, what: &str, number: &Spanned<Count>) -> Result<u32, PlatformError> {
         match number.get_ref().0 {
             count @ 1..=MOST => Ok(count as u32),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Platform, PlatformError};
 
-/// Their names, and what they are.
+/// The names of the platforms and their descriptions.
 pub const NAMES: [(&str, &str); 7] = [
     ("ethernet1", "1 Gb Ethernet, TCP"),
     ("ethernet10", "10 Gb Ethernet, TCP"),
@@ -15,13 +15,14 @@ pub const NAMES: [(&str, &str); 7] = [
     ("host", "this host, with the figures of `landeck tune`"),
 ];
 
-/// The name of the platform that is this host: whoever knows its figures makes it, by
+/// The name of the platform that stands for this host. Its figures are known to the caller, who makes it with
 /// [`Platform::of_host`].
 pub const HOST: &str = "host";
 
-/// The platform of this name.
+/// Finds a platform by its name.
 ///
 /// # Errors
+///
 /// [`PlatformError::Unknown`], and for [`HOST`] too.
 pub fn find(name: &str) -> Result<Platform, PlatformError> {
     let text = match name {
@@ -39,7 +40,7 @@ pub fn find(name: &str) -> Result<Platform, PlatformError> {
     Platform::parse(name, text)
 }
 
-/// A name that begins alike, of these one of about the same length.
+/// A known name with an equal beginning, of about equal length.
 fn near(name: &str) -> Option<&'static str> {
     let common = |other: &str| name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let likeness = |other: &str| (common(other), Reverse(other.len().abs_diff(name.len())));

@@ -1,4 +1,4 @@
-//! What it is simulated on: hosts, and the network between them, as a small text file.
+//! Platforms: hosts and the network between them, as a small text file.
 //!
 //! ```toml
 //! about = "64 hosts of 2 processors on one switch"
@@ -19,15 +19,17 @@
 //! delay = "500 ns"
 //! ```
 //!
-//! `[host]` has the figures of `landeck tune`; those that are left out have their usual values. Also
-//! `call`, what a call takes before its first step, and `step`, what each copy and combination takes
-//! beside its bytes: nothing when they are left out. The network is that of LogGP: `overhead` keeps a processor busy at each end, `latency` passes between
-//! the cards, a card sends and receives one message at a time, for `gap` or for as long as its bytes
-//! take at `rate`. `copy` is the rate at which a processor moves bytes to and from the card, if it
-//! has to; data longer than `eager` are announced first, and go when the receiver has asked for
-//! them. Each `[[level]]` is a layer of switches, the one next to the hosts first: `ports` lead
-//! down, `uplinks` of `rate` lead to the next level, and passing a switch takes `delay`. A level far
-//! above, with a long delay, joins sites.
+//! `[host]` has the figures of `landeck tune`; missing ones have their usual values. Two more are 0 if they are
+//! missing: `call`, the time of a call before its first step, and `step`, the time of each copy and combination
+//! beside its bytes.
+//!
+//! The network follows LogGP. `overhead` keeps a processor busy at each end, and `latency` passes between the cards.
+//! A card sends and receives one message at a time, for `gap` or for as long as its bytes take at `rate`. `copy` is
+//! the rate at which a processor moves bytes to and from the card, if it has to. Data longer than `eager` are
+//! announced first, and go when the receiver has asked for them.
+//!
+//! Each `[[level]]` is a layer of switches, the one next to the hosts first: `ports` lead down, `uplinks` of `rate`
+//! lead to the next level, and passing a switch takes `delay`. A level far above, with a long delay, joins sites.
 
 mod file;
 pub mod library;
@@ -37,16 +39,16 @@ pub use file::PlatformError;
 
 use landeck_collectives::{Calibration, CostParameters};
 
-/// Hosts and their network.
+/// Hosts and the network between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Its description in one sentence.
     pub about: String,
-    /// What each host can do.
+    /// The cost parameters of each host.
     pub host: Host,
-    /// What joins the hosts; none when there is but one.
+    /// The network; none on a single host.
     pub network: Option<Network>,
 }
 
@@ -55,70 +57,70 @@ pub struct Platform {
 pub struct Host {
     /// Its processors.
     pub processors: u32,
-    /// What it can do; the figures of networks are not used.
+    /// Its cost parameters; those of networks are not used.
     pub figures: CostParameters,
-    /// More about it; where nothing is said of calls they take nothing.
+    /// Its calibration. In a platform file, calls take no time unless the file says so.
     pub details: Calibration,
 }
 
 /// The network between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// How many hosts there are.
+    /// The number of hosts.
     pub hosts: u32,
-    /// A processor is busy so long with each message it sends, and with each it receives.
+    /// How long a processor is busy with each message that it sends or receives.
     pub overhead_ps: u64,
-    /// From card to card, without the switches in between.
+    /// The time from card to card, without the switches between them.
     pub latency_ps: u64,
-    /// A card begins messages at least so far apart.
+    /// The least time between the beginnings of two messages of a card.
     pub gap_ps: u64,
     /// 1 KiB through a card.
     pub kib_ps: u64,
-    /// 1 KiB to or from the card, where a processor has to move it; else 0.
+    /// 1 KiB to or from the card, if a processor moves it; else 0.
     pub copy_kib_ps: u64,
-    /// Longer data are announced first. None: never.
+    /// Longer data are announced first; none: no data are.
     pub eager_bytes: Option<u64>,
-    /// Layers of switches, the one next to the hosts first. None at all: one switch for all that
-    /// takes no time.
+    /// The layers of switches, the one next to the hosts first. None: one switch that takes no time.
     pub levels: Vec<Level>,
 }
 
 /// A layer of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// How many hosts, or switches of the layer below, are joined by a switch.
+    /// Hosts, or switches of the layer below, at each switch.
     pub ports: u32,
-    /// How many ways lead from a switch to the layer above.
+    /// Ways from a switch to the layer above.
     pub uplinks: u32,
-    /// How long it takes to pass a switch.
+    /// The time to pass a switch.
     pub delay_ps: u64,
     /// 1 KiB through one of those ways.
     pub kib_ps: u64,
 }
 
 impl Platform {
-    /// Reads the text of a platform file.
+    /// Parses a platform file.
     ///
     /// # Errors
-    /// [`PlatformError`]: it names line, value and cure.
+    ///
+    /// [`PlatformError`], which names line, value and cure.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlatformError> {
         file::parse(name, text)
     }
 
-    /// One host that was measured.
+    /// A single host with measured figures.
     pub fn of_host(name: &str, about: &str, figures: CostParameters, details: Calibration) -> Self {
         let processors = figures.processors.clamp(1, 65_536) as u32;
         let host = Host { processors, figures, details };
         Self { name: name.into(), about: about.into(), host, network: None }
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn hosts(&self) -> u32 {
         self.network.as_ref().map_or(1, |network| network.hosts)
     }
 }
 
-/// How long so many bytes take, of which 1,024 take `kib_ps`.
+/// The time of some bytes, given the time of 1 KiB.
 pub(crate) fn bytes_ps(bytes: u64, kib_ps: u64) -> u64 {
     let product = u128::from(bytes) * u128::from(kib_ps) / 1024;
     u64::try_from(product).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Times, rates and sizes as people write them: `6.5 us`, `240 MB/s`, `16 KiB`.
+//! Times, rates and sizes with units: `6.5 us`, `240 MB/s`, `16 KiB`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(pub(super) u64);
 
-/// How long 1 KiB takes at some rate, in picoseconds.
+/// The time for 1 KiB at some rate, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate(pub(super) u64);
 
@@ -47,7 +47,7 @@ const SIZES: [(&str, f64); 7] = [
 const SPAN_MAX_PS: f64 = 1e13;
 const PS_PER_S: f64 = 1e12;
 
-/// A moment, as people write it.
+/// Parses a moment.
 pub(crate) fn time(text: &str) -> Option<Time> {
     Span::read(text).map(|span| Time::from_ps(span.0))
 }
@@ -82,7 +82,7 @@ fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value * factor)
 }
 
-/// Reads a text by one of the functions above.
+/// Parses a text by one of the functions above.
 struct Text<T> {
     what: &'static str,
     read: fn(&str) -> Option<T>,
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Reads a number of things.
+/// Parses a number of things.
 struct Whole;
 
 impl Visitor<'_> for Whole {

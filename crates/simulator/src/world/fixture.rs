@@ -8,7 +8,7 @@ use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
 use crate::{Faults, Platform};
 
-/// They call this once, and have not begun.
+/// The members call the operation once, and have not begun.
 pub(super) fn four(operation: Operation, architecture: &str, bytes: u64) -> World {
     let figures = CostParameters { processors: 2, ..CostParameters::default() };
     let platform = Platform::of_host("host", "", figures, Calibration::of(&figures));

@@ -1,12 +1,12 @@
-//! What a run keeps goes with the members, the messages on their way, the receives that wait for one and the
-//! longest of all plans, whatever it will do until its end.
+//! The memory of a run grows with the members, the messages under way, the waiting receives and the longest plan, but
+//! not with the length of the run.
 
 use super::*;
 use crate::setting::{Calls, Placement, Work};
 use crate::{Faults, platform::library};
 use landeck_collectives::{Group, Operation, Preset, Task};
 
-/// How much there was of something, at most, for each member and message on its way.
+/// The most of something at one time, for each member and message under way.
 struct Shares {
     kept: f64,
     alive: f64,
@@ -14,7 +14,7 @@ struct Shares {
     messages: f64,
 }
 
-/// What is kept of the plans, and what was alive at most at once, when looked at from time to time.
+/// Looks from time to time what a run keeps, and returns the maxima.
 fn shares(operation: Operation, name: &str, size: u32, segments: u32) -> Shares {
     let platform = library::find("infiniband").unwrap();
     let (faults, group) = (Faults::default(), Group::whole(size).unwrap());
@@ -48,7 +48,7 @@ fn shares(operation: Operation, name: &str, size: u32, segments: u32) -> Shares 
 }
 
 impl World {
-    /// Everything that is there for a while only, but receives.
+    /// Everything that is temporary, but receives.
     fn alive(&self) -> usize {
         let of_member = |member: &Member| {
             let open = member.execution.as_ref().map_or(0, Execution::open);
@@ -67,7 +67,7 @@ impl World {
 
 #[test]
 fn memory_goes_with_the_messages_on_their_way() {
-    // With the receives of a member that may wait at once: for a ring one, however many will follow.
+    // The receives of a member that may wait at the same time: for a ring one, however many will follow.
     let logarithm = 8.0;
     let cases = [
         (Operation::AllReduce, "butterfly", 1, logarithm),

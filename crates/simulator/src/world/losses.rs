@@ -1,15 +1,15 @@
-//! Who learns of a death, and who cannot go on without the dead.
+//! Members that hear of a death, and members that fail because of it.
 //!
-//! As in the product: the host of the dead hears of it first, the others when a word could have reached
-//! them. Who is in an operation over messages then takes what has come and gives up; on the board
-//! only who waits for something that cannot come.
+//! As in the product, the host of the dead member hears of it first, and the others when a word could have reached
+//! them. A member in an operation over messages then takes what has come and gives up. A member at the board gives up
+//! only if it waits for something that cannot come.
 
 use super::{Event, News, World};
 use crate::fault::Death;
 use crate::report::Outcome;
 use crate::time::Time;
 
-/// Why a member gave up.
+/// The death because of which a member gave up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
     pub(super) at: Time,
@@ -18,7 +18,7 @@ pub(super) struct Lost {
 }
 
 impl World {
-    /// A member ends.
+    /// Ends a member.
     pub(super) fn die(&mut self, member: u32, now: Time) {
         self.note(now, 4, member);
         let place = self.member(member);
@@ -28,7 +28,7 @@ impl World {
             self.plan_turn(turn);
         }
         let home = self.host(member);
-        // Whoever watches the processes needs a processor to see it.
+        // The process that watches the others needs a processor to see it.
         let seen = now + self.figures.switch_ps;
         for host in 0..self.hosts.count {
             let way_ps = match &self.wires {
@@ -39,14 +39,14 @@ impl World {
         }
     }
 
-    /// A host hears of a death: so do its members.
+    /// Tells the members of a host of a death.
     pub(super) fn notice(&mut self, host: u32, dead: u32, now: Time) {
         for member in self.hosts.members(host, self.stages.members()) {
             self.hand(member, News::Death(dead), now);
         }
     }
 
-    /// A member that can do nothing more for now: whether it never can, and so gives up.
+    /// A member can do nothing for now. Makes it give up if it never can, and returns whether it did.
     pub(super) fn give_up(&mut self, member: u32, now: Time) -> bool {
         let place = &self.members[member as usize];
         let (Some((dead, heard)), Some(execution)) = (place.told, &place.execution) else {
@@ -72,7 +72,7 @@ impl World {
         true
     }
 
-    /// What became of each member.
+    /// The outcome of each member.
     pub(super) fn outcomes(&self) -> Vec<Outcome> {
         let outcome = |member: &super::Member| match (member.end, member.lost, member.dies) {
             (Some(end), _, _) => Outcome::Done(end),
@@ -83,7 +83,7 @@ impl World {
         self.members.iter().map(outcome).collect()
     }
 
-    /// Plans the deaths that are to be.
+    /// Plans the deaths.
     pub(super) fn plan_deaths(&mut self, deaths: &[Death]) {
         let known = deaths.iter().filter(|death| death.member < self.stages.members());
         for &Death { member, at } in known {

@@ -1,4 +1,4 @@
-//! Messages: how they are sent, travel, and meet their receives.
+//! Messages: they are sent, travel, and meet their receives.
 
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Waiting};
@@ -13,7 +13,7 @@ use crate::time::Time;
 use landeck_collectives::Precedence;
 
 impl World {
-    /// A member begins to send.
+    /// Begins to send.
     pub(super) fn send(&mut self, from: u32, to: u32, bytes: u64, step: u32, now: Time) {
         let is_near = self.host(from) == self.host(to);
         let is_announced =
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// How a message goes to a member of the same host. It takes one of its sender's cells, if there is one and it fits.
+    /// The route of a message to a member of the same host. It takes one of its sender's cells if it fits in one.
     fn route(&mut self, from: u32, to: u32, bytes: u64, step: u32) -> Route {
         let is_near = self.host(from) == self.host(to);
         let waits = |path: &Path| path.waits(step) > 0;
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Whether what a member does follows the same at once.
+    /// Whether the member's call follows an equal call directly.
     pub(super) fn calls_again(&self, member: u32) -> bool {
         self.stages.follows_the_same(self.members[member as usize].stage)
     }
@@ -136,7 +136,7 @@ impl World {
         self.launch(id, message.stage, record, now);
     }
 
-    /// A message goes onto the network.
+    /// Puts a message onto the network.
     pub(super) fn launch(&mut self, id: MessageId, stage: Stage, record: RecordId, now: Time) {
         let begin = now + self.chance.lost_ps();
         let message = &mut self.messages[id as usize];
@@ -152,7 +152,7 @@ impl World {
         self.events.plan(begin, Event::Hop(id));
     }
 
-    /// The head of a message is at a port.
+    /// The head of a message reaches a port.
     pub(super) fn hop(&mut self, id: MessageId, now: Time) {
         let Some(wires) = &mut self.wires else { return };
         let message = &mut self.messages[id as usize];
@@ -161,7 +161,7 @@ impl World {
         match wires.pass(transit) {
             Passed::On(at) => {
                 if is_first && message.stage == Stage::Data {
-                    // Its last byte leaves the card as long after the first as it arrives later.
+                    // The last byte leaves the card as long after the first as it arrives later.
                     let gone = began + transit.waited_ps + transit.tail.since(transit.head);
                     let (member, step) = (message.from, message.sent_by);
                     self.events.plan(gone, Event::Gone { member, step });
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// A message is at its receiver's.
+    /// A message reaches its receiver.
     pub(super) fn arrive(&mut self, id: MessageId, now: Time) {
         self.note(now, 3, id);
         let message = self.messages[id as usize];
@@ -195,7 +195,7 @@ impl World {
         self.hand(to, News::Message(id), now);
     }
 
-    /// A member finds news. True when that keeps it busy.
+    /// A member looks at news. True if that keeps it busy.
     pub(super) fn look_at(&mut self, member: u32, news: News, now: Time) -> bool {
         let id = match news {
             News::Gone(step) => {
@@ -226,7 +226,7 @@ impl World {
                 }
             }
             Stage::Request => {
-                // It takes a word, and sends the data.
+                // It takes a word and sends the data.
                 let span_ps = self.overhead_ps(0) + self.overhead_ps(message.bytes);
                 let what = What::Send { from: member, to: message.to, bytes: message.bytes };
                 self.messages[id as usize].stage = Stage::Data;
@@ -237,7 +237,7 @@ impl World {
         true
     }
 
-    /// What came before it was looked for keeps its receiver busy; true when it does.
+    /// A message that came before its receive keeps its receiver busy; true if it does.
     fn keep_busy(&mut self, member: u32, message: &Message, now: Time) -> bool {
         let is_near = message.transit.from == message.transit.to;
         if !is_near || self.near.keep_ps() == 0 {
@@ -248,7 +248,7 @@ impl World {
         true
     }
 
-    /// A receive begins; true when its message is there already.
+    /// Begins a receive; true if its message is there already.
     pub(super) fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
         let place = self.member(member);
         if let Some(behind) = place.behind.get_mut(&from) {
@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// A member takes a message that its step is for, or asks for its data.
+    /// Takes the message of a step, or asks for its data.
     pub(super) fn take(&mut self, member: u32, id: MessageId, step: u32, now: Time) {
         self.messages[id as usize].received_by = step;
         let message = self.messages[id as usize];
@@ -285,7 +285,7 @@ impl World {
     }
 }
 
-/// What a receive from a member asks for.
+/// The message that a receive from a member asks for.
 pub(super) const fn wanted(from: u32) -> Wanted {
     Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) }
 }

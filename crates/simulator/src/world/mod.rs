@@ -1,4 +1,4 @@
-//! The world of a run: members, their processors, and what is under way between them.
+//! The state of a run: members, their processors, and the messages between them.
 
 #[cfg(test)]
 mod fixture;
@@ -37,24 +37,24 @@ use rest::{Turns, Wait};
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
 const TAG: u32 = 0;
-/// After so many events who runs it is told how far it is.
+/// The progress is told after this many events.
 const EVENTS_BETWEEN_NEWS: u64 = 1 << 16;
 
 /// The number of a message.
 type MessageId = u32;
 
-/// What happens.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A processor passes from one process to another.
     Turn { ring: u32, number: u32 },
-    /// A member is done with what it did.
+    /// A member has finished its activity.
     Done(u32),
-    /// The first piece of what a member lays on the board is there, and all of it from some moment on.
+    /// The first piece of a member's deposit is on the board; the whole of it from some moment on.
     Laid { member: u32, bytes: u64, until: Time, record: RecordId },
     /// A message reaches a port.
     Hop(MessageId),
-    /// A message is there.
+    /// A message has arrived.
     Arrive(MessageId),
     /// Long data of a step have left the sender's card.
     Gone { member: u32, step: u32 },
@@ -62,96 +62,94 @@ enum Event {
     Death(u32),
     /// A host hears that a member has ended.
     Notice { host: u32, dead: u32 },
-    /// A member has kept its processor long enough, if it still waits as it did then.
+    /// A member has kept its processor long enough, if it is still in this wait.
     Tired { member: u32, hold: u32 },
 }
 
-/// What a member does, until its [`Event::Done`].
+/// The activity of a member until its [`Event::Done`].
 #[derive(Clone, Copy, Debug)]
 enum Doing {
-    /// It runs, and looks what to do.
+    /// It runs and looks what to do.
     Nothing,
-    /// A step of its plan that concerns nobody else, or the board.
+    /// A local step of its plan, or a step at the board.
     Work(u32),
-    /// It hands a message over to the network: its data, or the announcement of them.
+    /// It hands a message, or its announcement, over to the network.
     Send(MessageId),
-    /// In this step it hands a message over to a member on its host, who may have taken it before that is done.
+    /// It hands a message over to a member of its host, which may take the message before this is finished.
     SendNear(u32),
-    /// It asks for data that were announced.
+    /// It asks for announced data.
     Ask(MessageId),
-    /// It takes a message.
+    /// It receives a message.
     Receive(MessageId),
-    /// It combines a piece for all.
+    /// It combines a piece of the common result.
     Piece(u64),
-    /// It calls.
+    /// It begins a call.
     Call,
 }
 
-/// What a member finds when it looks.
+/// News for a member.
 #[derive(Clone, Copy, Debug)]
 enum News {
     /// A message.
     Message(MessageId),
-    /// The data that this step of its own sends are gone.
+    /// The data of this step of its own have left.
     Gone(u32),
     /// This member has ended.
     Death(u32),
 }
 
 struct Member {
-    /// None when all is over.
+    /// The current plan; none after the last stage.
     execution: Option<Execution<Path>>,
-    /// How many executions are over, and how many have been called.
+    /// The number of finished stages, and of begun calls.
     stage: u32,
     called: u32,
-    /// The round of the operation at the board that it is in.
+    /// The current round at the board.
     round: u32,
     matching: Matching<u32, MessageId>,
-    /// By source of a posted receive: how many more from there have begun. They follow from it, so they
-    /// need no places.
+    /// For each source with a posted receive, how many more receives from there have begun. They follow in order, so
+    /// they need no places of their own.
     behind: BTreeMap<u32, u32>,
     news: VecDeque<News>,
     doing: Doing,
-    /// Whether it has nothing to do, and whether it keeps its processor nevertheless; how often it
-    /// has done so.
+    /// Whether it has nothing to do, whether it keeps its processor nevertheless, and how often it has done so.
     is_waiting: bool,
     is_holding: bool,
     holds: u32,
-    /// By so much later it goes on, which has given its processor away, when its turn comes.
+    /// It goes on this much later in its next turn, since it has given its processor away.
     gave: u64,
-    /// How often it polls for messages before that in a call, as the product's waiter learns it; how far it is with
-    /// that; and since when it polls.
+    /// How often it polls for messages in a call before it gives its processor away, as the product's waiter learns
+    /// it; the state of the current wait; and when it began to poll.
     spin: Spin,
     wait: Wait,
     holds_since: Time,
-    /// When it ended, if it has; the first death that it has heard of, and when; why it gave up.
+    /// When it ended; the first death that it has heard of, and when; and why it gave up.
     dies: Option<Time>,
     told: Option<(u32, Time)>,
     lost: Option<Lost>,
-    /// Cells that it may put messages in.
+    /// Message cells that it holds.
     cells: u32,
-    /// Whether another processor has taken what it laid on the board last; and where what this one has taken last was
-    /// laid down, if it has that place now.
+    /// Whether another processor has taken its last deposit, and whose place it holds since its last take.
     is_taken_elsewhere: bool,
     has_place_of: Whose,
     /// The step that waits for the board.
     at_board: Option<u32>,
-    /// What it did last.
+    /// The record of its last activity.
     last: RecordId,
-    /// When it returned last.
+    /// When its last call returned.
     end: Option<Time>,
 }
 
-/// How far a message is on its way.
+/// The stage of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// All data at once.
     Whole,
-    /// What says that long data wait.
+    /// The announcement of long data.
     Announcement,
-    /// What asks for them, back to the sender.
+    /// The receiver's request for announced data.
     Request,
-    /// The data.
+    /// Announced data.
     Data,
 }
 
@@ -161,18 +159,18 @@ struct Message {
     to: u32,
     bytes: u64,
     stage: Stage,
-    /// The step that sends it, and the one that receives it once that is known.
+    /// The step that sends it, and the step that receives it once that is known.
     sent_by: u32,
     received_by: u32,
     transit: Transit,
-    /// It lies in a cell, which is its receiver's then.
+    /// It lies in a cell, which its receiver keeps afterwards.
     is_in_cell: bool,
-    /// What its travelling follows from.
+    /// The cause of its travel.
     record: RecordId,
 }
 
 impl Message {
-    /// From whom it goes to whom at its stage.
+    /// The sender and the receiver at its stage.
     const fn ends(&self) -> (u32, u32) {
         match self.stage {
             Stage::Request => (self.to, self.from),
@@ -181,7 +179,7 @@ impl Message {
     }
 }
 
-/// All of it.
+/// The state of a run.
 pub(crate) struct World {
     figures: CostParameters,
     host: Host,
@@ -195,17 +193,17 @@ pub(crate) struct World {
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
-    /// What copies take, by processor.
+    /// The rates of copies on each processor.
     rates: Vec<Rates>,
-    /// How long it takes to pass a processor on.
+    /// The time to pass a processor on.
     turns: Turns,
-    /// What a call takes of one that shares its processor, over messages (after something else, and again) and with a
-    /// look at the board.
+    /// The time of a call of a member that shares its processor: over messages, then directly after an equal call,
+    /// then at the board.
     crowd_calls_ps: [u64; 2],
     crowd_take_ps: u64,
-    /// One for each execution.
+    /// One board for each stage and round.
     boards: Vec<Board>,
-    /// Who waits for something on the board.
+    /// Members that wait at the board.
     board_waiters: Vec<u32>,
     chance: Chance,
     history: History,
@@ -285,7 +283,7 @@ impl World {
         world
     }
 
-    /// Until nothing happens any more.
+    /// Runs until no event is left.
     pub(crate) fn run(&mut self, mut tell: impl FnMut(Progress)) {
         while let Some((now, event)) = self.events.pop() {
             self.happened += 1;
@@ -352,14 +350,14 @@ impl World {
         }
     }
 
-    /// Puts something that happened into the run's hash: after FNV.
+    /// Adds an event to the run's hash, similar to FNV.
     fn note(&mut self, now: Time, kind: u64, who: u32) {
         for word in [now.ps(), kind << 32 | u64::from(who)] {
             self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17);
         }
     }
 
-    /// A member that runs does the next thing, or gives its processor away.
+    /// Lets a running member do its next step, or give its processor away.
     fn go_on(&mut self, member: u32, now: Time) {
         while self.members[member as usize].dies.is_none() {
             if self.call(member, now) {
@@ -395,9 +393,8 @@ impl World {
         self.rest(member, now);
     }
 
-    /// Before the first step of an execution: what the call itself takes. True when that keeps the
-    /// member busy. What a measurement does around the calls goes the short way of groups with nothing
-    /// chosen, and what that takes is in the word on the board.
+    /// Begins a call; true if that keeps the member busy. The calls that a measurement makes besides take the
+    /// product's short path, whose time is part of the deposit.
     fn call(&mut self, member: u32, now: Time) -> bool {
         let place = &mut self.members[member as usize];
         let is_short = self.stages.is_around(place.stage);
@@ -418,14 +415,14 @@ impl World {
         true
     }
 
-    /// A call over messages writes over the memory of its own in which it keeps what it passes on or combines.
+    /// A call over messages overwrites the private memory for data that it passes on or combines.
     fn scratch_ps(&self, member: u32) -> u64 {
         let execution = self.members[member as usize].execution.as_ref();
         let bytes = execution.map_or(0, |execution| execution.walk().scratch_bytes());
         bytes_ps(bytes, self.rates(member).overwrite_ps())
     }
 
-    /// What follows when an execution is over. True when another begins.
+    /// Moves on to the next stage if the current one is finished. True if there is a next one.
     fn next_stage(&mut self, member: u32, now: Time) -> bool {
         let place = &mut self.members[member as usize];
         if !place.execution.as_ref().is_some_and(Execution::is_over) {
@@ -441,7 +438,7 @@ impl World {
         place.execution.is_some()
     }
 
-    /// The board of what a member does now.
+    /// The board of the member's current round.
     fn board(&mut self, member: u32) -> &mut Board {
         let number = self.board_number(member);
         &mut self.boards[number]
@@ -475,7 +472,7 @@ impl World {
         self.plan_turn(turn);
     }
 
-    /// Gives a member news; wakes it if it waits.
+    /// Gives a member news, and wakes it if it waits.
     fn hand(&mut self, member: u32, news: News, now: Time) {
         let place = self.member(member);
         if place.is_gone() {
@@ -487,7 +484,7 @@ impl World {
         }
     }
 
-    /// Begins a step; true when that keeps the member busy.
+    /// Begins a step; true if that keeps the member busy.
     fn begin(&mut self, member: u32, step: u32, now: Time) -> bool {
         let place = self.member(member);
         if let Some(execution) = &place.execution {
@@ -515,19 +512,20 @@ impl World {
         }
     }
 
-    /// What a copy within a member takes beside its bytes: a step of a plan over messages, or at the board.
+    /// The time of a local copy beside its bytes: in a plan over messages, or at the board.
     fn copy_step_ps(&self, member: u32) -> u64 {
         let execution = self.members[member as usize].execution.as_ref();
         let at_board = execution.is_some_and(|execution| execution.walk().uses_board());
-        if at_board { self.host.details.board_copy_ps } else { self.host.details.copy_step_ps }
+        let details = &self.host.details;
+        if at_board { details.board_copy_ps } else { details.light_step_ps() }
     }
 
-    /// What copies take on a member's processor.
+    /// The rates of copies on a member's processor.
     fn rates(&self, member: u32) -> &Rates {
         &self.rates[self.processors.number(member)]
     }
 
-    /// What a step of a member does; none when all its steps are over.
+    /// A step of a member; none after the last one.
     fn deed(&self, member: u32, step: u32) -> Option<SimStep> {
         Some(self.members[member as usize].execution.as_ref()?.walk().deed(step))
     }
@@ -543,7 +541,7 @@ impl World {
         self.busy(member, Doing::Work(step), What::Work { member, step }, span_ps, cause, now)
     }
 
-    /// A member is busy for a while. Returns the record of that.
+    /// Keeps a member busy for a while. Returns the record.
     fn busy(
         &mut self,
         member: u32,
@@ -562,7 +560,7 @@ impl World {
         record
     }
 
-    /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
+    /// Does a step at the board if it can be done, else waits. True if the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(deed) = self.deed(member, step) else { return false };
         let (rates, processor) = (*self.rates(member), self.processors.number(member));
@@ -591,7 +589,7 @@ impl World {
         }
     }
 
-    /// Where a member lays down what it brings.
+    /// The place of a member's next deposit.
     fn place_of(&self, member: u32) -> Whose {
         let place = &self.members[member as usize];
         let execution = place.execution.as_ref();
@@ -601,7 +599,7 @@ impl World {
         if place.is_taken_elsewhere { Whose::Others } else { Whose::Own }
     }
 
-    /// What another processor takes is not its depositor's any more.
+    /// A deposit that another processor takes leaves its depositor's cache.
     fn note_taken(&mut self, by: u32, deed: SimStep, processor: usize) {
         if let SimStep::Take { from, .. } = deed {
             let is_beside = self.processors.number(from) == processor;
@@ -620,7 +618,7 @@ impl World {
         }
     }
 
-    /// Others can take the first piece of what a member with a processor of its own only gives before all is there.
+    /// A member that only gives, on a processor of its own, publishes its first piece before the rest.
     fn lay_in_pieces(
         &mut self,
         member: u32,
@@ -642,12 +640,12 @@ impl World {
         }
     }
 
-    /// Something new is on the board: all who wait for it look.
+    /// Makes all members that wait at the board look again.
     fn wake_at_board(&mut self, now: Time) {
         for member in std::mem::take(&mut self.board_waiters) {
             let place = self.member(member);
             if place.at_board.is_some() && place.is_waiting && !place.is_gone() {
-                // What its neighbours are to it may be another thing now.
+                // Its neighbours may have moved on.
                 let keeps_ps = self.keeps_ps(member);
                 self.processors.dwell(member, keeps_ps);
                 self.wake(member, now);
@@ -655,7 +653,7 @@ impl World {
         }
     }
 
-    /// What a member was busy with is done.
+    /// Finishes the activity of a member.
     fn finish(&mut self, member: u32, now: Time) {
         let place = self.member(member);
         let record = place.last;
@@ -725,13 +723,13 @@ impl Member {
         }
     }
 
-    /// Whether nobody can expect anything of it any more.
+    /// Whether it will take part in nothing any more.
     fn is_gone(&self) -> bool {
         self.dies.is_some() || self.lost.is_some()
     }
 
-    /// A posted receive has its message: the next one from there that has begun takes its place. That is the
-    /// step that could not begin before this one.
+    /// A posted receive has its message. The next begun receive from that source takes its place: it is the step that
+    /// waited for this one.
     fn post_next(&mut self, from: u32, step: u32) {
         match self.behind.get_mut(&from) {
             Some(behind) if *behind > 0 => *behind -= 1,
@@ -752,7 +750,7 @@ impl Member {
     }
 }
 
-/// A board for each stage and round. What a measurement brings besides, it brings where it has just been called.
+/// One board for each stage and round, and short ones for the calls that a measurement makes besides.
 fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
     let board = |stage| {
         let board = Board::new(host, stages.members());

@@ -1,7 +1,7 @@
-//! Waiting members: how long they keep their processor, and what it takes to pass that on.
+//! Waiting members: how long they keep their processor, and the time to pass it on.
 //!
-//! The product's waiter says for how long, here as there: at the board by what the others on the processor
-//! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
+//! The product's waiter decides how long. At the board it depends on the others on the processor, and for a message
+//! on whether polling has paid before (`Spin` of the waiter).
 
 use landeck_board::LOOKED_AT_MAX;
 use landeck_collectives::{Calibration, CostParameters};
@@ -10,37 +10,37 @@ use landeck_memory::waiter;
 use super::{Event, Member, World};
 use crate::time::Time;
 
-/// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
+/// A polling member looks at the clock after some polls only, so it is late by half of those.
 const LATE_NS: u64 = 250;
-/// A look for a message, and the pause behind it.
+/// One poll for a message, and the pause after it.
 const POLL_NS: u64 = 25;
 
-/// How far the wait of a call for its messages is.
+/// The state of a call's wait for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// It has not begun.
+    /// The wait has not begun.
     NotYet,
-    /// It polls so often at first, and so many of those polls are left.
+    /// It polls this often at first, and this many polls are left.
     Polls { polls: u32, left: u32 },
-    /// They were not enough: it looks once in each of its turns.
+    /// Polling has not been enough: it polls once in each of its turns.
     Turns,
 }
 
-/// What it takes to pass on a processor that so many share.
+/// The time to pass on a shared processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turns {
-    /// In any case.
+    /// The common part.
     pub(super) pass_ps: u64,
-    /// By so much longer it takes one that has waited at the board,
+    /// Added after a wait at the board.
     pub(super) board_ps: u64,
-    /// and one that has waited for a message.
+    /// Added after a wait for a message.
     pub(super) message_ps: u64,
 }
 
 impl Turns {
-    /// Those who exchange messages take turns in what that takes without both ends of a message. For one the product
-    /// first writes down that it waits, and looks at the clock around each turn, so that is longer than at a board; but
-    /// what was measured there has the calls of those who have their turns in it, so with few of them it is shorter.
+    /// Turns between exchanges of messages take the measured time without both ends of a message. They are longer
+    /// than at a board, since the product first writes down its wait and looks at the clock around each turn. But the
+    /// turns measured at a board contain calls, so with few processes those are longer.
     pub(super) fn of(
         figures: &CostParameters,
         details: &Calibration,
@@ -52,7 +52,7 @@ impl Turns {
         let ends_ps = of_crowd(&details.crowd_sends_ps) + of_crowd(&details.crowd_receives_ps);
         let exchange_ps =
             of_crowd(&details.switches_ps).saturating_sub(ends_ps.max(figures.message_ps));
-        // What is less than half of the other one was measured with errors.
+        // Less than half of the other one is an error of measurement.
         let exchange_ps = exchange_ps.max(turn_ps / 2);
         let pass_ps = if is_over_messages { turn_ps.min(exchange_ps) } else { turn_ps };
         let (board_ps, message_ps) = (turn_ps - pass_ps, exchange_ps.saturating_sub(pass_ps));
@@ -78,7 +78,7 @@ impl World {
         self.give(member, now);
     }
 
-    /// A member has kept its processor long enough, if it still waits as it did then.
+    /// Ends the hold of a member that still waits as it did then.
     pub(super) fn tire(&mut self, member: u32, hold: u32, now: Time) {
         let place = self.member(member);
         if !place.is_holding || place.holds != hold {
@@ -88,7 +88,7 @@ impl World {
         self.give(member, now);
     }
 
-    /// A member gives its processor away.
+    /// Gives a member's processor away.
     fn give(&mut self, member: u32, now: Time) {
         let turns = self.turns;
         let place = self.member(member);
@@ -104,8 +104,8 @@ impl World {
         self.plan_turn(turn);
     }
 
-    /// How long a member that waits at the board keeps its processor each time it has it: not at all where
-    /// one of those who share it is waited for, else as long as [`waiter`] says.
+    /// How long a member that waits at the board keeps its processor in each turn: not at all if it waits for one
+    /// that shares it, else as [`waiter`] says.
     pub(super) fn keeps_ps(&self, member: u32) -> u64 {
         let place = &self.members[member as usize];
         let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
@@ -128,8 +128,8 @@ impl World {
         hold_ns * 1000
     }
 
-    /// How long a member that waits for a message polls for it where others want its processor: the product's wait is
-    /// that of a whole call, which polls so often in all before it gives the processor away, and then at every turn.
+    /// How long a member polls for a message on a shared processor. The product's wait covers a whole call: it polls
+    /// this often in all before it gives the processor away, and afterwards once in each turn.
     fn polls_ps(&mut self, member: u32) -> u64 {
         let is_shared = self.processors.is_shared(member);
         let place = self.member(member);
@@ -148,7 +148,7 @@ impl World {
 }
 
 impl Member {
-    /// Whether it still has its processor when what it waits for comes: it looks all the time.
+    /// Whether it still holds its processor when a message comes.
     pub(super) fn finds_at_once(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.is_holding) {
             return false;
@@ -161,13 +161,13 @@ impl Member {
         true
     }
 
-    /// It has not found all that the call waits for.
+    /// Polling did not suffice for the call.
     fn gives_up_polling(&mut self) {
         self.spin.failed(true);
         self.wait = Wait::Turns;
     }
 
-    /// A call is over: it has paid to poll where that was enough.
+    /// Ends the wait of a call, which teaches the waiter whether polling has paid.
     pub(super) fn ends_wait(&mut self) {
         if let Wait::Polls { polls, .. } = std::mem::replace(&mut self.wait, Wait::NotYet) {
             self.spin.paid(polls);

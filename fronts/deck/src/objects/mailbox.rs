@@ -1,4 +1,4 @@
-//! Mailboxes: of a thread of this process, which retrieves, or of anybody, to post to.
+//! Mailboxes: those of a thread of this process, which retrieves, and those of other threads, to post to.
 
 use std::cell::{RefCell, UnsafeCell};
 
@@ -13,7 +13,7 @@ use crate::mistake::Mistake;
 
 /// A mailbox of the program's.
 pub(crate) struct Mailbox {
-    /// The way to it, for who posts.
+    /// The connection for posts.
     pub(crate) outbox: Outbox,
     own: Option<Own>,
 }

@@ -26,7 +26,7 @@ struct Start {
     body: unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
     handle: Handle,
-    /// As a string of C; empty for the name of who made it.
+    /// As a string of C; empty for the name of the creating thread.
     name: [u8; THREAD_NAME_BYTES_MAX + 1],
 }
 

@@ -87,7 +87,7 @@ impl Status {
         Self::of_message(ANY_SOURCE, ANY_TAG, 0, false)
     }
 
-    /// The status of a receive from nobody.
+    /// The status of a receive from MPI_PROC_NULL.
     pub(crate) fn of_nobody() -> Self {
         Self::of_message(PROC_NULL, ANY_TAG, 0, false)
     }

@@ -88,7 +88,7 @@ pub(crate) unsafe fn comm_create(
     unsafe { give("newcomm", newcomm, made.map_or(COMM_NULL, communicator::keep)) }
 }
 
-/// A communicator of the members of a group, who alone call this.
+/// MPI_Comm_create_group: a communicator of the members of a group; only they call it.
 pub(crate) unsafe fn comm_create_group(
     comm: Handle,
     group: Handle,
@@ -112,7 +112,8 @@ pub(crate) unsafe fn comm_create_group(
     unsafe { give("newcomm", newcomm, made) }
 }
 
-/// A communicator of the members of a group, who alone call this, and need no other communicator.
+/// MPI_Comm_create_from_group: a communicator of the members of a group; only they call it, and they need no other
+/// communicator.
 pub(crate) unsafe fn comm_create_from_group(
     group: Handle,
     stringtag: *const c_char,

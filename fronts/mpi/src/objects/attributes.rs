@@ -80,7 +80,7 @@ pub(crate) fn copy(
     Ok(Walk::new(copying(object, attributes, finish)))
 }
 
-/// The steps of [`copy`], for who makes them later.
+/// The steps of [`copy`], to be done later.
 pub(crate) fn copying(
     object: Handle,
     attributes: Vec<Attribute>,
@@ -245,7 +245,7 @@ impl DeleteCall {
     }
 }
 
-/// A call on the heap, which nobody has while the program's function runs.
+/// A call on the heap, which no frame owns while the program's function runs.
 struct OnHeap<T>(NonNull<T>);
 
 // SAFETY: one owner has it, who may be any thread: what it points to is passed to the program only.

@@ -1,7 +1,7 @@
 //! Buffers of the program, in which messages of buffered sends wait.
 //!
 //! A message that can go at once does not enter the buffer. One that waits is packed into it, and lies
-//! there until it has left: that is looked for by whoever needs room, and by whoever waits.
+//! there until it has left: calls that need room check for that, and calls that wait.
 
 use std::fmt;
 use std::mem::MaybeUninit;

@@ -74,7 +74,7 @@ pub(crate) fn reaction(argument: &str, handle: Handle, kind: Kind) -> Result<Rea
 }
 
 /// The handler that there is at first: before MPI_Init, after MPI_Finalize, and on the predefined
-/// communicators. Whoever starts the program may choose one of those that are predefined.
+/// communicators. A variable of the environment may name one of the predefined ones.
 pub(crate) fn initial() -> Result<Handle, Mistake> {
     static INITIAL: LazyLock<Result<Handle, Mistake>> =
         LazyLock::new(|| initial_of(std::env::var_os(INITIAL_VARIABLE)));

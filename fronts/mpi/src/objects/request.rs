@@ -64,7 +64,7 @@ pub(crate) type Rest = Box<dyn FnMut() -> Result<Option<Call>, Mistake> + Send +
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) communicator: Arc<Communicator>,
-    /// Nothing, if the message is one from nobody.
+    /// Nothing, for a message from MPI_PROC_NULL.
     pub(crate) receive: Option<raw::Operation>,
     pub(crate) send: raw::Operation,
 }
@@ -93,7 +93,7 @@ pub(crate) enum Started {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) request: Request,
-    /// How it ended, when somebody has looked at that without completing it.
+    /// How it ended, if a call has looked at that without completing it.
     seen: Mutex<Option<Box<End>>>,
     is_seen: AtomicBool,
 }
@@ -114,7 +114,7 @@ static TABLE: Table<Entry> = Table::new(Kind::Request as u8);
 /// A send that was complete when it was started. It leads to no place of the table, as its
 /// generation is 0.
 pub(crate) const SENT: Handle = (Kind::Request as Handle) << 56 | 1;
-/// A receive from nobody; as above.
+/// A receive from MPI_PROC_NULL.
 pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 
 /// Makes sure, before an operation begins, that there is room for its request.
@@ -349,7 +349,7 @@ impl Entry {
         self.is_seen.load(Ordering::Acquire)
     }
 
-    /// Keeps its end, for those who look again and who complete it.
+    /// Keeps its end for later calls that look at it or complete it.
     pub(crate) fn set_seen(&self, end: End) {
         *self.lock() = Some(Box::new(end));
         self.is_seen.store(true, Ordering::Release);

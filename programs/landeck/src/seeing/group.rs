@@ -1,4 +1,4 @@
-//! `landeck group`: the named groups of a job, who is in them, and who comes and goes.
+//! `landeck group`: the named groups of a job, their members, and joins and leaves.
 
 use super::SeeingError;
 use clap::{Args, Subcommand};
@@ -8,12 +8,12 @@ use landeck::{Error, ErrorKind, Group, GroupError, GroupMember, GroupView, Job, 
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Between two looks whether the job goes on.
+/// How often it checks whether the job still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Show the named groups of a job.
 ///
-/// It joins the job as a guest for as long as it looks; it is no member of any group.
+/// The command joins the job as a guest while it runs, and is no member of any group.
 #[derive(Debug, Args)]
 pub(crate) struct GroupArguments {
     #[command(subcommand)]
@@ -28,9 +28,9 @@ enum Asked {
         #[arg(value_name = "JOB")]
         job: Option<String>,
     },
-    /// Show who is in a group, and how many broadcasts each has not retrieved
+    /// Show the members of a group, and the number of broadcasts that each has not retrieved
     Show(One),
-    /// Say who joins and leaves, until the group is no more
+    /// Show joins and leaves, until the group ends
     Watch(One),
 }
 
@@ -45,7 +45,7 @@ struct One {
 }
 
 impl GroupArguments {
-    /// Shows them.
+    /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         match &self.asked {
             Asked::Ls { job } => list(&visit(job.as_deref())?),
@@ -63,7 +63,7 @@ impl GroupArguments {
     }
 }
 
-/// Joins a job as a guest, which leaves when this is dropped.
+/// Joins a job as a guest, which leaves when it is dropped.
 fn visit(job: Option<&str>) -> Result<Job, SeeingError> {
     let found = observe::find(job)?;
     Ok(Job::join_running(&found.host.to_string(), Options::default())?)
@@ -77,7 +77,7 @@ fn list(job: &Job) -> Result<(), SeeingError> {
     for name in names {
         match job.open_group(&name) {
             Ok(group) => tell(&headline(&group)?)?,
-            // It has ended since.
+            // The job has ended since.
             Err(Error {
                 kind: ErrorKind::Object(_) | ErrorKind::Group(GroupError::GroupDestroyed { .. }),
                 ..
@@ -132,7 +132,7 @@ fn watch(group: &Group) -> Result<(), SeeingError> {
     }
 }
 
-/// Who is in one view and not in the other.
+/// The members that joined and left between two views.
 fn changes(before: &GroupView, now: &GroupView) -> String {
     let is_in = |view: &GroupView, member: &GroupMember| {
         let is_same = |it: &GroupMember| (it.id, it.mailbox) == (member.id, member.mailbox);

@@ -13,10 +13,10 @@ use landeck::unstable::host::say::SayError;
 use landeck::unstable::memory::system::now_ns;
 use std::time::Duration;
 
-/// Between the two pictures of a report: time for somebody to move who was about to.
+/// Time between the two pictures of a report, in which a process can move.
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Why a job cannot be shown.
+/// A job that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SeeingError {
     #[error(transparent)]
@@ -37,11 +37,11 @@ pub(crate) fn two_pictures(job: &ObservedJob) -> (Picture, Picture) {
 }
 
 fn pause(time: Duration) {
-    // A signal that ends it early ends a moment that nobody measures.
+    // A signal may end the wait early, which does not matter.
     let _ = rustix::event::poll(&mut [], rustix::event::Timespec::try_from(time).ok().as_ref());
 }
 
-/// How long a job runs.
+/// The run time of a job as text.
 fn age(job: &ObservedJob) -> String {
     let began_ns = job.segment.plan().began_ns;
     duration(Duration::from_nanos(now_ns().saturating_sub(began_ns)))

@@ -12,29 +12,29 @@ use landeck::unstable::memory::{JobState, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Processes of a job that are listed where no job was named.
+/// Processes that are listed of a job that was not named.
 const LISTED_MAX: usize = 16;
 
-/// List the jobs of this user on this host, and what their processes do.
+/// List the jobs of this user on this host, and the state of their processes.
 ///
-/// run: it computes; spin and sleep: it waits in a call, awake or not; wait: it waits for something
-/// else, as a file; stopped: by a signal or a debugger; left, dead: it is gone.
+/// States: run (computes), spin and sleep (wait in a call, polling or asleep), wait (waits for something else, such
+/// as a file), stopped (by a signal or a debugger), left and dead (gone).
 #[derive(Debug, Args)]
 pub(crate) struct PsArguments {
     /// Only this job, with all of its processes: its name, or the first digits of its identity
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Write it for programs
+    /// Write JSON
     #[arg(long)]
     json: bool,
 }
 
 impl PsArguments {
-    /// Lists them.
+    /// Prints the list.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         let jobs: Vec<ObservedJob> = match &self.job {
             Some(_) => vec![observe::find(self.job.as_deref())?],
-            // Who is gone meanwhile was none of them.
+            // A job that has ended meanwhile is not among them.
             None => {
                 observe::jobs().into_iter().filter_map(|host| observe::observe(host).ok()).collect()
             }
@@ -83,7 +83,7 @@ fn listed(job: &ObservedJob, most: usize) -> String {
     text
 }
 
-/// How many processes do what.
+/// Counts the processes by what they do.
 fn counted(picture: &Picture) -> String {
     let mut counts: Vec<(Doing, usize)> = Vec::new();
     for doing in picture.members.iter().map(Member::doing) {

@@ -1,34 +1,34 @@
-//! What the processes of a job do per second, from two pictures. Pure.
+//! Rates of the processes of a job, from two pictures. Pure.
 
 use landeck::unstable::diagnosis::Picture;
 use landeck::unstable::diagnosis::picture::{Doing, Member};
 use landeck::unstable::memory::{Counters, SlotState, WaitRecord};
 
-/// What one process did between two pictures.
+/// The activity of one process between two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) slot: u32,
     pub(crate) pid: u32,
     pub(crate) doing: Doing,
-    /// Processor time, in hundredths of one processor; none where it cannot be seen.
+    /// Processor time in percent of one processor; none where it cannot be seen.
     pub(crate) computing_percent: Option<f64>,
-    /// Time in calls that waited.
+    /// Time in waiting calls, in percent.
     pub(crate) waiting_percent: f64,
-    /// Messages and bytes in a second.
+    /// Sent messages and bytes per second.
     pub(crate) sent: Traffic,
     pub(crate) received: Traffic,
-    /// What it waits for now.
+    /// Its current wait.
     pub(crate) wait: WaitRecord,
 }
 
-/// What goes one way in a second.
+/// Traffic in one direction per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Traffic {
     pub(crate) messages: f64,
     pub(crate) bytes: f64,
 }
 
-/// The rows of all who were in both pictures, by slot; who has just come did nothing yet.
+/// The rows of all processes in both pictures, by slot. A new process has done nothing yet.
 pub(crate) fn rows(before: &Picture, now: &Picture) -> Vec<Row> {
     let seconds = now.at_ns.saturating_sub(before.at_ns).max(1) as f64 / 1e9;
     let row = |member: &Member| {
@@ -41,7 +41,7 @@ pub(crate) fn rows(before: &Picture, now: &Picture) -> Vec<Row> {
 fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], seconds: f64) -> Row {
     let (new, old) = (now.portrait.counters, before.map(|before| before.portrait.counters));
     let old = old.unwrap_or(new);
-    // The words may be anything.
+    // A damaged segment may contain any words.
     let per_second = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
     let waited_ns =
         before.map_or(0, |before| now.waited_ns(to_ns).saturating_sub(before.waited_ns(from_ns)));
@@ -69,7 +69,7 @@ fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], second
     }
 }
 
-/// Bytes that a process has given to others: in messages, and laid on boards for all who want them.
+/// Bytes that a process has sent in messages or deposited on boards.
 fn given(counters: Counters) -> u64 {
     counters.bytes_sent.wrapping_add(counters.bytes_laid)
 }

@@ -1,4 +1,4 @@
-//! `landeck top`: what the processes of a job do, as a table that renews itself.
+//! `landeck top`: a live table of the processes of a job.
 
 use super::rates::{Row, rows};
 use super::{SeeingError, age, pause};
@@ -20,7 +20,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The columns: heading, width, whether numbers stand in it.
+/// The columns: heading, width, and whether they hold numbers.
 const COLUMNS: [(&str, u16, bool); 10] = [
     ("PROCESS", 13, false),
     ("PID", 8, true),
@@ -34,7 +34,7 @@ const COLUMNS: [(&str, u16, bool); 10] = [
     ("WAITS FOR", 30, false),
 ];
 
-/// Watch what the processes of a job do.
+/// Watch the processes of a job.
 ///
 /// %CPU: processor time; %WAIT: time in calls that waited for others. Keys: up, down, page up, page
 /// down and home move, q leaves.
@@ -43,7 +43,7 @@ pub(crate) struct TopArguments {
     /// The job: its name, or the first digits of its identity [default: the only one that runs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Look so often (seconds, or with a unit)
+    /// Time between updates (seconds, or with a unit)
     #[arg(
         short = 'd',
         long,
@@ -53,13 +53,13 @@ pub(crate) struct TopArguments {
         default_value = "1"
     )]
     interval: Duration,
-    /// Show one moment as text, and leave; needs no terminal
+    /// Print one picture as text and exit; needs no terminal
     #[arg(long)]
     once: bool,
 }
 
 impl TopArguments {
-    /// Shows it.
+    /// Shows the table.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         let job = observe::find(self.job.as_deref())?;
         let first = Picture::take(&job);
@@ -82,7 +82,7 @@ impl TopArguments {
     }
 }
 
-/// What is shown at a moment.
+/// One moment of a job.
 struct Scene {
     heading: String,
     verdict: String,
@@ -148,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// The scene without a terminal.
+    /// The scene as plain text.
     fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.heading, self.verdict);
         let mut line = |cells: [String; COLUMNS.len()]| {
@@ -165,7 +165,7 @@ impl Scene {
     }
 }
 
-/// The table on the terminal.
+/// The state of the table on the terminal.
 struct Show {
     job: ObservedJob,
     interval: Duration,
@@ -174,7 +174,7 @@ struct Show {
 }
 
 impl Show {
-    /// Shows scenes until the user leaves or the job is over; then what is left to say.
+    /// Shows scenes until the user leaves or the job ends. Returns a last message.
     fn run(&mut self, terminal: &mut ratatui::DefaultTerminal) -> io::Result<Option<String>> {
         let mut scene = self.next_scene(Duration::from_millis(100));
         loop {
@@ -206,7 +206,7 @@ impl Show {
         scene
     }
 
-    /// Takes a key; true when it says to leave.
+    /// Handles a key; true if it leaves.
     fn leaves(&mut self, event: &Event, rows: usize) -> bool {
         const PAGE: u16 = 20;
         let Event::Key(key) = event else { return false };
@@ -259,7 +259,7 @@ impl Show {
     }
 }
 
-/// How a row looks; the word in it says the same.
+/// The style of a row; its words say it too, since colour alone must not.
 fn style_of(doing: Doing) -> Style {
     match doing {
         Doing::Run => Style::default().fg(Color::Green),

@@ -1,4 +1,4 @@
-//! `landeck why`: why a job does not go on.
+//! `landeck why`: the reason why a job is stuck.
 
 use super::{SeeingError, age, two_pictures};
 use clap::Args;
@@ -10,30 +10,30 @@ use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How long all stacks together may take.
+/// The time limit for all stacks together.
 const STACKS_MAX: Duration = Duration::from_secs(30);
 /// Processes whose stacks are shown.
 const STACKS_OF_MAX: usize = 16;
 
 /// Explain why a job is stuck: who waits for whom, for how long, and what the cause is.
 ///
-/// Works at any time, without anything switched on beforehand, also for processes that are stopped,
-/// wedged or dead. Exit code: 0 when the job goes on as far as can be seen, 1 when it does not.
+/// Works at any time, without preparation, also for processes that are stopped, wedged or dead. Exit code: 0 if the
+/// job makes progress as far as can be seen, 1 if it does not.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArguments {
     /// The job: its name, or the first digits of its identity [default: the only one that runs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Show the stacks of those whom it is about
+    /// Show the stacks of the processes in the explanation
     #[arg(long)]
     stacks: bool,
-    /// Write it for programs
+    /// Write JSON
     #[arg(long, conflicts_with = "stacks")]
     json: bool,
 }
 
 impl WhyArguments {
-    /// Says it.
+    /// Prints the report.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         let job = observe::find(self.job.as_deref())?;
         let (before, now) = two_pictures(&job);
@@ -70,7 +70,7 @@ fn as_json(id: &str, name: &str, report: &Report) -> serde_json::Value {
     })
 }
 
-/// The stacks of the processes that the verdict is about; of all, if it is about nobody.
+/// The stacks of the processes in the verdict, or of all if it names none.
 fn stacks_of(now: &Picture, report: &Report) -> String {
     let give_up = Instant::now() + STACKS_MAX;
     let concerned = report.concerned();

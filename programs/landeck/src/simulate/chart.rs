@@ -1,4 +1,4 @@
-//! Lines along an axis, as SVG: the look of STYLE.md, with every line named where it ends.
+//! A chart of lines as SVG, in the look of STYLE.md: each line is named where it ends.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ const LEFT: f64 = 110.0;
 const RIGHT: f64 = 260.0;
 const TOP: f64 = 150.0;
 const BOTTOM: f64 = 90.0;
-/// Between the names of two lines.
+/// The least distance between the names of two lines.
 const GAP: f64 = 26.0;
-/// From where a line ends to its name.
+/// The distance from the end of a line to its name.
 const LEAD: f64 = 24.0;
 
 /// The colours of architectures.
@@ -32,13 +32,13 @@ const COLOURS: [(&str, &str); 12] = [
     ("measured", "#DC281E"),
 ];
 
-/// The colour of what has this name.
+/// The colour of the architecture of this name.
 pub(crate) fn colour(name: &str) -> &'static str {
     let name = name.split([':', '+', ',']).next().unwrap_or_default();
     COLOURS.iter().find(|(other, _)| *other == name).map_or("#505050", |(_, colour)| colour)
 }
 
-/// The colour of a series: lighter, the more of its architecture there are before it.
+/// The colour of a series: lighter if there are others of its architecture before it.
 fn shade(study: &Study, number: usize) -> String {
     const LIGHTEST: f64 = 0.5;
     let base = colour(&study.series[number].name);
@@ -53,7 +53,7 @@ fn shade(study: &Study, number: usize) -> String {
     format!("#{:02X}{:02X}{:02X}", part(1) as u8, part(3) as u8, part(5) as u8)
 }
 
-/// A study as a picture.
+/// Draws a study.
 pub(crate) fn svg(study: &Study, note: &str) -> String {
     let mut picture = Picture::new(&study.title, note);
     let times = study.times_us.iter().flatten().flatten().copied();
@@ -80,7 +80,7 @@ pub(crate) fn svg(study: &Study, note: &str) -> String {
     picture.finish()
 }
 
-/// A page that is drawn on.
+/// An SVG picture under construction.
 pub(crate) struct Picture {
     text: String,
 }
@@ -101,7 +101,7 @@ impl Picture {
         picture
     }
 
-    /// Words whose middle height is at a place.
+    /// Writes words whose middle height is at a place.
     pub(crate) fn words(
         &mut self,
         words: &str,
@@ -141,7 +141,7 @@ impl Picture {
         }
     }
 
-    /// From where a line ends to where its name begins.
+    /// Draws a thin line from the end of a line to its name.
     fn lead(&mut self, (x, y): (f64, f64), (name_x, name_y): (f64, f64), colour: &str) {
         let _ = writeln!(
             self.text,
@@ -181,7 +181,7 @@ impl Picture {
     }
 }
 
-/// A number on an axis.
+/// Formats a number on an axis.
 fn tick(value: f64) -> String {
     let label = short(value);
     if !label.contains('.') {
@@ -190,12 +190,12 @@ fn tick(value: f64) -> String {
     label.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What letters mean in XML.
+/// Escapes the letters that mean something in XML.
 pub(crate) fn escaped(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Lines of at most so many letters.
+/// Breaks words into lines of at most this many letters.
 fn wrapped(words: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split_whitespace() {
@@ -211,12 +211,12 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Moves names that would cover each other apart, by as little as can be, keeping their order.
+/// Moves overlapping names apart, as little as possible, and keeps their order.
 fn apart<T>(mut ends: Vec<((f64, f64), T)>) -> Vec<((f64, f64), T)> {
     ends.sort_by(|(one, _), (other, _)| one.1.total_cmp(&other.1));
     let (top, bottom) = (TOP - 30.0, HEIGHT - BOTTOM + 30.0);
     let room = GAP.min((bottom - top) / ends.len().max(1) as f64);
-    // Those that touch each other stand around their middle: of each row where it begins, and how many it has.
+    // Names that touch each other form a row around their middle: where it begins, and how many it has.
     let mut rows: Vec<(f64, f64)> = Vec::new();
     for ((_, y), _) in &ends {
         let mut row = (*y, 1.0);
@@ -244,7 +244,7 @@ fn apart<T>(mut ends: Vec<((f64, f64), T)>) -> Vec<((f64, f64), T)> {
     ends
 }
 
-/// From values to places, by factors.
+/// A logarithmic scale from values to places.
 struct Scale {
     low: f64,
     high: f64,
@@ -253,8 +253,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Holds all values, and some room beyond them. What is below 1 % of the least stands there:
-    /// nothing has a logarithm.
+    /// A scale that holds all values, with some room beyond them. A smaller value stands at its end.
     fn around(values: impl Iterator<Item = f64>, from: f64, to: f64, room: f64) -> Self {
         let (mut low, mut high) = (f64::MAX, 0.0f64);
         for value in values.filter(|&value| value > 0.0) {

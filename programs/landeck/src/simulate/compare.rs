@@ -1,10 +1,10 @@
-//! How far what is simulated lies from what processes of this host find.
+//! Compares simulated times with times measured on this host.
 //!
-//! Both change from launch to launch, and the processors of a virtual machine move. So all that is asked for is
-//! measured in passes, each of one launch of everything, and before and behind each launch it is seen whether the
-//! processors are as near to each other as when the figures were measured. A launch in which they are not is
-//! measured again when they are. Where they stay where they are now, there are figures, a simulation and passes
-//! of that distance as well. What differs from launch to launch is launched more often.
+//! Both change from launch to launch, and the processors of a virtual machine move. So everything is measured in
+//! passes of one launch each. Before and after each launch the distance of the processors is measured. A launch at
+//! another distance than that of the figures does not count and is repeated when they are back. If they stay away,
+//! figures, simulation and passes of the new distance are added. Times that differ between launches are measured more
+//! often.
 
 use super::measured::{self, MeasuredError};
 use super::meter::Meter;
@@ -13,19 +13,19 @@ use super::table::{short, thousands};
 use crate::tune::{self, Found, is_moved};
 use std::time::{Duration, Instant};
 
-/// Launches of each thing that count, measured and simulated, at most.
+/// The most launches that count for each time, measured and simulated.
 pub(crate) const LAUNCHES: u32 = 12;
-/// So many there are of everything, and more of what differs from launch to launch by more than [`STEADY`].
+/// The launches of everything. There are more of times that differ by more than [`STEADY`].
 const LAUNCHES_MIN: u32 = 5;
-/// What lies within so much of its middle, but for a quarter at each end, is steady.
+/// A time is steady if its middle half lies within this share of its middle.
 const STEADY: f64 = 0.1;
 /// After this time nothing is launched more often than that, and after twice as long nothing at all.
 const PASSES_MAX: Duration = Duration::from_secs(40);
-/// So long processors that have moved are waited for before all begins anew.
+/// How long moved processors are waited for before everything begins anew.
 const MOVED_MAX: Duration = Duration::from_secs(4);
 
-/// What one launch measures: a place of a series of a study. One alone: what a size takes depends on where the
-/// memory of those before it lies.
+/// One measured place of a series. Each has a launch of its own, since its time depends on where the memory of
+/// earlier ones lies.
 struct Launch<'a> {
     study: usize,
     series: (usize, &'a Series),
@@ -34,27 +34,27 @@ struct Launch<'a> {
     bytes: u64,
 }
 
-/// By study, series and place: what launches have found, in microseconds.
+/// The times of all launches in microseconds, by study, series and place.
 type Times = Vec<Vec<Vec<Vec<f64>>>>;
 
-/// What was measured while a line between the processors took as long as when the figures were measured.
+/// The times measured at one distance of the processors.
 pub(crate) struct Passes {
     times_us: Times,
-    /// Whether the least of each counts, as it does of the figures of messages; else [`middle`].
+    /// Whether the least time counts, as for the figures of messages; else [`middle`].
     takes_least: bool,
-    /// How many passes are over, and how many things have been looked at in the one that goes on.
+    /// The number of finished passes, and of begun launches in the current one.
     passed: u32,
     begun: usize,
-    /// For how long it was measured.
+    /// The time spent with measuring.
     spent: Duration,
-    /// A line then, in picoseconds.
+    /// The time of a line when the figures were measured, in picoseconds.
     usual_ps: u64,
-    /// The same when the last launch that did not count was.
+    /// The time of a line at the last launch that did not count.
     moved_ps: Option<u64>,
 }
 
 impl Passes {
-    /// Nothing yet of what these studies simulate. `what` is an operation, or `message`.
+    /// Begins without times. `what` is an operation or `message`.
     pub(crate) fn new(what: &str, studies: &[Study], found: &Found) -> Self {
         let empty = |study: &Study| vec![vec![Vec::new(); study.places.len()]; study.series.len()];
         let times_us = studies.iter().map(empty).collect();
@@ -63,10 +63,11 @@ impl Passes {
         Self { times_us, takes_least, passed, begun, spent, usual_ps, moved_ps }
     }
 
-    /// Measures until there is enough of it, or the processors stay where they are not usually. True when there
-    /// is enough, or it took too long.
+    /// Measures until there are enough launches, time is over, or the processors stay at another distance. False in
+    /// that last case.
     ///
     /// # Errors
+    ///
     /// [`MeasuredError`].
     pub(crate) fn go_on(
         &mut self,
@@ -105,13 +106,13 @@ impl Passes {
         Ok(true)
     }
 
-    /// Whether there are not enough launches of this yet, as far as they say so themselves.
+    /// Whether another launch of this is needed.
     fn is_wanted(&mut self, launch: &Launch<'_>) -> bool {
         self.passed < LAUNCHES_MIN
             || !Spread::of(self.times_of(launch)).is_some_and(Spread::is_steady)
     }
 
-    /// Goes on to the next thing.
+    /// Moves on to the next launch.
     const fn pass_on(&mut self, things: usize) {
         self.begun += 1;
         if self.begun >= things {
@@ -119,7 +120,7 @@ impl Passes {
         }
     }
 
-    /// Whether the processors are where they were when the figures were measured, as far as a line says.
+    /// Whether the processors have the distance of the figures.
     pub(crate) fn is_of(&self, line_ps: u64) -> bool {
         !is_moved(self.usual_ps, line_ps)
     }
@@ -129,12 +130,12 @@ impl Passes {
         self.passed > 0 || self.begun > 0
     }
 
-    /// Whether there are as many launches of everything as there are to be.
+    /// Whether there are enough launches of everything.
     pub(crate) const fn is_enough(&self) -> bool {
         self.passed >= LAUNCHES_MIN
     }
 
-    /// Whether no further launch begins. The least that there is to be may take twice as long.
+    /// Whether no further launch begins. The minimum of launches may take twice as long.
     fn is_too_late(&self) -> bool {
         self.spent > if self.passed < LAUNCHES_MIN { 2 * PASSES_MAX } else { PASSES_MAX }
     }
@@ -148,7 +149,7 @@ impl Passes {
         is_usual
     }
 
-    /// Waits for a while until they are there again; whether they are.
+    /// Waits a while for the processors to come back. Returns whether they did.
     fn become_usual(&mut self) -> bool {
         let since = Instant::now();
         while !self.are_usual() {
@@ -163,7 +164,7 @@ impl Passes {
         &mut self.times_us[launch.study][launch.series.0][launch.place]
     }
 
-    /// What was simulated beside what was measured, and how far it is off.
+    /// The table of simulated and measured times and their differences.
     pub(crate) fn text(&self, studies: &[Study]) -> String {
         let mut text = String::new();
         for (study, times_us) in studies.iter().zip(&self.times_us) {
@@ -184,7 +185,7 @@ impl Passes {
         text
     }
 
-    /// How many of the figures are near enough to what was measured.
+    /// Counts the times that are close to the measured ones.
     pub(crate) fn verdict(&self, studies: &[Study]) -> Verdict {
         let mut verdict =
             Verdict { limit: if self.takes_least { 0.1 } else { 0.25 }, within: 0, all: 0 };
@@ -236,12 +237,12 @@ impl Passes {
     }
 }
 
-/// What several launches of one thing have found, in microseconds.
+/// The times of several launches of one thing, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     least: f64,
     middle: f64,
-    /// Where the middle half begins and ends.
+    /// The ends of the middle half.
     ends: [f64; 2],
 }
 
@@ -253,7 +254,7 @@ impl Spread {
         Some(Self { least, middle: middle(times_us)?, ends: [first, last] })
     }
 
-    /// What counts of it.
+    /// The time that counts.
     const fn counted(&self, takes_least: bool) -> f64 {
         if takes_least { self.least } else { self.middle }
     }
@@ -263,22 +264,22 @@ impl Spread {
     }
 }
 
-/// How many figures are near enough to what was measured.
+/// The number of times that are close to the measured ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// As a part of what was measured.
+    /// The largest difference that is close, as a share of the measured time.
     limit: f64,
     within: u32,
     all: u32,
 }
 
 impl Verdict {
-    /// Whether all are, and there are any.
+    /// Whether all times are close, and there are any.
     pub(crate) const fn is_met(&self) -> bool {
         self.all > 0 && self.within == self.all
     }
 
-    /// In words.
+    /// The verdict as a sentence.
     pub(crate) fn text(&self) -> String {
         let Self { limit, within, all } = self;
         format!(
@@ -288,7 +289,7 @@ impl Verdict {
     }
 }
 
-/// What to say where others were busy on this host while the figures were measured.
+/// A warning, if others used this host while the figures were measured.
 pub(crate) fn busy(found: &Found) -> Option<String> {
     found.share.trouble().map(|trouble| format!("Nothing agrees then: {trouble}.\n"))
 }
@@ -310,7 +311,7 @@ fn launches(studies: &[Study]) -> Vec<Launch<'_>> {
     launches
 }
 
-/// A line between two processors at this moment, where there are two; else nothing moves.
+/// The time of a line between two processors now. With one processor nothing moves.
 pub(crate) fn line_ps_now(usual_ps: u64) -> u64 {
     match tune::processors()[..] {
         [first, second, ..] => tune::line_ps(first, second),
@@ -318,8 +319,7 @@ pub(crate) fn line_ps_now(usual_ps: u64) -> u64 {
     }
 }
 
-/// What to say where the processors of this host have moved nearer to each other or farther apart since the
-/// figures were measured, as those of virtual machines do.
+/// A warning that the processors have moved since the figures were measured, as those of virtual machines do.
 fn moved_text(moved_ps: u64, has_any: bool) -> String {
     let moved_ns = moved_ps as f64 / 1e3;
     let rest = match has_any {

@@ -1,11 +1,10 @@
-//! What became of the members of a run in which some end, as text.
+//! The outcomes of a run with deaths, as text.
 
 use landeck_simulator::{Death, Outcome, Report, Time};
 
 use super::table::thousands;
 
-/// Who ends when, and what that is for the others: members that follow each other and of whom the same
-/// became are one line.
+/// Lists the deaths and the outcomes of all members. Neighbours with equal outcomes share a line.
 pub(crate) fn text(heading: &str, deaths: &[Death], report: &Report) -> String {
     let done = report.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Done(_))).count();
     let all = report.outcomes.len();
@@ -35,7 +34,7 @@ pub(crate) fn text(heading: &str, deaths: &[Death], report: &Report) -> String {
     text + &heard(report)
 }
 
-/// What is said of an outcome, and the member it is about.
+/// The words for an outcome, and the dead member that it is about.
 fn kind(outcome: &Outcome) -> (&'static str, Option<u32>) {
     match *outcome {
         Outcome::Done(_) => ("done", None),
@@ -65,7 +64,7 @@ fn when(outcome: &Outcome) -> Option<Time> {
     }
 }
 
-/// When those who failed heard of the death.
+/// When the failed members heard of the death.
 fn heard(report: &Report) -> String {
     let times = report.outcomes.iter().filter_map(|outcome| match outcome {
         Outcome::Failed { heard, .. } => Some(*heard),

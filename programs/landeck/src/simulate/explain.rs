@@ -2,7 +2,7 @@
 
 use landeck_simulator::{Report, Time, What};
 
-/// What made the run as long as it was, line by line, and what its time went into.
+/// Lists the critical path of a run and sums up its time by kind.
 pub(crate) fn text(heading: &str, report: &Report) -> String {
     let path = report.history.critical_path();
     let mut text = format!(
@@ -21,7 +21,7 @@ pub(crate) fn text(heading: &str, report: &Report) -> String {
             text.push_str(&line(before, turn_ps, "waits for its turn on the processor"));
             shares.turns_ps += turn_ps;
         }
-        // What overlaps with the line before counts there.
+        // Time that overlaps with the line before counts there.
         let begin = record.start.max(before);
         let span_ps = record.end.since(begin);
         text.push_str(&line(begin, span_ps, &record.what.to_string()));
@@ -36,7 +36,7 @@ fn line(from: Time, span_ps: u64, what: &str) -> String {
     format!("{:>12.3}  {:>10.3}  {what}\n", from.us(), span_ps as f64 / 1e6)
 }
 
-/// What the time of a path went into, in picoseconds.
+/// The time of a critical path by kind, in picoseconds.
 #[derive(Default)]
 struct Shares {
     sending_ps: u64,

@@ -1,4 +1,4 @@
-//! Which architecture wins, by the size of the data and the number of processes, as a picture.
+//! A picture of the fastest architecture by size of data and number of processes.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use super::chart::{Picture, colour};
 use super::study::Study;
 use super::table::thousands;
 
-/// The winner of each field.
+/// The fastest architecture of each field.
 pub(crate) struct Map {
     /// Numbers of processes, from bottom to top.
     pub(crate) processes: Vec<u64>,
     /// Sizes, from left to right.
     pub(crate) sizes: Vec<u64>,
-    /// By processes and size: the fastest, and by how much it is ahead of the next.
+    /// The fastest architecture by processes and size, and its lead.
     fields: Vec<Vec<Option<Winner>>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Winner {
     name: String,
-    /// The next one takes so many times as long; none when there is no other.
+    /// The time of the next one as a multiple; none without another one.
     ahead: Option<f64>,
 }
 
 impl Map {
-    /// From studies along the sizes, each with its number of processes.
+    /// Makes a map of studies along the sizes, each with its number of processes.
     pub(crate) fn of(studies: &[(u64, &Study)]) -> Self {
         let sizes = studies.first().map_or_else(Vec::new, |(_, study)| study.places.clone());
         let row = |study: &Study| (0..sizes.len()).map(|place| winner(study, place)).collect();
@@ -35,7 +35,7 @@ impl Map {
         }
     }
 
-    /// The picture. In each field stands who wins: by a number where colours have no room for words.
+    /// Draws the map. Each field has the number of its architecture, since words have no room.
     pub(crate) fn svg(&self, title: &str, note: &str) -> String {
         let mut picture = Picture::new(title, note);
         let (left, top, right, bottom) = (130.0, 150.0, 300.0, 90.0);
@@ -77,7 +77,7 @@ impl Map {
         }
     }
 
-    /// The same as rows of cells, the first with the sizes.
+    /// The map as rows of cells, the first with the sizes.
     pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         let sizes = self.sizes.iter().map(|&size| thousands(size));
         let mut rows =
@@ -92,7 +92,7 @@ impl Map {
         rows
     }
 
-    /// Every winner's number, in the order of names.
+    /// The number of each architecture, in the order of names.
     fn numbers(&self) -> BTreeMap<String, usize> {
         let winners = self.fields.iter().flatten().flatten();
         let mut names: Vec<String> = winners.map(|winner| winner.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! The same on this host, measured: two programs of ours that `landeck run` starts.
+//! Measures operations on this host, in processes that `landeck run` starts.
 
 use clap::Args;
 use landeck::unstable::collectives::{Group, Operation, Preset};
@@ -15,12 +15,12 @@ use crate::tune::instruments::{clock_ps, median, of_page, page_room};
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
 const TAG: Tag = Tag(0);
-/// So many calls before they count: by then the members have their connections.
+/// Calls that do not count, until the members have their connections.
 const WARM: usize = 20;
-/// Batches of messages, of which the least counts: the figures that it is compared with are the least of
-/// some, too, and what disturbs a message is not simulated. Of an operation's batches the median counts.
+/// Batches of messages, of which the least counts, as for the figures that it is compared with. Of an operation's
+/// batches the median counts.
 const BATCHES: usize = 15;
-/// What one of the processes is to measure.
+/// The measurement that one of the processes does.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureWayArguments {
     /// `message`, or an operation
@@ -30,33 +30,31 @@ pub(crate) struct MeasureWayArguments {
     bytes: usize,
 }
 
-/// Why nothing was measured.
+/// A failed measurement.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeasuredError {
     /// A process of our own cannot be started.
     #[error("cannot start processes to measure with: {0}")]
     Start(io::Error),
-    /// They were started and did not measure.
+    /// The processes ended without a result.
     #[error(
         "{processes} processes that were to measure {what} ended without a result ({status}):\n{said}"
     )]
     Job { processes: u32, what: String, status: String, said: String },
 }
 
-/// How often an operation is called between a barrier and the next: once where there is a root, which
-/// would else run ahead of the others.
+/// Calls between two barriers: one for operations with a root, since the root would run ahead of the others.
 pub(crate) const fn calls(operation: Operation) -> u32 {
     if operation.has_root() { 1 } else { 50 }
 }
 
-/// Batches of calls; their median counts. Of single calls, which differ more, there are more.
+/// Batches of calls, of which the median counts. There are more of single calls, which differ more.
 pub(crate) const fn batches(operation: Operation) -> u32 {
     let batches = BATCHES as u32;
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// What so many processes of this host take that are started once, in microseconds. `what` is an operation, or
-/// `message`: half of a round trip.
+/// Measures one launch, in microseconds. `what` is an operation, or `message` for half of a round trip.
 pub(crate) fn launch(
     what: &str,
     series: &Series,
@@ -85,12 +83,12 @@ pub(crate) fn launch(
     }
 }
 
-/// A line that rank 0 has printed.
+/// Parses a line that rank 0 has printed.
 fn finding(line: &str) -> Option<f64> {
     line.parse().ok().filter(|us: &f64| us.is_finite())
 }
 
-/// Measures as one of the processes; rank 0 prints microseconds.
+/// Measures as one of the processes. Rank 0 prints microseconds.
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
@@ -108,13 +106,13 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         None => message_us(&world, arguments.bytes)?,
     };
     if world.rank() == 0 {
-        // Who does not hear it says so.
+        // A process that nobody listens to has nothing else to do.
         let _ = say(&format!("{us:.4}\n"));
     }
     job.leave()
 }
 
-/// Half of a round trip between the first two.
+/// Half of a round trip between the first two processes.
 fn message_us(world: &World, bytes: usize) -> Result<f64> {
     let mut room = page_room(bytes);
     let data = of_page(&mut room, bytes);
@@ -146,7 +144,7 @@ fn round_trip(world: &World, data: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// How many calls are a batch, after some that do not count, by the clock of rank 0.
+/// The calls of a batch, by rank 0's clock, after some calls that do not count.
 fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -> Result<u32> {
     let begin_us = now_us();
     for _ in 0..WARM {
@@ -158,7 +156,7 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
     Ok(count[0])
 }
 
-/// One call, of so many as [`calls`] says, or fewer on a host that is busy.
+/// The time of one call, from batches of [`calls`] or fewer on a busy host.
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
@@ -174,13 +172,13 @@ fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) 
         let (mut first_us, mut last_us) = ([0.0], [0.0]);
         world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
         world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
-        // Whoever is last looks at the clock behind its last call.
+        // The last member looks at the clock after its last call.
         spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
     }
     Ok(median(spans_us))
 }
 
-/// Memory for an operation.
+/// The memory of an operation.
 struct Blocks {
     outgoing: Vec<f64>,
     incoming: Vec<f64>,
@@ -189,7 +187,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of so many bytes, whole numbers of eight.
+    /// Blocks of this many bytes, rounded up to whole numbers of eight.
     fn new(operation: Operation, bytes: usize, size: usize) -> Self {
         let count = bytes.div_ceil(8);
         let all = match operation {

@@ -1,4 +1,4 @@
-//! How far it is: a bar on a terminal, once it takes more than a second.
+//! A progress bar on a terminal, for whatever takes more than a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -6,23 +6,23 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Nobody needs a bar for less.
+/// Shorter work needs no bar.
 const QUIET: Duration = Duration::from_secs(1);
-/// While nothing new is known, it is drawn again so often.
+/// How often the bar is drawn without progress.
 const AGAIN: Duration = Duration::from_millis(250);
-/// Of each part, on the bar.
+/// Units of each part on the bar.
 const PART: u64 = 1000;
 
-/// A number of parts, and how many of them are done.
+/// The progress of a number of parts.
 pub(crate) struct Meter {
     done: u64,
     bar: ProgressBar,
-    /// Whoever waits to show the bar goes when this does.
+    /// The thread that shows the bar ends when this is dropped.
     _shown: Sender<()>,
 }
 
 impl Meter {
-    /// Nothing is done of so many parts of what is called so.
+    /// Begins with this many parts.
     pub(crate) fn new(name: &str, parts: usize) -> Self {
         let style = ProgressStyle::with_template(&format!(
             "{name} [{{bar:28}}] {{percent:>3}}%  {{elapsed}}  {{msg}}"
@@ -43,24 +43,24 @@ impl Meter {
         Self { done: 0, bar, _shown: shown }
     }
 
-    /// So much of the next part is done.
+    /// Notes the progress of the current part.
     pub(crate) fn within(&mut self, done: u64, of: u64, what: &str) {
         self.bar.set_message(what.to_owned());
         self.bar.set_position(self.done * PART + done * PART / of.max(1));
     }
 
-    /// One more part is done.
+    /// Ends a part.
     pub(crate) fn next(&mut self) {
         self.done += 1;
     }
 
-    /// So many parts are done, perhaps fewer than it seemed.
+    /// Sets the number of finished parts, which may be smaller than before.
     pub(crate) fn at(&mut self, done: usize, what: &str) {
         self.done = done as u64;
         self.within(0, 1, what);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {}
 }
 

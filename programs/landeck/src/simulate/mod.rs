@@ -34,7 +34,7 @@ use landeck_simulator::{
 use map::Map;
 use meter::Meter;
 use page::Section;
-use sizes::Numbers;
+use sizes::{Numbers, numbers};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,23 +44,34 @@ use study::{Along, Ground, Series, Study};
 
 /// Simulate a collective operation on a modelled cluster.
 ///
-/// The members' plans are those of a real group; the same executor walks them, on simulated
-/// processors, networks and time. The table shows microseconds from the first call to the last
-/// return. The same line gives the same figures on every machine.
+/// The members' plans are those of a real group, and the real executor runs them on simulated processors, networks
+/// and time. The table shows microseconds from the first call to the last return. A command line gives the same
+/// figures on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = notes())]
 pub(crate) struct SimulateArguments {
     /// The operation; or `message`, from one process to another
     #[arg(value_name = "OPERATION", value_parser = subject())]
     subject: Subject,
-    /// Who talks to whom: one or more architectures, side by side [default: all]
+    /// One or more architectures, compared side by side [default: all]
     #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
     architecture: Vec<Preset>,
     /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24]
-    #[arg(short = 'n', long = "np", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N,...",
+        value_parser = numbers(1, PROCESSES_MAX),
+        allow_negative_numbers = true
+    )]
     processes: Option<Numbers>,
-    /// Clusters of the members, as even as can be, or several [default: one for each host]
-    #[arg(long, value_name = "N,...", allow_negative_numbers = true)]
+    /// Number of clusters of the members, as even as possible, or several numbers [default: one for each host]
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_parser = numbers(1, PROCESSES_MAX),
+        allow_negative_numbers = true
+    )]
     clusters: Option<Numbers>,
     /// Hosts and network: a name below, or a platform file
     #[arg(long, value_name = "NAME|FILE", default_value = "ethernet10")]
@@ -68,14 +79,20 @@ pub(crate) struct SimulateArguments {
     /// Processes on each host [default: one for each of its processors]
     #[arg(long, value_name = "N", value_parser = whole(1, 65_536), allow_negative_numbers = true)]
     per_host: Option<u32>,
-    /// Put each process on the next host, and begin with the first again when all have one
+    /// Place the processes round-robin on the hosts
     #[arg(long, conflicts_with = "per_host")]
     spread: bool,
     /// Bytes of data: 4,40K or 4..40K, which doubles from 4 to 40,000. In gather, scatter, allgather
     /// and alltoall for each member, else all
-    #[arg(long, value_name = "N,...", default_value = "4..40K", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N,...",
+        default_value = "4..40K",
+        value_parser = numbers(0, BYTES_MAX),
+        allow_negative_numbers = true
+    )]
     sizes: Numbers,
-    /// Cut the data into this many segments that follow each other
+    /// Cut the data into this many pipelined segments
     #[arg(
         long,
         value_name = "N",
@@ -93,23 +110,23 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     root: u32,
-    /// Show what made one run as long as it is, message by message
+    /// Show the critical path of one run, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
     explain: bool,
-    /// Measure the same on this host, and show both: with --platform host. Up to 32 processes. The exit code is
-    /// 1 where an operation is off by more than 25%, or a message by more than 10%
+    /// Also measure on this host, and compare: with --platform host, up to 32 processes. The exit code is 1 if an
+    /// operation is off by more than 25%, or a message by more than 10%
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "per_host", "spread"])]
     measured: bool,
-    /// Draw which architecture wins, by the number of processes and the size, into --out
+    /// Draw the fastest architecture by number of processes and size, into --out
     #[arg(long, requires = "out")]
     map: bool,
-    /// The whole grid of the paper of 2005 instead: its architectures, groups, processes and sizes
+    /// Simulate the whole grid of the paper of 2005: its architectures, groups, processes and sizes
     #[arg(long, conflicts_with_all = ["architecture", "processes", "clusters", "map"])]
     paper: bool,
     /// Write the page index.html and its pictures (SVG) into this directory
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Delay each event by a random 0 to so many percent
+    /// Delay each event by a random 0 to PERCENT percent
     #[arg(
         long,
         value_name = "PERCENT",
@@ -118,7 +135,7 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     jitter: u32,
-    /// Lose so many of a million messages between hosts; they are sent again after 200 ms
+    /// Lose N of a million messages between hosts; they are sent again after 200 ms
     #[arg(
         long,
         value_name = "N",
@@ -127,11 +144,10 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     loss: u32,
-    /// End a member at some time after all have called, and show what becomes of the others:
-    /// 3@12us, or several
+    /// Kill a member at a time after all have called, and show the outcome of the others: 3@12us, or several
     #[arg(long, value_name = "MEMBER@TIME,...", value_delimiter = ',', conflicts_with_all = ["explain", "out", "map", "paper", "measured"])]
     kill: Vec<Death>,
-    /// What is random follows from this number: the same number, the same run
+    /// Seed of all randomness: the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
 }
@@ -165,16 +181,10 @@ pub(crate) enum SimulateError {
     Read { path: String, error: io::Error },
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    #[error("-n {processes}: 1 to 65,536 processes can be simulated. Give a number in between.")]
-    Processes { processes: u64 },
-    #[error("--sizes {bytes}: that is more than 1 TiB. Give less.")]
-    Bytes { bytes: u64 },
     #[error(
         "--clusters {clusters}: that is more than -n {processes} says. Give at most as many clusters as processes."
     )]
     Clusters { clusters: u64, processes: u64 },
-    #[error("--clusters 0: a group has at least one cluster. Give 1 or more.")]
-    NoClusters,
     #[error("--root {root}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
     Root { root: u32, size: u64 },
     #[error("{option}: {operation} {what}. Leave the option out.")]
@@ -257,7 +267,7 @@ impl SimulateArguments {
     fn note_of_one_host(&self, platform: &Platform) -> Option<String> {
         let most = match self.subject {
             Subject::Message => 2,
-            Subject::Operation(_) => self.processes().last().copied().unwrap_or(0),
+            Subject::Operation(_) => self.processes_max(),
         };
         let is_asked = self.spread || self.per_host.is_some() || self.paper;
         let has_network = platform.network.is_some() && platform.hosts() > 1;
@@ -385,6 +395,10 @@ impl SimulateArguments {
         self.processes.as_ref().map_or(&USUAL_PROCESSES, |processes| &processes.0)
     }
 
+    fn processes_max(&self) -> u64 {
+        self.processes.as_ref().map_or(USUAL_PROCESSES[0], Numbers::largest)
+    }
+
     fn operation(&self) -> Operation {
         match self.subject {
             Subject::Operation(operation) => operation,
@@ -394,7 +408,7 @@ impl SimulateArguments {
 
     /// What the measurement asks for.
     fn check_measured(&self) -> Result<(), SimulateError> {
-        let most = self.processes().last().copied().unwrap_or(0);
+        let most = self.processes_max();
         let operation = self.operation();
         let is_known = !matches!(
             operation,
@@ -410,42 +424,44 @@ impl SimulateArguments {
     }
 
     fn check(&self) -> Result<(), SimulateError> {
+        self.check_subject()?;
+        self.check_measured()?;
+        self.check_members()
+    }
+
+    /// Fails where an option does not apply to what is simulated.
+    fn check_subject(&self) -> Result<(), SimulateError> {
         let operation = self.operation();
         if self.paper && operation != Operation::Broadcast {
             return Err(SimulateError::Paper);
         }
-        let has_group =
-            !self.architecture.is_empty() || self.clusters.is_some() || self.processes.is_some();
-        let has_parts = self.root != 0 || self.segments != 1 || !self.kill.is_empty();
-        let has_view = self.paper || self.map || self.explain;
-        if self.subject == Subject::Message && (has_group || has_parts || has_view) {
-            return Err(SimulateError::Message);
+        let (has_root, has_segments) = (self.root != 0, self.segments != 1);
+        if self.subject == Subject::Message {
+            let has_group = !self.architecture.is_empty()
+                || self.clusters.is_some()
+                || self.processes.is_some();
+            let has_parts = has_root || has_segments || !self.kill.is_empty();
+            return match has_group || has_parts || self.paper || self.map || self.explain {
+                true => Err(SimulateError::Message),
+                false => Ok(()),
+            };
         }
-        self.check_measured()?;
-        let most = self.processes().last().copied().unwrap_or(0);
-        let least = self.processes().first().copied().unwrap_or(0);
-        for processes in [least, most] {
-            if !(1..=PROCESSES_MAX).contains(&processes) {
-                return Err(SimulateError::Processes { processes });
-            }
+        let senseless = |option, what| SimulateError::Senseless { option, operation, what };
+        if has_root && !operation.has_root() {
+            return Err(senseless("--root", "has no root"));
         }
-        if let Some(&bytes) = self.sizes.0.last().filter(|&&bytes| bytes > BYTES_MAX) {
-            return Err(SimulateError::Bytes { bytes });
+        if has_segments && !operation.has_segments() {
+            return Err(senseless("--segments", "has no segments"));
         }
-        if self.clusters.as_ref().is_some_and(|clusters| clusters.0.contains(&0)) {
-            return Err(SimulateError::NoClusters);
-        }
-        let clusters = self.clusters.as_ref().and_then(|clusters| clusters.0.last());
-        if let Some(&clusters) = clusters.filter(|&&clusters| clusters > most) {
+        Ok(())
+    }
+
+    /// Fails where a group does not have the clusters or a member that the line names.
+    fn check_members(&self) -> Result<(), SimulateError> {
+        let (least, most) = (self.processes()[0], self.processes_max());
+        let clusters = self.clusters.as_ref().map_or(0, Numbers::largest);
+        if clusters > most {
             return Err(SimulateError::Clusters { clusters, processes: most });
-        }
-        for (option, is_given, makes_sense, what) in [
-            ("--root", self.root != 0, operation.has_root(), "has no root"),
-            ("--segments", self.segments != 1, operation.has_segments(), "has no segments"),
-        ] {
-            if is_given && !makes_sense {
-                return Err(SimulateError::Senseless { option, operation, what });
-            }
         }
         if let Some(death) = self.kill.iter().find(|death| u64::from(death.member) >= least) {
             return Err(SimulateError::Kill { member: death.member, size: least });

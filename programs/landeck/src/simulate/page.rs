@@ -1,4 +1,4 @@
-//! All studies of a call as one page for a browser.
+//! All studies of a call as one HTML page.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// That of a study.
+    /// The section of a study.
     pub(crate) fn of(study: &Study, svg: String) -> Self {
         let note = "Times in microseconds, from the first call to the last return.".to_owned();
         Self { title: study.title.clone(), note, svg, rows: table::rows(study) }
@@ -28,7 +28,7 @@ margin:2em auto;padding:0 1em}h1,h2{font-weight:400}table{border-collapse:collap
 td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #DEDEDE;font-weight:300}\
 th{font-weight:400}svg{width:100%;height:auto}.wide{overflow-x:auto}code{background:#F3F3F3;padding:.1em .3em}";
 
-/// The page.
+/// Writes the page.
 pub(crate) fn html(title: &str, note: &str, command: &str, sections: &[Section]) -> String {
     let (title, note, command) = (escaped(title), escaped(note), escaped(command));
     let mut page = format!(

@@ -15,19 +15,19 @@ const PROCESSES: u32 = 24;
 /// Bytes in figures 3, 6, 9, 12 and 14.
 const BYTES: u64 = 4;
 
-/// An architecture of the paper: its name there and here, its numbers of groups, and for each the
-/// numbers of processes it was measured with.
+/// An architecture of the paper: its name there and here, its numbers of groups, and the numbers of processes with
+/// each.
 struct Measured {
     name: &'static str,
     preset: &'static str,
-    /// Groups of the figure along the sizes, and its number.
+    /// The groups of the figure along the sizes.
     groups: &'static [u32],
     figure: u32,
-    /// Groups and processes of the next figure.
+    /// The groups and processes of the next figure.
     grid: &'static [(u32, &'static [u64])],
-    /// Table 1, as the text has its columns: over the sizes, and over the processes.
+    /// Table 1, in the columns of the text: over the sizes, and over the processes.
     table_us: [f64; 2],
-    /// The groups that Table 1 is about, as far as the text says so.
+    /// The number of groups that Table 1 uses, as far as the text says so.
     best: u32,
 }
 
@@ -72,7 +72,7 @@ const PAPER: [Measured; 4] = [
     },
 ];
 
-/// The figures of the paper, in its order: two of each architecture, and the two that compare them.
+/// The figures of the paper, in its order: two of each architecture, and two that compare them.
 pub(super) fn studies() -> Vec<Study> {
     let mut studies: Vec<Study> = PAPER.iter().flat_map(Measured::studies).collect();
     let best: Vec<Series> =

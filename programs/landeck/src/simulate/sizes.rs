@@ -1,14 +1,15 @@
 //! Lists and ranges of numbers on the command line: `24,48,96`, `4..40K`.
 
+use landeck::unstable::host::report::thousands;
 use std::fmt;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// Numbers in rising order, each once.
+/// Numbers in rising order, each once, and at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
-/// Why a text is no list of numbers.
+/// A text that is not a list of numbers.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NumbersError {
     #[error("{0:?} is no number; write 40, 40K (thousands), 16Ki, 4M, 1Mi")]
@@ -24,8 +25,7 @@ pub(crate) enum NumbersError {
 impl FromStr for Numbers {
     type Err = NumbersError;
 
-    /// Numbers and ranges between commas. A range doubles from its first number and ends with its
-    /// last.
+    /// Parses numbers and ranges between commas. A range doubles from its first number and ends with its last.
     fn from_str(text: &str) -> Result<Self, NumbersError> {
         let mut numbers = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -47,6 +47,30 @@ impl fmt::Display for Numbers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts: Vec<String> = self.0.iter().map(u64::to_string).collect();
         formatter.write_str(&texts.join(","))
+    }
+}
+
+impl Numbers {
+    /// The largest number.
+    pub(crate) fn largest(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+}
+
+/// A parser of numbers within bounds.
+pub(crate) fn numbers(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<Numbers, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let numbers: Numbers = text.parse().map_err(|error: NumbersError| error.to_string())?;
+        match numbers.0.iter().find(|number| !(least..=most).contains(number)) {
+            None => Ok(numbers),
+            Some(number) => {
+                let most = thousands(most);
+                Err(format!("numbers from {least} to {most} are wanted, and {number} is none"))
+            }
+        }
     }
 }
 

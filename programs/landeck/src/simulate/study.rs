@@ -1,5 +1,4 @@
-//! A study: the same operation simulated by several architectures, along the sizes of the data or
-//! the number of processes.
+//! A study: an operation simulated with several architectures, along the sizes of data or the numbers of processes.
 
 use landeck::unstable::collectives::{Group, Preset, Task};
 use landeck_simulator::{
@@ -8,11 +7,10 @@ use landeck_simulator::{
 
 use super::meter::Meter;
 
-/// A batch takes about so long at most, where processes wait for processors too: so all sizes are
-/// measured within the time of one job.
+/// The longest time of a batch, so that all sizes are measured within the time of one job.
 const BATCH_MAX_US: f64 = 30_000.0;
 
-/// An architecture, with its number of clusters where somebody has said it.
+/// An architecture, with the number of clusters that the user asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) preset: Preset,
@@ -32,55 +30,55 @@ impl Series {
     }
 }
 
-/// Whether an architecture looks at the clusters of its group.
+/// Whether an architecture uses the clusters of its group.
 pub(crate) fn has_clusters(architecture: &str) -> bool {
     let name = architecture.split([':', '+']).next().unwrap_or_default();
     matches!(name, "pipeline" | "daisy" | "hypercube" | "hierarchy")
 }
 
-/// What a study goes along.
+/// The axis of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Along {
-    /// Sizes of data, in bytes, with so many processes.
+    /// Sizes of data in bytes, with this many processes.
     Sizes(u32),
-    /// Numbers of processes, with data of so many bytes.
+    /// Numbers of processes, with data of this many bytes.
     Processes(u64),
 }
 
-/// What is simulated in all studies of a call.
+/// The common settings of all studies of a call.
 pub(crate) struct Ground<'a> {
     pub(crate) task: Task,
     pub(crate) platform: &'a Platform,
     pub(crate) placement: Placement,
     pub(crate) calls: Calls,
     pub(crate) faults: &'a Faults,
-    /// So often, each time from another seed; [`middle`] counts.
+    /// Runs of each time, with different seeds; [`middle`] counts.
     pub(crate) launches: u32,
 }
 
-/// What is simulated, and what came of it.
+/// A study and its results.
 pub(crate) struct Study {
     pub(crate) title: String,
     pub(crate) along: Along,
     pub(crate) series: Vec<Series>,
-    /// Along what it goes.
+    /// The places on the axis.
     pub(crate) places: Vec<u64>,
-    /// By series and place, in microseconds; none where there is no such group.
+    /// The times in microseconds, by series and place; none where there is no such group.
     pub(crate) times_us: Vec<Vec<Option<f64>>>,
 }
 
 impl Study {
-    /// A study that is still to be done.
+    /// A study without results.
     pub(crate) fn new(title: String, along: Along, series: Vec<Series>, places: Vec<u64>) -> Self {
         Self { title, along, series, places, times_us: Vec::new() }
     }
 
-    /// How many runs it takes.
+    /// The number of runs of this study.
     pub(crate) fn runs(&self) -> usize {
         self.series.len() * self.places.len()
     }
 
-    /// Simulates all.
+    /// Simulates all places of all series.
     pub(crate) fn simulate(
         &mut self,
         ground: &Ground<'_>,
@@ -100,22 +98,22 @@ impl Study {
         Ok(())
     }
 
-    /// The mean over all places at which a series has a time.
+    /// The mean time of a series over its places.
     pub(crate) fn mean_us(&self, series: usize) -> Option<f64> {
         let times: Vec<f64> = self.times_us.get(series)?.iter().flatten().copied().collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     }
 }
 
-/// What counts of several launches: the mean of their middle half. In which order processes share a processor
-/// differs from launch to launch and makes some take half as long again, so a median would say which kind was the
-/// more frequent by chance; and the largest are of disturbances.
+/// The time that counts of several launches: the mean of their middle half. The order of processes on a processor
+/// differs between launches and makes some take half as long again. A median would pick one kind by chance, and the
+/// largest are disturbances.
 pub(crate) fn middle(times_us: &[f64]) -> Option<f64> {
     let counted = middle_half(times_us);
     (!counted.is_empty()).then(|| counted.iter().sum::<f64>() / counted.len() as f64)
 }
 
-/// The middle half, the least first.
+/// The middle half in ascending order.
 pub(crate) fn middle_half(times_us: &[f64]) -> Vec<f64> {
     let mut times_us = times_us.to_vec();
     times_us.sort_by(f64::total_cmp);
@@ -124,7 +122,7 @@ pub(crate) fn middle_half(times_us: &[f64]) -> Vec<f64> {
 }
 
 impl Ground<'_> {
-    /// Clusters where nobody has said how many: the hosts.
+    /// The default number of clusters: the hosts.
     pub(crate) fn usual_clusters(&self, processes: u32) -> u32 {
         let per_host = match (self.placement, &self.platform.network) {
             (Placement::PerHost(per_host), _) => per_host.max(1),
@@ -135,12 +133,12 @@ impl Ground<'_> {
         processes.div_ceil(per_host.max(1)).max(1)
     }
 
-    /// The clusters that a series has with so many processes.
+    /// The number of clusters of a series.
     pub(crate) fn clusters_of(&self, series: &Series, processes: u32) -> u32 {
         series.clusters.unwrap_or_else(|| self.usual_clusters(processes))
     }
 
-    /// The members and their clusters. None when there are more clusters than members.
+    /// The group of a series; none if it has more clusters than members.
     pub(crate) fn group(&self, series: &Series, processes: u32) -> Option<Group> {
         let clusters = self.clusters_of(series, processes);
         if clusters > processes {
@@ -149,7 +147,7 @@ impl Ground<'_> {
         Group::divided(processes, clusters).ok()
     }
 
-    /// How long the operation takes; none when there is no such group.
+    /// Simulates the operation once for each launch; none if there is no such group.
     pub(crate) fn time_us(
         &self,
         series: &Series,
@@ -188,7 +186,7 @@ impl Ground<'_> {
         Ok(middle(&times_us))
     }
 
-    /// When the members call: in a measurement of what takes long they call less often.
+    /// When the members call. In a measurement, long operations are called less often.
     fn calls_of(&self, work: &Work<'_>) -> Result<Calls, SimulationError> {
         let Calls::Measured { rounds, calls } = self.calls else { return Ok(self.calls) };
         if calls == 1 {
@@ -200,15 +198,14 @@ impl Ground<'_> {
         Ok(Calls::Measured { rounds, calls: calls_in_a_batch(calls, call_us) })
     }
 
-    /// What is simulated where, for headings.
+    /// The first sentence of headings.
     pub(crate) fn words(&self) -> String {
         let about = self.platform.about.trim_end_matches('.');
         format!("Simulated, not measured. Platform {}: {about}.", self.platform.name)
     }
 }
 
-/// How often something is called in a batch where one call takes so long: `usual`, or fewer where they would take
-/// longer than [`BATCH_MAX_US`].
+/// The number of calls in a batch of an operation of this length: `usual`, or fewer within [`BATCH_MAX_US`].
 pub(crate) fn calls_in_a_batch(usual: u32, call_us: f64) -> u32 {
     ((BATCH_MAX_US / call_us) as u32).clamp(1, usual)
 }

@@ -1,9 +1,8 @@
-//! Times as a table of text.
+//! Times as a text table.
 
 use super::study::{Along, Study};
 
-/// A study as lines of text: the series from left to right, the places from top to bottom, times in
-/// microseconds, and their means.
+/// Formats a study: series from left to right, places from top to bottom, times in microseconds, and their means.
 pub(crate) fn text(study: &Study) -> String {
     let rows = rows(study);
     let columns = rows[0].len();
@@ -18,7 +17,7 @@ pub(crate) fn text(study: &Study) -> String {
     text
 }
 
-/// The same as rows of cells, the first with the names.
+/// The table as rows of cells, the first with the names.
 pub(crate) fn rows(study: &Study) -> Vec<Vec<String>> {
     let first = match study.along {
         Along::Sizes(_) => "bytes",
@@ -41,7 +40,7 @@ fn cell(time_us: Option<f64>) -> String {
     time_us.map_or_else(|| "-".into(), short)
 }
 
-/// Three digits that count, and a comma for each thousand.
+/// Formats three significant digits, with thousands separators.
 pub(crate) fn short(value: f64) -> String {
     if value >= 100.0 || value == 0.0 {
         return thousands(value.round() as u64);
@@ -50,7 +49,7 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A whole number with a comma for each thousand.
+/// Formats a whole number with thousands separators.
 pub(crate) fn thousands(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();

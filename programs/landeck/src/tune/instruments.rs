@@ -1,4 +1,4 @@
-//! What measurements need: data that begin with a page, what a look at the clock takes, the median.
+//! Tools of measurements: data that begin with a page, the clock's own time, the median.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,13 +14,13 @@ pub(crate) fn page_room(bytes: usize) -> Vec<u8> {
     vec![1; bytes + PAGE_BYTES]
 }
 
-/// The data in it: where in a page they began was chance, and copies differ by a tenth and more by that.
+/// The data in that room. They begin with a page, since copies differ by a tenth and more by where they begin.
 pub(crate) fn of_page(room: &mut [u8], bytes: usize) -> &mut [u8] {
     let before = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
     &mut room[before..before + bytes]
 }
 
-/// What a look at the clock takes.
+/// The time of one look at the clock.
 pub(crate) fn clock_ps() -> f64 {
     const LOOKS: u32 = 1_000;
     let batch_ps = || {
@@ -33,7 +33,7 @@ pub(crate) fn clock_ps() -> f64 {
     (0..BATCHES).map(|_| batch_ps()).fold(f64::INFINITY, f64::min)
 }
 
-/// The middle one; 0 of none.
+/// The median; 0 of no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

@@ -10,7 +10,7 @@ use super::share::Begun;
 use clap::ValueEnum;
 use landeck::unstable::collectives::architecture::{Butterfly, Flat};
 use landeck::unstable::collectives::calibration::{
-    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES,
+    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, named,
 };
 use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::host::say::say;
@@ -25,10 +25,6 @@ const BATCHES: usize = 9;
 const REPEATED_MAX: Duration = Duration::from_millis(300);
 const LONG_BYTES: usize = 512 * 1024;
 const LENT_BYTES: usize = 64 * 1024;
-/// A message as long as a ring has room for, and the next longer one.
-const RING_BYTES: usize = 16 * 1024;
-const BLOCK_BYTES: usize = RING_BYTES + 64;
-
 /// What is to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
@@ -74,8 +70,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Messages, 2) => messages(&job, &world)?,
         (Subject::Switch, 2) => {
             let batches = Batches::begin(&world);
-            report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
-            pages(&world);
+            report(&world, "switch_ps", batches.half_round_trip_ps(8, 100)?);
         }
         (Subject::Caches, 1) => {
             probe::caches(&super::processors(), |name, ps| report(&world, name, ps as f64));
@@ -101,38 +96,25 @@ fn crowd(world: &World) -> Result<()> {
     let flat = world.via(Way::by(Flat));
     let over_messages = own_ps(&batches, &flat)?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
-    let switches = world.size() / processors;
-    let (in_ring, in_block) = (handed_ps(&batches, RING_BYTES)?, handed_ps(&batches, BLOCK_BYTES)?);
-    let of_many = of_many_ps(&batches, &flat, over_messages.broadcast)?;
-    report(world, "send", of_many.sent);
-    report(world, "receive", of_many.taken);
-    report(world, "send-far", of_many.far.sent);
-    report(world, "receive-far", of_many.far.taken);
-    report(world, "keep", of_many.kept);
-    report(world, "find", of_many.found);
+    let sharing = world.size() / processors;
+    let of = |family: &str, ps: f64| report(world, &named(family, sharing as u64), ps);
+    let of_many = of_many_ps(&batches, &flat, over_messages)?;
+    of("send_of_#_ps", of_many.sent);
+    of("receive_of_#_ps", of_many.taken);
+    of("send_far_of_#_ps", of_many.far.sent);
+    of("receive_far_of_#_ps", of_many.far.taken);
+    of("keep_of_#_ps", of_many.kept);
+    of("find_of_#_ps", of_many.found);
     let again = again_ps(&batches)?;
-    report(world, "call-again", again.call);
-    report(world, "send-again", again.sent);
-    report(world, "receive-again", again.taken);
-    report(world, "read", read_kib_ps(&batches)?);
-    report(world, "lend", in_block.sent - in_ring.sent);
-    report(world, "drain", in_block.taken - in_ring.taken);
-    report(world, "page", page_ps(&batches)?);
-    report(world, "turn", barrier_ps / turns as f64);
-    report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
-    report(world, "call", over_messages.broadcast - clock_ps);
-    report(world, "take", at_the_board.broadcast - clock_ps);
-    report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
+    of("call_again_of_#_ps", again.call);
+    of("receive_again_of_#_ps", again.taken);
+    of("read_kib_of_#_ps", read_kib_ps(&batches)?);
+    of("page_of_#_ps", page_ps(&batches)?);
+    of("turn_of_#_ps", barrier_ps / turns as f64);
+    of("switch_of_#_ps", pairs_ps(&batches, processors)? / sharing as f64);
+    of("call_of_#_ps", over_messages - clock_ps);
+    of("take_of_#_ps", at_the_board - clock_ps);
     Ok(())
-}
-
-/// What the touch of a page takes by how many go round; the other process waits.
-fn pages(world: &World) {
-    if world.rank() == 0 {
-        for bytes in ROTATION_BYTES {
-            report(world, &format!("page-{bytes}"), Pages::of(bytes).touch_ps() as f64);
-        }
-    }
 }
 
 /// By how much longer the first touch of a page takes, when others have had the processor, than the next one.
@@ -175,14 +157,11 @@ fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
 struct Again {
     /// One that receives a message.
     call: f64,
-    /// One of many messages of a call, of its sender,
-    sent: f64,
-    /// and of its receiver.
+    /// One of many messages of a call, of its receiver.
     taken: f64,
 }
 
-/// Each member in turn broadcasts to all others some times, and gathers from all others what is there already; and from
-/// one of them.
+/// Each member in turn gathers from all others what is there already, some times; and from one of them.
 fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     const ROUNDS: usize = 4;
     const CALLS: usize = 8;
@@ -191,17 +170,14 @@ fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
     let (of_all, of_two, beside) =
         (world.via(Way::by(Flat)), pair.via(Way::by(Flat)), world.duplicate()?);
-    let mut times_ps = [(); 3].map(|()| Vec::new());
+    let mut times_ps = [(); 2].map(|()| Vec::new());
     for root in (0..size).flat_map(|root| [root; ROUNDS]) {
         let calls_ps = |call: &mut dyn FnMut() -> Result<()>| {
             timed_ps(|| (0..CALLS).try_for_each(|_| call())).map(|ps| ps / CALLS as f64)
         };
         let mut all = vec![0u64; size];
-        beside.barrier()?;
-        let sent_ps = calls_ps(&mut || of_all.broadcast(&mut [1u64], root))?;
-        times_ps[0].extend((rank == root).then_some(sent_ps));
         for (of, way, is_among, way_root) in
-            [(1, &of_all, true, root), (2, &of_two, rank / 2 == root / 2, root % 2)]
+            [(0, &of_all, true, root), (1, &of_two, rank / 2 == root / 2, root % 2)]
         {
             let mut gather = || way.gather(&[1u64], &mut all[..way.size()], way_root);
             beside.barrier()?;
@@ -221,43 +197,13 @@ fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     world.gather(&own, &mut all, 0)?;
     let of = |which: usize| median(all.iter().skip(which).step_by(own.len()).copied().collect());
     let others = (size - 1) as f64;
-    let (call, taken) = (of(2), (of(1) - of(2)) / (others - 1.0).max(1.0));
-    Ok(Again { call, sent: (of(0) - (call - taken)) / others, taken })
+    Ok(Again { call: of(1), taken: (of(0) - of(1)) / (others - 1.0).max(1.0) })
 }
 
 /// What a message takes of both its ends.
 struct Handed {
     sent: f64,
     taken: f64,
-}
-
-/// What messages of all to rank 0 take of each: they are taken when all are there, so nobody waits for another.
-fn handed_ps(batches: &Batches<'_>, bytes: usize) -> Result<Handed> {
-    const ROUNDS: usize = 30;
-    let world = batches.world;
-    let (mut sent_ps, mut taken_ps) = (Vec::new(), Vec::new());
-    let mut room = page_room(bytes);
-    let data = of_page(&mut room, bytes);
-    while sent_ps.len().max(taken_ps.len()) < ROUNDS {
-        world.barrier()?;
-        let start = Instant::now();
-        if world.rank() > 0 {
-            world.send(data, 0, TAG)?;
-            sent_ps.push(start.elapsed().as_nanos() as f64 * 1e3);
-        }
-        world.barrier()?;
-        let start = Instant::now();
-        if world.rank() == 0 {
-            for from in 1..world.size() {
-                world.receive_into(data, from, TAG)?;
-            }
-            let others = (world.size() - 1) as f64;
-            taken_ps.push(start.elapsed().as_nanos() as f64 * 1e3 / others);
-        }
-    }
-    let mut all = vec![0.0; world.size()];
-    world.gather(&[median(sent_ps)], &mut all, 0)?;
-    Ok(Handed { sent: median(all.split_off(1)), taken: median(taken_ps) })
 }
 
 /// What the messages of a call take of its member where there are many.
@@ -396,42 +342,27 @@ fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     })
 }
 
-/// What a member needs of its own time.
-struct Own {
-    broadcast: f64,
-    /// Two of them.
-    reduces: f64,
-}
-
-/// What a broadcast by this way takes of the members, and two reductions behind it, where they need not wait:
-/// the middle of all their times. Rank 0 learns it.
-fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
+/// The median time of a broadcast over all members but the root, when they need not wait. Rank 0 learns it. Two
+/// reductions follow each broadcast, as they do where operations are measured.
+fn own_ps(batches: &Batches<'_>, way: &World) -> Result<f64> {
     const ROUNDS: usize = 100;
     let world = batches.world;
-    let (mut broadcasts, mut reduces) = (Vec::new(), Vec::new());
+    let mut broadcasts = Vec::new();
     let (mut data, mut sum) = ([0u64], [0u64]);
     loop {
         for _ in 0..ROUNDS {
             world.barrier()?;
-            let start = Instant::now();
-            way.broadcast(&mut data, 0)?;
-            let called = Instant::now();
+            broadcasts.push(timed_ps(|| way.broadcast(&mut data, 0))?);
             world.reduce(&[1u64], &mut sum, Sum, 0)?;
             world.reduce(&[1u64], &mut sum, Sum, 0)?;
-            broadcasts.push((called - start).as_nanos() as f64 * 1e3);
-            reduces.push(called.elapsed().as_nanos() as f64 * 1e3);
         }
         if broadcasts.len() >= 3 * ROUNDS || batches.is_over()? {
             break;
         }
     }
-    let own = [median(broadcasts), median(reduces)];
-    let mut all = vec![0.0; own.len() * world.size()];
-    world.gather(&own, &mut all, 0)?;
-    let of = |which: usize| {
-        median(all.iter().skip(own.len() + which).step_by(own.len()).copied().collect())
-    };
-    Ok(Own { broadcast: of(0), reduces: of(1) })
+    let mut all = vec![0.0; world.size()];
+    world.gather(&[median(broadcasts)], &mut all, 0)?;
+    Ok(median(all.split_off(1)))
 }
 
 fn messages(job: &Job, world: &World) -> Result<()> {
@@ -440,23 +371,21 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let long = batches.half_round_trip_ps(LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
     let barrier = batches.calls_ps(world, 5_000, World::barrier)?;
-    let burst = burst_ps(&batches)?;
-    report(world, "message", short);
-    report(world, "send", burst);
+    report(world, "message_ps", short);
     for (bytes, round_trips) in
         MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 2_000, 1_500, 500, 250, 150])
     {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
-        report(world, &format!("message-{bytes}"), ps);
+        report(world, &named("message_#_ps", bytes), ps);
     }
     for bytes in CELL_MESSAGE_BYTES {
         let ps = batches.one_way_ps(bytes as usize)? - short;
-        report(world, &format!("one-way-{bytes}"), ps);
+        report(world, &named("one_way_#_ps", bytes), ps);
     }
     calls(&batches)?;
-    report(world, "two-copy", per_kib(long - short, LONG_BYTES));
-    report(world, "one-copy", per_kib(lent, LENT_BYTES));
-    report(world, "barrier", barrier);
+    report(world, "two_copy_kib_ps", per_kib(long - short, LONG_BYTES));
+    report(world, "one_copy_kib_ps", per_kib(lent, LENT_BYTES));
+    report(world, "deposit_ps", barrier);
     Ok(())
 }
 
@@ -471,28 +400,8 @@ fn per_kib(ps: f64, bytes: usize) -> f64 {
     ps / (bytes as f64 / 1024.0)
 }
 
-/// What each of some messages takes of its sender, one after the other. The receiver has taken those before.
-fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
-    const BURST: u32 = 16;
-    const BURSTS: u32 = 200;
-    let world = batches.world;
-    let (mut data, mut sends_ps) = ([1u64], Vec::new());
-    for _ in 0..BURSTS {
-        if world.rank() == 0 {
-            let start = Instant::now();
-            (0..BURST).try_for_each(|_| world.send(&data, 1, TAG))?;
-            sends_ps.push(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(BURST));
-        } else {
-            (0..BURST).try_for_each(|_| world.receive_into(&mut data, 0, TAG).map(drop))?;
-        }
-        world.barrier()?;
-    }
-    Ok(median(sends_ps))
-}
-
-/// A barrier, an allgather and an allreduce of two over messages: what the first takes beside its message is the call,
-/// the second copies besides, and the third copies and combines. And the same at the board: the call is
-/// what the first takes longer than one that goes the short way, the second copies besides, and the third combines.
+/// Measures a barrier and an allreduce of two over messages: a call beside its message, and one that copies and combines
+/// besides. Then a barrier and an allgather at the board, which copies besides.
 fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
     let world = batches.world;
@@ -500,19 +409,15 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let barrier = batches.calls_ps(&barriers, CALLS, World::barrier)?;
     let sums = world.via(Way::by(Butterfly));
     let mut sum = [0u64];
-    let mut each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
-    let allreduce = batches.calls_ps(&sums, CALLS, &mut each)?;
+    let each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
+    let allreduce = batches.calls_ps(&sums, CALLS, each)?;
     let mut both = [0u64; 2];
-    let mut gather = |world: &World| world.all_gather(&[1], &mut both);
-    let gathers = world.via(Way::by(Butterfly));
-    let allgather = batches.calls_ps(&gathers, CALLS, &mut gather)?;
-    report(world, "barrier-over-messages", barrier);
-    report(world, "allgather-over-messages", allgather);
-    report(world, "allreduce-over-messages", allreduce);
+    let gather = |world: &World| world.all_gather(&[1], &mut both);
+    report(world, "call_ps", barrier);
+    report(world, "step_ps", allreduce);
     let at_board = world.via(Way::Board(BoardStyle::Each));
-    report(world, "barrier-at-board", batches.calls_ps(&at_board, CALLS, World::barrier)?);
-    report(world, "allgather-at-board", batches.calls_ps(&at_board, CALLS, gather)?);
-    report(world, "allreduce-at-board", batches.calls_ps(&at_board, CALLS, each)?);
+    report(world, "board_call_ps", batches.calls_ps(&at_board, CALLS, World::barrier)?);
+    report(world, "board_copy_ps", batches.calls_ps(&at_board, CALLS, gather)?);
     Ok(())
 }
 

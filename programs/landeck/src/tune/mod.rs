@@ -21,9 +21,7 @@ use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
-use landeck::unstable::collectives::calibration::{
-    CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES,
-};
+use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
@@ -88,7 +86,10 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
     }
     let text = figures_text(&figures)
         + "For the simulator:\n"
-        + &details.lines().map(line_of).collect::<String>()
+        + &details
+            .lines()
+            .map(|(name, about, value)| line_of(&name, &about, value))
+            .collect::<String>()
         + &format!("\n{kept}");
     Ok(say(&text)?)
 }
@@ -126,10 +127,10 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
 }
 
 fn figures_text(figures: &CostParameters) -> String {
-    figures.lines().map(line_of).collect()
+    figures.lines().map(|(name, about, value)| line_of(name, about, value)).collect()
 }
 
-fn line_of((name, about, value): (&str, &str, u64)) -> String {
+fn line_of(name: &str, about: &str, value: u64) -> String {
     match name {
         "processors" => format!("  {value:>14}     {about}\n"),
         _ => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
@@ -146,6 +147,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Notes the figures among these findings; the other one is the share of the processors.
+    fn note(&mut self, findings: &[(String, u64)]) {
+        for (name, value) in findings {
+            let is_known = self.figures.set(name, *value) || self.details.set(name, *value);
+            debug_assert!(is_known || name == "share", "no figure is called {name}");
+        }
+    }
+
     /// The least share of all jobs counts.
     fn note_share(&mut self, findings: &[(String, u64)]) {
         for (_, permille) in findings.iter().filter(|(name, _)| name == "share") {
@@ -163,10 +172,10 @@ const PARTS: [Part; 9] = [
     ("caches", caches),
     ("messages", messages),
     ("a process switch", switch),
-    ("two on a processor", |found| crowd(0, found)),
-    ("four on a processor", |found| crowd(1, found)),
-    ("eight on a processor", |found| crowd(2, found)),
-    ("sixteen on a processor", |found| crowd(3, found)),
+    ("two on a processor", |found| crowd(CROWDS[0], found)),
+    ("four on a processor", |found| crowd(CROWDS[1], found)),
+    ("eight on a processor", |found| crowd(CROWDS[2], found)),
+    ("sixteen on a processor", |found| crowd(CROWDS[3], found)),
 ];
 
 /// Each part is measured some times, and [`Calibration::typical`] says what counts.
@@ -232,14 +241,12 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     // have one each.
     details.turns_ps = details.turns_ps.map(|whole_ps| less(whole_ps, barrier_ps));
     if has_messages {
-        // In the model a barrier of two is a word and a line; one over messages is a call and a message, an
-        // allgather copies besides, and an allreduce copies and combines.
+        // In the model a barrier of two is a word and a line; one over messages is a call and a message, and an
+        // allreduce copies and combines besides.
         figures.deposit_ps = less(barrier_ps, figures.line_ps);
-        details.step_ps = less(details.step_ps, details.copy_step_ps);
-        details.copy_step_ps = less(details.copy_step_ps, details.call_ps);
+        details.step_ps = less(details.step_ps, details.call_ps + LIGHT_STEP_PS);
         details.call_ps = less(details.call_ps, figures.message_ps);
-        // The same at the board, where an allgather copies and an allreduce combines.
-        details.board_step_ps = less(details.board_step_ps, details.board_call_ps);
+        // At the board an allgather copies.
         details.board_copy_ps = less(details.board_copy_ps, details.board_call_ps);
         details.board_call_ps = less(details.board_call_ps, barrier_ps);
     }
@@ -300,22 +307,7 @@ fn copies(found: &mut Found) -> Result<(), TuneError> {
 
 /// What copies take by how much goes round: a process of its own finds that, since where its memory lies is chance.
 fn caches(found: &mut Found) -> Result<(), TuneError> {
-    let details = &mut found.details;
-    for (name, value_ps) in findings_of(1, Subject::Caches)? {
-        let (kind, bytes) = name.split_once(' ').unwrap_or((&name, ""));
-        let place = ROTATION_BYTES.iter().position(|of| bytes == of.to_string());
-        match (kind, place) {
-            ("deposit", Some(place)) => details.deposits_kib_ps[place] = value_ps,
-            ("take", Some(place)) => details.takes_kib_ps[place] = value_ps,
-            ("copy", Some(place)) => details.copies_kib_ps[place] = value_ps,
-            ("read", Some(place)) => details.reads_kib_ps[place] = value_ps,
-            ("write", Some(place)) => details.writes_kib_ps[place] = value_ps,
-            ("handed", _) => details.handed_kib_ps = value_ps,
-            ("fetched", _) => details.fetched_reduction_kib_ps = value_ps,
-            ("past", _) => details.past_caches_kib_ps = value_ps,
-            _ => {}
-        }
-    }
+    found.note(&findings_of(1, Subject::Caches)?);
     Ok(())
 }
 
@@ -323,79 +315,24 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     if processors().len() < 2 {
         return Ok(()); // all of these need two that run at once
     }
-    let all = job_of(2, Subject::Messages, found)?;
-    let Found { figures, details, .. } = found;
-    for (name, value_ps) in all {
-        match name.as_str() {
-            "barrier-over-messages" => details.call_ps = value_ps,
-            "allgather-over-messages" => details.copy_step_ps = value_ps,
-            "allreduce-over-messages" => details.step_ps = value_ps,
-            "barrier-at-board" => details.board_call_ps = value_ps,
-            "allgather-at-board" => details.board_copy_ps = value_ps,
-            "allreduce-at-board" => details.board_step_ps = value_ps,
-            "message" => figures.message_ps = value_ps,
-            "send" => details.send_ps = value_ps,
-            "one-copy" => figures.one_copy_kib_ps = value_ps,
-            "two-copy" => figures.two_copy_kib_ps = value_ps,
-            "barrier" => figures.deposit_ps = value_ps,
-            other => {
-                let is = |name: &str, bytes: u64| other == format!("{name}-{bytes}");
-                let of_message = |bytes: &u64| is("message", *bytes);
-                let of_one_way = |bytes: &u64| is("one-way", *bytes);
-                if let Some(number) = MESSAGE_BYTES.iter().position(of_message) {
-                    details.messages_ps[number] = value_ps;
-                } else if let Some(number) = CELL_MESSAGE_BYTES.iter().position(of_one_way) {
-                    details.one_ways_ps[number] = value_ps;
-                }
-            }
-        }
-    }
+    let findings = findings_of(2, Subject::Messages)?;
+    found.note(&findings);
+    found.note_share(&findings);
     Ok(())
 }
 
-/// Two processes on one processor: who sends must stop running before its answer can come. One of them looks how
-/// pages are found as well: here that would change where the data of later copies lie.
+/// Two processes on one processor: the sender must stop running before its answer can come.
 fn switch(found: &mut Found) -> Result<(), TuneError> {
-    for (name, value_ps) in on_one_processor(|| job_of(2, Subject::Switch, found))? {
-        let is_of = |bytes: &u64| name == format!("page-{bytes}");
-        if let Some(number) = ROTATION_BYTES.iter().position(is_of) {
-            found.details.pages_ps[number] = value_ps;
-        } else if name == "switch" {
-            found.figures.switch_ps = value_ps;
-        }
-    }
+    let findings = on_one_processor(|| findings_of(2, Subject::Switch))?;
+    found.note(&findings);
+    found.note_share(&findings);
     Ok(())
 }
 
-/// What a crowd of this number among [`CROWDS`] finds, on each of two processors or on the only one.
-fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
-    let details = &mut found.details;
-    let places = [
-        ("turn", &mut details.turns_ps[number]),
-        ("switch", &mut details.switches_ps[number]),
-        ("call", &mut details.crowd_calls_ps[number]),
-        ("take", &mut details.crowd_takes_ps[number]),
-        ("deposit", &mut details.crowd_deposits_ps[number]),
-        ("send", &mut details.crowd_sends_ps[number]),
-        ("receive", &mut details.crowd_receives_ps[number]),
-        ("send-far", &mut details.crowd_sends_far_ps[number]),
-        ("receive-far", &mut details.crowd_receives_far_ps[number]),
-        ("keep", &mut details.crowd_keeps_ps[number]),
-        ("call-again", &mut details.crowd_calls_again_ps[number]),
-        ("send-again", &mut details.crowd_sends_again_ps[number]),
-        ("receive-again", &mut details.crowd_receives_again_ps[number]),
-        ("find", &mut details.crowd_finds_ps[number]),
-        ("lend", &mut details.crowd_lends_ps[number]),
-        ("drain", &mut details.crowd_drains_ps[number]),
-        ("page", &mut details.crowd_pages_ps[number]),
-        ("read", &mut details.crowd_reads_kib_ps[number]),
-    ];
-    let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
-    for (name, place) in places {
-        if let Some((_, value_ps)) = findings.iter().find(|(finding, _)| finding == name) {
-            *place = *value_ps;
-        }
-    }
+/// What so many processes on each of two processors find, or on the only one.
+fn crowd(sharing: u64, found: &mut Found) -> Result<(), TuneError> {
+    let findings = findings_of(crowded() * sharing as u32, Subject::Crowd)?;
+    found.note(&findings);
     found.note_share(&findings);
     Ok(())
 }
@@ -433,17 +370,6 @@ pub(crate) fn crowded() -> u32 {
 pub(crate) fn processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
-}
-
-/// What so many processes have found out; the share that they had is noted.
-fn job_of(
-    processes: u32,
-    subject: Subject,
-    found: &mut Found,
-) -> Result<Vec<(String, u64)>, TuneError> {
-    let findings = findings_of(processes, subject)?;
-    found.note_share(&findings);
-    Ok(findings)
 }
 
 fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
@@ -544,17 +470,15 @@ mod tests {
         (whole.figures.deposit_ps, whole.figures.line_ps) = (90_000, 50_000);
         whole.figures.message_ps = 75_000;
         whole.details.call_ps = 355_000;
-        (whole.details.copy_step_ps, whole.details.step_ps) = (435_000, 515_000);
+        whole.details.step_ps = 515_000;
         whole.details.board_call_ps = 130_000;
-        (whole.details.board_copy_ps, whole.details.board_step_ps) = (150_000, 160_000);
+        whole.details.board_copy_ps = 150_000;
         whole.details.turns_ps = [1_500_000, 1_600_000, 1_900_000, 0];
         let Found { figures, details, .. } = parts_of(whole, true);
         assert_eq!(figures.deposit_ps, 40_000);
         assert_eq!(details.turns_ps, [1_410_000, 1_510_000, 1_810_000, PART_MIN_PS]);
-        let steps = (details.call_ps, details.copy_step_ps, details.step_ps);
-        assert_eq!(steps, (280_000, 80_000, 80_000));
-        let at_board = (details.board_call_ps, details.board_copy_ps, details.board_step_ps);
-        assert_eq!(at_board, (40_000, 20_000, 30_000));
+        assert_eq!((details.call_ps, details.step_ps), (280_000, 80_000));
+        assert_eq!((details.board_call_ps, details.board_copy_ps), (40_000, 20_000));
         whole.details.step_ps = 435_000;
         let nothing = parts_of(whole, true).details.step_ps;
         assert_eq!(nothing, PART_MIN_PS, "a difference of nothing");

@@ -5,7 +5,7 @@
 //! without a pause, because that is what they measure.
 
 use landeck::unstable::arithmetic::{Element, Operation, Reduction};
-use landeck::unstable::collectives::calibration::ROTATION_BYTES;
+use landeck::unstable::collectives::calibration::{ROTATION_BYTES, named};
 use landeck::unstable::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
@@ -28,8 +28,6 @@ const EXCHANGES_MAX: usize = 40;
 /// Blocks of a heap begin with a line, and long memory of the usual allocator so far behind the beginning of a
 /// page: where both begin with a line the processor copies in another way.
 const USUAL_START: usize = 16;
-/// Room for as many pages as ever go round.
-const ROOM_BYTES: usize = 64 << 20;
 /// A board's copies are told of in such pieces.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -146,64 +144,16 @@ pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
         return;
     }
     for bytes in ROTATION_BYTES {
-        let mut of = |name: &str, kib_ps| report(&format!("{name} {bytes}"), kib_ps);
-        let exchange = exchange(processors, bytes, For::Others);
-        of("deposit", exchange.deposit_kib_ps);
-        of("take", exchange.take_kib_ps);
-        let alone = self::exchange(processors, bytes, For::Oneself);
-        of("copy", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
+        let mut of = |name: &str, kib_ps| report(&named(name, bytes), kib_ps);
+        let alone = exchange(processors, bytes, For::Oneself);
+        of("copy_kib_in_#_ps", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
         let [read_kib_ps, write_kib_ps] = one_sided(processors, bytes);
-        of("read", read_kib_ps);
-        of("write", write_kib_ps);
+        of("read_kib_in_#_ps", read_kib_ps);
+        of("write_kib_in_#_ps", write_kib_ps);
     }
-    let handed = handed(processors);
-    report("handed", handed.give_kib_ps);
-    report("fetched", handed.reduction_kib_ps);
-    report("past", past_caches_kib_ps(processors));
-}
-
-/// What the use of data takes that go from hand to hand, for each KiB.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HandedOver {
-    /// To where this processor has just read what the other one had put there.
-    pub(super) give_kib_ps: u64,
-    /// Of what the other one has put there, combined with something of this one's.
-    pub(super) reduction_kib_ps: u64,
-}
-
-/// Each of two processors, at once, puts its data into a place, combines with its own what the other one has put into
-/// another place, and puts its next data there; of a processor alone the other one is itself.
-pub(super) fn handed(processors: &[usize]) -> HandedOver {
-    const BYTES: usize = 32 << 10;
-    let processors = &processors[..processors.len().min(2)];
-    let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(BYTES))).collect();
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
-    let sum = Reduction::new(Operation::Sum, Element::F64).ok();
-    let own = |number: usize| {
-        pin(processors[number]);
-        let source = vec![0u8; BYTES];
-        let mut total = vec![0u8; BYTES];
-        let (mut gives_ps, mut reductions_ps) = (Vec::new(), Vec::new());
-        for round in 0..EXCHANGES_MAX {
-            let held = (number + round) % places.len();
-            let theirs = (held + 1) % places.len();
-            barrier.wait();
-            gives_ps.push(copy_ps(&source, of_page(&mut locked(&places[held]), BYTES)) - clock_ps);
-            barrier.wait();
-            let (mut place, start) = (locked(&places[theirs]), Instant::now());
-            // It has been seen to be possible, or there is none.
-            let _ = sum
-                .as_ref()
-                .map(|sum| sum.apply(black_box(&mut total), of_page(&mut place, BYTES)));
-            reductions_ps.push(start.elapsed().as_nanos() as f64 * 1e3 - clock_ps);
-        }
-        [gives_ps, reductions_ps].map(|times_ps| median(times_ps[1..].to_vec()))
-    };
-    let both = on_all(processors.len(), own);
-    HandedOver {
-        give_kib_ps: mean_kib_ps(&both, 0, BYTES),
-        reduction_kib_ps: mean_kib_ps(&both, 1, BYTES),
-    }
+    let between = exchange(processors, ROTATION_BYTES[0], For::Others);
+    report("deposit_kib_in_128k_ps", between.deposit_kib_ps);
+    report("past_caches_kib_ps", past_caches_kib_ps(processors));
 }
 
 /// 1 KiB copied past the caches, by all of two processors at once.
@@ -258,10 +208,8 @@ impl Pages {
 
     /// Pages of so many bytes.
     pub(super) fn of(bytes: u64) -> Self {
-        let count = (bytes as usize).min(ROOM_BYTES) / PAGE_BYTES;
-        // As much room for few as for many, of which the others never come to be: the allocator gives it back, and
-        // lays what comes later out as if there had been none.
-        let mut room = vec![0u64; ROOM_BYTES / size_of::<u64>()];
+        let count = bytes as usize / PAGE_BYTES;
+        let mut room = vec![0u64; bytes as usize / size_of::<u64>()];
         // In other lines of each page: the same ones of all would have few places in a cache. And not one page
         // after the other, which a processor would foresee.
         let word = |page: usize| page * Self::WORDS + page * 7 % 64 * Self::LINE_WORDS;
@@ -284,11 +232,6 @@ impl Pages {
         }
         black_box(at);
         start.elapsed().as_nanos() as f64 * 1e3 / self.count as f64
-    }
-
-    /// What a touch takes where all go round.
-    pub(super) fn touch_ps(&self) -> u64 {
-        least((0..BATCHES).map(|_| self.round_ps()))
     }
 }
 

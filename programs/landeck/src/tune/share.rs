@@ -1,28 +1,27 @@
-//! How much of the processors' time those had who measured this host.
+//! The share of the processors' time that the measurement had.
 //!
-//! Who measures does not rest until it is done. What is missing from the time of its processors others have
-//! had: other programs, a virtual machine's host, or nobody, where a container has a limit. A switch of
-//! processes then takes until they have had their turn, which is milliseconds.
+//! A measurement never rests until it is done. Missing time went to other programs or a virtual machine's host, or a
+//! container has a limit. A process switch then takes until the others have had their turn, which is milliseconds.
 
 use landeck::{Result, Sum, World};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Of the processors' time, in permille.
+/// A share of the processors' time, in permille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u64);
 
 impl Share {
-    /// Nobody else has used them.
+    /// All of the time.
     pub(crate) const WHOLE: Self = Self(1000);
-    /// Who has less has measured the others as well.
+    /// A measurement with less has measured the others as well.
     const LEAST: Self = Self(750);
 
-    /// So many permille, at most all.
+    /// A share of at most 1,000 permille.
     pub(super) fn of_permille(permille: u64) -> Self {
         Self(permille.min(1000))
     }
 
-    /// What to say where figures that were measured with this share say little.
+    /// A warning if the share is too small for figures.
     pub(crate) fn trouble(self) -> Option<String> {
         let percent = self.0 / 10;
         (self < Self::LEAST).then(|| {
@@ -34,16 +33,17 @@ impl Share {
     }
 }
 
-/// A measurement that goes on.
+/// A measurement in progress.
 pub(super) struct Begun {
     used_ns: u64,
     at_ns: u64,
 }
 
 impl Begun {
-    /// Begins, at all processes of a job together.
+    /// Begins in all processes of a job at once.
     ///
     /// # Errors
+    ///
     /// Those of [`World::barrier`].
     pub(super) fn together(world: &World) -> Result<Self> {
         world.barrier()?;
@@ -51,9 +51,11 @@ impl Begun {
         Ok(Self { used_ns, at_ns })
     }
 
-    /// Of the time of so many processors since then, what all these processes have used, in permille; rank 0 has it.
+    /// The share of these processors that all processes of the job have used since the beginning, in permille. Only
+    /// rank 0 learns it.
     ///
     /// # Errors
+    ///
     /// Those of [`World::reduce`].
     pub(super) fn permille(self, world: &World, processors: u32) -> Result<u64> {
         let [used_ns, at_ns] = now_ns();
@@ -68,7 +70,7 @@ fn permille(used_ns: u64, passed_ns: u64, processors: u32) -> u64 {
     u64::try_from(u128::from(used_ns) * 1000 / whole_ns).unwrap_or(u64::MAX)
 }
 
-/// The time that this process has used, and the time.
+/// The processor time of this process, and the time.
 fn now_ns() -> [u64; 2] {
     [ClockId::ProcessCPUTime, ClockId::Monotonic].map(|clock| {
         let now = clock_gettime(clock);

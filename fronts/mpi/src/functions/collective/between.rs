@@ -1,7 +1,7 @@
 //! Collective operations between two groups: each process tells the other group what that is to have.
 //!
 //! All of them are one exchange in the world of both groups, in which the members of one's own group
-//! get nothing. Who is no root needs not know which process of its group is. Reductions bring the
+//! get nothing. A process that is no root need not know the root of its group. Reductions bring the
 //! values of the other group together, and combine them where they are wanted.
 
 use landeck::layout::{Kind, Layout};

@@ -73,7 +73,7 @@ impl Asked {
         unsafe { give("request", request, request::keep(Request::Collective(pending))) }
     }
 
-    /// Takes part in it with nothing, since there is no memory for a request: nobody waits for this member, and
+    /// Takes part in it without data, since there is no memory for a request: no member waits for this one, and
     /// nothing of the program's is touched.
     #[cold]
     fn start_without_request(&self) -> Result<(), Mistake> {

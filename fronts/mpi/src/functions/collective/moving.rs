@@ -12,7 +12,7 @@ use crate::counts::Counts;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
 
-/// Waits for everybody.
+/// MPI_Barrier: waits until all processes have called it.
 #[inline]
 pub(crate) unsafe fn barrier(comm: Handle) -> Result<Asked, Mistake> {
     Ok(Asked::new(communicator::get("comm", comm)?, Collective::Barrier))
@@ -86,7 +86,7 @@ fn scattered(
     Ok(asked)
 }
 
-/// Everybody's items go to the root.
+/// MPI_Gather: the root gets the items of all processes.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn gather(
     sendbuf: *const c_void,
@@ -127,7 +127,7 @@ pub(crate) unsafe fn gatherv(
     })
 }
 
-/// The root's blocks go to everybody.
+/// MPI_Scatter: each process gets its block of the root.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn scatter(
     sendbuf: *const c_void,
@@ -186,7 +186,7 @@ fn with_both(mut asked: Asked, input: Side, output: Side) -> Result<Asked, Mista
     Ok(asked)
 }
 
-/// Everybody's items go to everybody.
+/// MPI_Allgather: all processes get the items of all.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn allgather(
     sendbuf: *const c_void,
@@ -226,7 +226,7 @@ pub(crate) unsafe fn allgatherv(
     with_both(Asked::new(communicator, Collective::AllGather), input, output)
 }
 
-/// Everybody has a block for everybody.
+/// MPI_Alltoall: each process has a block for each process.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoall(
     sendbuf: *const c_void,

@@ -21,7 +21,7 @@ pub(super) struct Side<'a> {
     pub(super) neighbours: &'a [Neighbour],
 }
 
-/// Messages, without those from and to nobody.
+/// Messages, without those from and to MPI_PROC_NULL.
 type Messages = Vec<Message<Items>>;
 
 impl Side<'_> {
@@ -93,7 +93,7 @@ impl Side<'_> {
         })
     }
 
-    /// A message to or from each neighbour who is somebody. `block` is asked for all.
+    /// A message to or from each neighbour except MPI_PROC_NULL. `block` is called for all.
     fn messages(
         self,
         block: impl Fn(usize) -> Result<Items, Mistake>,
@@ -106,13 +106,13 @@ impl Side<'_> {
         Ok(messages)
     }
 
-    /// The items of the first block. If all neighbours are nobody, there need be no buffer.
+    /// The items of the first block. If all neighbours are MPI_PROC_NULL, there need be no buffer.
     fn first(self, count: i64, datatype: Handle) -> Result<Items, Mistake> {
         let is_there = self.neighbours.iter().any(|neighbour| neighbour.rank.is_some());
         self.items_if(is_there, count, datatype)
     }
 
-    /// Items of which the buffer is looked at only if somebody gets or gives them.
+    /// Items whose buffer is checked only if a neighbour gets or gives them.
     fn items_if(self, is_there: bool, count: i64, datatype: Handle) -> Result<Items, Mistake> {
         count_of(self.count_name, count)?;
         self.items(if is_there { count } else { 0 }, datatype)

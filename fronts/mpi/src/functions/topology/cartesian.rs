@@ -124,7 +124,7 @@ pub(crate) unsafe fn cart_coords(
     unsafe { fill(("maxdims", maxdims), ("coords", coords), &grid.coordinates(rank)) }
 }
 
-/// The neighbours of this process in a dimension, at a distance: who sends to it, and who receives.
+/// MPI_Cart_shift: the neighbours of this process in a dimension, at a distance: the source and the destination.
 pub(crate) unsafe fn cart_shift(
     comm: Handle,
     direction: c_int,

@@ -10,7 +10,7 @@ use landeck::{Job, Sum, World};
 use landeck_testing::Trail;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::support::{RUN_MAX, is_member, job_of, run_well, skipped, text};
+use crate::support::{RUN_MAX, is_member, job_of, launcher, run_well, skipped, text};
 
 const PROCESSES: usize = 4;
 const EXPECTED: &str = "LANDECK_TEST_CLUSTERS";
@@ -157,7 +157,7 @@ fn the_command_shows_what_follows() {
     }
     let machine = Machine::new("shown");
     let said = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+        let mut command = Command::new(launcher());
         command.args(arguments);
         let ended = Trail::new().run(&mut machine.on(command), RUN_MAX);
         assert!(ended.status.success(), "{}", text(&ended));

@@ -1,6 +1,6 @@
 //! What tests of whole jobs share: a test runs itself again as the program. Under the launcher it
 //! is a member of the job and does its part; otherwise it starts the launcher and looks at what
-//! comes out.
+//! comes out. The tests of the command `landeck` use this module too.
 #![allow(dead_code, unused_imports)] // no test target needs all of it
 
 mod count;
@@ -16,10 +16,13 @@ pub(crate) use survivors::{Survivors, stay_until_told};
 
 use std::fs;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use landeck::{Job, Options, ThreadMode};
+use landeck_testing::program::build;
 use landeck_testing::{Trail, Watchdog};
 
 /// No run may take longer: none takes a tenth of it where it has the processors to itself.
@@ -40,9 +43,18 @@ pub(crate) fn is_soak() -> bool {
     std::env::var_os("LANDECK_SOAK").is_some()
 }
 
+/// The launcher. Cargo has built it for the tests of its own package; other tests build it at their first job.
+pub(crate) fn launcher() -> &'static Path {
+    static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
+    LAUNCHER.get_or_init(|| match option_env!("CARGO_BIN_EXE_landeck") {
+        Some(built) => built.into(),
+        None => build(env!("CARGO"), &["landeck-launcher"]).join("landeck"),
+    })
+}
+
 /// The command that runs `test` of this file in a job of `processes`.
 pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+    let mut command = Command::new(launcher());
     command.args(["run", "-n", &processes.to_string()]).args(options);
     command.arg(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
