@@ -20,23 +20,40 @@ coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 # With a target named, the flags do not reach build scripts, which libFuzzer's runtime is not in.
 RUSTFLAGS="$coverage" CARGO_TARGET_DIR=target cargo build --quiet --release --target "$host"
 
+# Runs one target, and says in a line what came of it.
+fuzz() {
+    mkdir -p "corpus/$1" "artifacts/$1"
+    if timeout $((seconds + 60)) "target/$host/release/$1" "corpus/$1" \
+        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+        -artifact_prefix="artifacts/$1/" </dev/null 2>"artifacts/$1/log"; then
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$1/log")
+        echo "fuzz $1 ... ok ($runs runs in $seconds s)"
+    else
+        tail -n 40 "artifacts/$1/log"
+        echo "fuzz $1 ... FAILED (log and input: fuzz/artifacts/$1)"
+        return 1
+    fi
+}
+
+# Waits for the targets that run, and counts them.
+count() {
+    for one in $running; do
+        if wait "$one"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
+    running=""
+}
+
+# A target has one thread, so as many run at a time as there are processors.
 passed=0
 failed=0
+running=""
 for source in targets/*.rs; do
     name=$(basename "$source" .rs)
     [ -z "$only" ] || [ "$only" = "$name" ] || continue
-    mkdir -p "corpus/$name" "artifacts/$name"
-    if timeout $((seconds + 60)) "target/$host/release/$name" "corpus/$name" \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
-        -artifact_prefix="artifacts/$name/" </dev/null 2>"artifacts/$name/log"; then
-        passed=$((passed + 1))
-        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$name/log")
-        echo "fuzz $name ... ok ($runs runs in $seconds s)"
-    else
-        failed=$((failed + 1))
-        tail -n 40 "artifacts/$name/log"
-        echo "fuzz $name ... FAILED (log and input: fuzz/artifacts/$name)"
-    fi
+    fuzz "$name" &
+    running="$running $!"
+    [ "$(echo "$running" | wc -w)" -lt "$(nproc)" ] || count
 done
+count
 echo "fuzz: $passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -26,7 +26,7 @@ use crate::{Problem, complete};
 pub(crate) use destination::Place;
 use destination::{Destination, remove};
 
-/// What to install, and where.
+/// The options of an installation.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -53,7 +53,7 @@ const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
 /// The script of all compilers. It looks at the names by which it was installed and called.
 const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
 
-/// What is built for it.
+/// The packages that are built for an installation.
 const PACKAGES: [&str; 3] = ["landeck-launcher", "landeck-mpi", "landeck-deck"];
 
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -62,11 +62,12 @@ const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE
 pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
     let folder = place.folder();
     let parts = remove(&folder)?;
-    println!("Landeck is removed from {}: {parts} files and links.", folder.display());
+    say!("Landeck is removed from {}: {parts} files and links.", folder.display());
     Ok(true)
 }
 
-/// Builds the product.
+/// Builds the product, with all that it says of itself. So an installation as built only copies: `sudo make install`
+/// leaves nothing of the superuser's in the folder of the sources.
 pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["build", "--profile", &build.profile]);
@@ -74,6 +75,7 @@ pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
         command.args(["--package", package]);
     }
     complete(command)?;
+    generate(&build.folder(root))?;
     Ok(true)
 }
 
@@ -105,7 +107,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
         destination.file(page, &format!("share/doc/landeck/docs/{name}"), 0o644)?;
     }
     let folder = destination.finish()?;
-    println!("Landeck is installed in {}.", folder.display());
+    say!("Landeck is installed in {}.", folder.display());
     Ok(true)
 }
 
@@ -118,16 +120,30 @@ impl Build {
     }
 }
 
-/// Manual pages and completions come from the command itself, so they cannot differ from it.
-fn install_generated(built: &Path, destination: &Destination) -> Result<(), Problem> {
-    for kind in ["man", "completions"] {
+/// The documents that the command writes about itself.
+const GENERATED: [&str; 2] = ["man", "completions"];
+
+/// Has the built command write its manual pages and completions, so they cannot differ from it.
+fn generate(built: &Path) -> Result<(), Problem> {
+    for kind in GENERATED {
         let folder = built.join("generated").join(kind);
-        fs::create_dir_all(&folder)
-            .map_err(|error| Problem::Write { path: folder.clone(), error })?;
+        let written = |error| Problem::Write { path: folder.clone(), error };
+        // Pages of commands that are no more would be installed.
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(written)?;
+        }
+        fs::create_dir_all(&folder).map_err(written)?;
         let mut command = Command::new(built.join("landeck"));
         command.args(["generate", kind]).arg(&folder);
         complete(command)?;
-        for path in files_in(&folder)? {
+    }
+    Ok(())
+}
+
+/// Puts the manual pages and completions in their places.
+fn install_generated(built: &Path, destination: &Destination) -> Result<(), Problem> {
+    for kind in GENERATED {
+        for path in files_in(&built.join("generated").join(kind))? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(place) = place_of_generated(&name) {
                 destination.file(&path, &place, 0o644)?;
@@ -155,7 +171,7 @@ fn place_of_generated(name: &str) -> Option<String> {
     }
 }
 
-/// What `pkg-config` is to know of a library.
+/// The description of a library for `pkg-config`.
 struct Package {
     name: &'static str,
     description: &'static str,
@@ -168,7 +184,8 @@ const MPI: Package = Package {
     library: "mpi_abi",
 };
 
-/// What `pkg-config` reads. Like the compilers, it finds the installation by its own place, so that may be moved.
+/// Returns a file for `pkg-config`. Like the compilers, it finds the installation by its own place, so that may be
+/// moved.
 /// Programs find the library where it is installed, as those of the compilers do.
 fn package_config(package: &Package) -> String {
     // What the linker is told is one word: of two, pkgconf 1.8 prints a blank of the path without its backslash.

@@ -4,6 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+/// Prints a line on standard output. A reader that is gone, as after `| head`, has seen enough: the work goes on.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
 mod book;
 mod deck;
 mod install;

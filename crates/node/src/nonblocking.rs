@@ -1,5 +1,5 @@
 //! Collective operations that go on while the program does something else: the forms of
-//! [`crate::together`] in a [`Scope`].
+//! [`crate::collectives`] in a [`Scope`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {

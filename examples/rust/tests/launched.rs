@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use landeck_testing::program::build;
 use landeck_testing::{Trail, Watchdog};
 
 /// How long a test may take, with the build of the launcher.
@@ -203,14 +204,5 @@ fn folder(name: &str) -> PathBuf {
 /// The launcher, which is another package: built once, beside the examples.
 fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    LAUNCHER.get_or_init(|| {
-        let built = Path::new(HEAT).parent().expect("a program lies in a folder");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "landeck-launcher"]);
-        if built.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().is_ok_and(|status| status.success()), "{cargo:?} failed");
-        built.join("landeck")
-    })
+    LAUNCHER.get_or_init(|| build(env!("CARGO"), &["landeck-launcher"]).join("landeck"))
 }

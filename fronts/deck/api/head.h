@@ -5,11 +5,11 @@
 extern "C" {
 #endif
 
-/* Ends the process with a word where the call fails. Where the program goes on after an error, it looks at
- * the result itself. */
+/* Ends the process with a message if the call fails. A program that goes on after an error checks the result
+ * itself. */
 #define DECK_CHECK(call) deck_check((call), __FILE__, __LINE__)
 
-/* The compiler warns where a program ignores the result of a function; not with -DDECK_NODISCARD=. */
+/* The compiler warns if a program ignores the result of a function, but not with -DDECK_NODISCARD=. */
 #ifndef DECK_NODISCARD
 #ifdef __GNUC__
 #define DECK_NODISCARD __attribute__((warn_unused_result))
@@ -21,8 +21,8 @@ extern "C" {
 /* Most bytes of a name. */
 #define DECK_NAME_MAX 64
 
-/* Objects. Each is a number that leads to it and may be copied; one that was destroyed, or is of another
- * kind, is noticed. Before it is made, an object is DECK_NOTHING. */
+/* Objects. Each is a number that may be copied. Functions notice an object that was destroyed, or that is of
+ * another kind. Before it is made, an object is DECK_NOTHING. */
 #define DECK_NOTHING { 0 }
 typedef struct deck_thread { uint64_t id; } deck_thread_t;
 typedef struct deck_sem { uint64_t id; } deck_sem_t;
@@ -31,7 +31,7 @@ typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
 typedef struct deck_segment { uint64_t id; } deck_segment_t;
 typedef struct deck_group { uint64_t id; } deck_group_t;
 
-/* What a thread runs. */
+/* The function that a thread runs. */
 typedef void *(*deck_thread_body_t)(void *argument);
 
 /* deck_init_flags: a thread receives while the program does not call. */
@@ -75,32 +75,30 @@ enum deck_op {
     DECK_BIT_XOR = 10
 };
 
-/* How a group is made. The options begin as DECK_GROUP_OPTIONS_INIT; an option that is 0 has its usual value.
- * New options are added at the end, and the size tells the library which of them the program knows. */
+/* The options of a group. Begin with DECK_GROUP_OPTIONS_INIT; zero means the default. New options are added at
+ * the end, and the size tells the library which of them the program knows. */
 typedef struct deck_group_options {
     size_t size;     /* sizeof(deck_group_options_t) */
-    size_t bytes;    /* so long may the messages that wait be together, and so one of them */
-    int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
+    size_t bytes;    /* the most bytes of all waiting messages together, and so of one message */
+    int messages;    /* the most waiting messages: 1 to 65,536 */
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
-    int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+    int evict_ms;    /* DECK_EVICT: the time that a broadcast waits before the slowest member is evicted */
     int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
-    int server_node; /* DECK_NODE: which node */
+    int server_node; /* DECK_NODE: the number of the node */
 } deck_group_options_t;
 
 #define DECK_GROUP_OPTIONS_INIT { sizeof(deck_group_options_t), 0, 0, 0, 0, 0, 0, 0 }
 
-/* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
- * retrieve is put out; it fails. */
+/* A broadcast without room waits; or it waits for a while, and then the slowest member is evicted; or it fails. */
 enum deck_when_full {
     DECK_HOLD = 0,
     DECK_EVICT = 1,
     DECK_REFUSE = 2
 };
 
-/* Where the server of a group is, as the paper of 2000 has one: there is none, as nobody is needed; a thread of the
- * process that creates the group, as in the paper; a thread of a node, from when that opens or joins the group; a
- * thread of the launcher (landeck run --serve-groups). */
+/* The server of a group: none; a thread of the process that creates the group, as in the paper of 2000; a thread of
+ * a node, from when that opens or joins the group; a thread of the launcher (landeck run --serve-groups). */
 enum deck_served_by {
     DECK_NOBODY = 0,
     DECK_CREATOR = 1,

@@ -22,11 +22,11 @@
 extern "C" {
 #endif
 
-/* Ends the process with a word where the call fails. Where the program goes on after an error, it looks at
- * the result itself. */
+/* Ends the process with a message if the call fails. A program that goes on after an error checks the result
+ * itself. */
 #define DECK_CHECK(call) deck_check((call), __FILE__, __LINE__)
 
-/* The compiler warns where a program ignores the result of a function; not with -DDECK_NODISCARD=. */
+/* The compiler warns if a program ignores the result of a function, but not with -DDECK_NODISCARD=. */
 #ifndef DECK_NODISCARD
 #ifdef __GNUC__
 #define DECK_NODISCARD __attribute__((warn_unused_result))
@@ -38,8 +38,8 @@ extern "C" {
 /* Most bytes of a name. */
 #define DECK_NAME_MAX 64
 
-/* Objects. Each is a number that leads to it and may be copied; one that was destroyed, or is of another
- * kind, is noticed. Before it is made, an object is DECK_NOTHING. */
+/* Objects. Each is a number that may be copied. Functions notice an object that was destroyed, or that is of
+ * another kind. Before it is made, an object is DECK_NOTHING. */
 #define DECK_NOTHING { 0 }
 typedef struct deck_thread { uint64_t id; } deck_thread_t;
 typedef struct deck_sem { uint64_t id; } deck_sem_t;
@@ -48,7 +48,7 @@ typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
 typedef struct deck_segment { uint64_t id; } deck_segment_t;
 typedef struct deck_group { uint64_t id; } deck_group_t;
 
-/* What a thread runs. */
+/* The function that a thread runs. */
 typedef void *(*deck_thread_body_t)(void *argument);
 
 /* deck_init_flags: a thread receives while the program does not call. */
@@ -92,32 +92,30 @@ enum deck_op {
     DECK_BIT_XOR = 10
 };
 
-/* How a group is made. The options begin as DECK_GROUP_OPTIONS_INIT; an option that is 0 has its usual value.
- * New options are added at the end, and the size tells the library which of them the program knows. */
+/* The options of a group. Begin with DECK_GROUP_OPTIONS_INIT; zero means the default. New options are added at
+ * the end, and the size tells the library which of them the program knows. */
 typedef struct deck_group_options {
     size_t size;     /* sizeof(deck_group_options_t) */
-    size_t bytes;    /* so long may the messages that wait be together, and so one of them */
-    int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
+    size_t bytes;    /* the most bytes of all waiting messages together, and so of one message */
+    int messages;    /* the most waiting messages: 1 to 65,536 */
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
-    int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+    int evict_ms;    /* DECK_EVICT: the time that a broadcast waits before the slowest member is evicted */
     int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
-    int server_node; /* DECK_NODE: which node */
+    int server_node; /* DECK_NODE: the number of the node */
 } deck_group_options_t;
 
 #define DECK_GROUP_OPTIONS_INIT { sizeof(deck_group_options_t), 0, 0, 0, 0, 0, 0, 0 }
 
-/* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
- * retrieve is put out; it fails. */
+/* A broadcast without room waits; or it waits for a while, and then the slowest member is evicted; or it fails. */
 enum deck_when_full {
     DECK_HOLD = 0,
     DECK_EVICT = 1,
     DECK_REFUSE = 2
 };
 
-/* Where the server of a group is, as the paper of 2000 has one: there is none, as nobody is needed; a thread of the
- * process that creates the group, as in the paper; a thread of a node, from when that opens or joins the group; a
- * thread of the launcher (landeck run --serve-groups). */
+/* The server of a group: none; a thread of the process that creates the group, as in the paper of 2000; a thread of
+ * a node, from when that opens or joins the group; a thread of the launcher (landeck run --serve-groups). */
 enum deck_served_by {
     DECK_NOBODY = 0,
     DECK_CREATOR = 1,
@@ -191,15 +189,15 @@ enum deck_error {
 };
 
 
-/* Starting and ending. A DECK program is started by `landeck run -n 4 ./program`: a copy of it for
- * each node. Started by hand it is a job of one. Any thread may call any function at any time. A
- * child made by fork is no member of the job: every function gives it DECK_EFORKED, but for
- * `deck_abort` and `deck_check`, which end it alone, `deck_version`, and the texts of errors. */
+/* Starting and ending. `landeck run -n 4 ./program` starts a DECK program as four nodes. A program
+ * that is started by hand is a job of one node. Any thread may call any function at any time. A
+ * child made by fork is no member of the job: every function returns DECK_EFORKED in it, except
+ * `deck_abort` and `deck_check`, which end the child alone, `deck_version`, and the texts of errors. */
 
 /* Joins the job that this process was started for. */
 int deck_init(int *argc, char ***argv) DECK_NODISCARD;
 
-/* The same in a way of one's choice. */
+/* Joins the job that this process was started for, with flags. */
 int deck_init_flags(int *argc, char ***argv, unsigned flags) DECK_NODISCARD;
 
 /* Leaves the job in good order. */
@@ -208,7 +206,7 @@ int deck_done(void) DECK_NODISCARD;
 /* The number of this process among those that the job began with, from 0. */
 int deck_node(int *node) DECK_NODISCARD;
 
-/* How many processes the job began with. */
+/* The number of processes that the job began with. */
 int deck_node_num(int *nodes) DECK_NODISCARD;
 
 /* The version of the library that the program runs with. */
@@ -217,30 +215,31 @@ int deck_version(int *major, int *minor, int *patch) DECK_NODISCARD;
 /* Ends the whole job, and this process with the exit code. */
 int deck_abort(int code, const char *text);
 
-/* What an error means, in words. */
+/* The meaning of an error, in words. */
 const char *deck_strerror(int error);
 
 /* The name of an error, such as DECK_EDEAD. */
 const char *deck_error_name(int error);
 
-/* What was wrong with the last call of this thread that failed, in its particulars: who, what, what
- * now. */
+/* The description of the last failed call of this thread, with the process, the cause and the
+ * remedy. */
 const char *deck_error_text(void);
 
-/* Returns where the error is DECK_OK, and otherwise ends this process with exit code 1. */
+/* Returns if the error is DECK_OK, and otherwise ends this process with exit code 1. */
 void deck_check(int error, const char *file, int line);
 
 
-/* Threads. A thread of DECK is a thread of the system: it may end by `pthread_exit`, and other
+/* Threads. A thread of DECK is a thread of the system. It may end by `pthread_exit`, and other
  * threads may use DECK as well. */
 
 /* Starts a thread, which runs the body with the argument. */
 int deck_thread_create(deck_thread_t *t, deck_thread_body_t body, void *argument) DECK_NODISCARD;
 
-/* The same with a name of 1 to 15 bytes, which the system shows, and a stack of so many bytes. */
+/* Starts a thread with a name of 1 to 15 bytes, which the system shows, and a stack of so many
+ * bytes. */
 int deck_thread_create_with(deck_thread_t *t, deck_thread_body_t body, void *argument, const char *name, size_t stack_bytes) DECK_NODISCARD;
 
-/* Waits until a thread has ended, and takes what it returned. */
+/* Waits until a thread has ended, and gives its result. */
 int deck_thread_join(deck_thread_t *t, void **result) DECK_NODISCARD;
 
 /* The calling thread. */
@@ -248,8 +247,8 @@ int deck_thread_self(deck_thread_t *t) DECK_NODISCARD;
 
 
 /* Semaphores. A semaphore has a name and units, which processes and threads of the job take (p) and
- * bring back (v). It knows which process holds how many: when one dies that holds units, nobody
- * waits for them in vain. It lives until its last user has destroyed it or is gone. */
+ * return (v). It records the units of each process, so a process that waits for units of a dead one
+ * gets an error. It lives until its last user has destroyed it or is gone. */
 
 /* Makes a semaphore with so many units under a name. */
 int deck_sem_create(deck_sem_t *s, const char *name, int units) DECK_NODISCARD;
@@ -260,50 +259,49 @@ int deck_sem_fetch(deck_sem_t *s, const char *name) DECK_NODISCARD;
 /* Waits for a unit and takes it. */
 int deck_sem_p(deck_sem_t *s) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds. */
+/* Waits at most so many milliseconds for a unit and takes it. */
 int deck_sem_p_timed(deck_sem_t *s, int timeout_ms) DECK_NODISCARD;
 
-/* Takes a unit if one is there. */
+/* Takes a unit if one is free. */
 int deck_sem_p_try(deck_sem_t *s) DECK_NODISCARD;
 
-/* Brings a unit back that this process holds; adds one where it holds none. */
+/* Returns a unit that this process holds, or adds one if it holds none. */
 int deck_sem_v(deck_sem_t *s) DECK_NODISCARD;
 
-/* Holds a unit no more and does not bring it back: what a consumer does with units that a producer
- * adds. */
+/* Consumes a unit that this process holds, as a consumer does with the units that a producer adds. */
 int deck_sem_spend(deck_sem_t *s) DECK_NODISCARD;
 
-/* How many units are there now; they may be gone in the next moment. */
+/* The number of free units now; it may change at any moment. */
 int deck_sem_value(const deck_sem_t *s, int *units) DECK_NODISCARD;
 
-/* Has the units come back that dead processes held, and says how many. */
+/* Returns the units that dead processes held, and their number. */
 int deck_sem_recover(deck_sem_t *s, int *units) DECK_NODISCARD;
 
 /* Ends this process's use of the semaphore. */
 int deck_sem_destroy(deck_sem_t *s) DECK_NODISCARD;
 
 
-/* Messages. A message holds values with their types and refuses to unpack them as others. One thread
- * at a time uses a message. Messages are cut and joined without copies: they share what they hold,
- * which goes with the last of them. They need no job: they may be used before deck_init and after
- * deck_done. */
+/* Messages. A message holds values with their types and refuses to unpack them as other types. Only
+ * one thread at a time may use a message. Messages are cut and joined without copies: they share the
+ * memory of their values until the last of them is destroyed. They need no job, and may be used
+ * before deck_init and after deck_done. */
 
-/* Makes an empty message with room for so many bytes; it grows where more are packed. */
+/* Makes an empty message with room for so many bytes; it grows if more are packed. */
 int deck_msg_create(deck_msg_t *m, size_t size) DECK_NODISCARD;
 
 /* Destroys a message. */
 int deck_msg_destroy(deck_msg_t *m) DECK_NODISCARD;
 
-/* Takes everything out; the memory is used for what is packed next. */
+/* Removes all values; the memory is reused for the next ones. */
 int deck_msg_clear(deck_msg_t *m) DECK_NODISCARD;
 
-/* Bytes of the values in it, unpacked or not. */
+/* The number of bytes of its values, unpacked or not. */
 int deck_msg_size(const deck_msg_t *m, size_t *bytes) DECK_NODISCARD;
 
-/* How many values are in it, unpacked or not; a text and a mailbox count as one each. */
+/* The number of its values, unpacked or not; a text and a mailbox count as one each. */
 int deck_msg_count(const deck_msg_t *m, size_t *values) DECK_NODISCARD;
 
-/* Packs so many values of a type (DECK_INT, DECK_DOUBLE ...) behind those that are there. */
+/* Packs so many values of a type (DECK_INT, DECK_DOUBLE ...) behind the existing ones. */
 int deck_msg_pack(deck_msg_t *m, int type, const void *data, size_t count) DECK_NODISCARD;
 
 /* Unpacks the next values, all of them or none. */
@@ -315,7 +313,7 @@ int deck_msg_pack_string(deck_msg_t *m, const char *text) DECK_NODISCARD;
 /* Unpacks a text and its end into so many bytes. */
 int deck_msg_unpack_string(deck_msg_t *m, char *text, size_t room, size_t *length) DECK_NODISCARD;
 
-/* Packs the address of a mailbox: whoever unpacks it can post there. */
+/* Packs the address of a mailbox, so that the receiver can post there. */
 int deck_msg_pack_mbox(deck_msg_t *m, const deck_mbox_t *mb) DECK_NODISCARD;
 
 /* Unpacks the address of a mailbox as a mailbox to post to. */
@@ -324,26 +322,26 @@ int deck_msg_unpack_mbox(deck_msg_t *m, deck_mbox_t *mb) DECK_NODISCARD;
 /* Begins to unpack from the first value again. */
 int deck_msg_rewind(deck_msg_t *m) DECK_NODISCARD;
 
-/* What comes next and how much of it: a type and a number of values. */
+/* The type of the next values, and their number. */
 int deck_msg_next(const deck_msg_t *m, int *type, size_t *count) DECK_NODISCARD;
 
-/* Makes a message of the same values, which share their memory. */
+/* Makes a message of the same values, which shares their memory. */
 int deck_msg_copy(deck_msg_t *copy, const deck_msg_t *m) DECK_NODISCARD;
 
-/* Makes a message of so many values from number `first` on, which share their memory. */
+/* Makes a message of `count` values from number `first` on, which shares their memory. */
 int deck_msg_part(deck_msg_t *part, const deck_msg_t *m, size_t first, size_t count) DECK_NODISCARD;
 
-/* Makes so many messages of equally many values each, one after the other, which share their memory. */
+/* Divides the values equally among `count` messages, which share their memory. */
 int deck_msg_split(deck_msg_t parts[], const deck_msg_t *m, int count) DECK_NODISCARD;
 
-/* Puts the values of another message behind those of this one; they share their memory. */
+/* Appends the values of another message, without copying them. */
 int deck_msg_join(deck_msg_t *m, const deck_msg_t *other) DECK_NODISCARD;
 
 
-/* Mailboxes. Anybody who knows a mailbox posts to it; only the thread that created it retrieves. It
- * becomes known by its name, or inside a message (deck_msg_pack_mbox). Messages of one sender are
- * retrieved in the order in which they were posted. How much may wait is bounded; beyond that, who
- * posts waits. A mailbox goes with the thread that created it, and its name with it. */
+/* Mailboxes. Any thread that knows a mailbox can post to it; only the thread that created it
+ * retrieves. A mailbox becomes known by its name, or inside a message (deck_msg_pack_mbox). Messages
+ * of one sender are retrieved in the order of posting. The waiting messages are bounded; beyond the
+ * bound a post waits. A mailbox and its name end with the thread that created it. */
 
 /* Makes a mailbox of the calling thread and registers it under a name. */
 int deck_mbox_create(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
@@ -354,31 +352,31 @@ int deck_mbox_fetch(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 /* Posts a message; returns when the message may be changed again. */
 int deck_mbox_post(deck_mbox_t *mb, const deck_msg_t *m) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds; then nothing was posted. */
+/* Posts a message within at most so many milliseconds; after a timeout nothing was posted. */
 int deck_mbox_post_timed(deck_mbox_t *mb, const deck_msg_t *m, int timeout_ms) DECK_NODISCARD;
 
 /* Posts a message if that is possible without waiting. */
 int deck_mbox_post_try(deck_mbox_t *mb, const deck_msg_t *m) DECK_NODISCARD;
 
-/* Waits for a message and takes it; it replaces what is in `m`. */
+/* Waits for a message and retrieves it; it replaces the contents of `m`. */
 int deck_mbox_retrv(deck_mbox_t *mb, deck_msg_t *m) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds. */
+/* Waits at most so many milliseconds for a message and retrieves it. */
 int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms) DECK_NODISCARD;
 
-/* Takes a message if one is there, and all of it has come. */
+/* Retrieves a message if one has arrived completely. */
 int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m) DECK_NODISCARD;
 
 /* A descriptor that is readable while messages wait, for `poll`. */
 int deck_mbox_descriptor(deck_mbox_t *mb, int *descriptor) DECK_NODISCARD;
 
-/* Destroys a mailbox with what waits in it; or ends the use of one that was fetched. */
+/* Destroys a mailbox with its waiting messages, or ends the use of a fetched one. */
 int deck_mbox_destroy(deck_mbox_t *mb) DECK_NODISCARD;
 
 
-/* Shared segments. Memory under a name that processes of the job use together, until the last of
- * them has destroyed its object or is gone. Its bytes are zero at first. A semaphore or a message
- * tells when what is there is whole. */
+/* Shared segments. A shared segment is memory with a name that processes of the job share. It lives
+ * until the last of them has destroyed its object or is gone. Its bytes are zero at first.
+ * Synchronise accesses by a semaphore or a message. */
 
 /* Makes a segment of so many bytes, at least 1, under a name. */
 int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes) DECK_NODISCARD;
@@ -386,25 +384,25 @@ int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes) DECK_
 /* Finds the segment with a name. */
 int deck_segment_fetch(deck_segment_t *g, const char *name) DECK_NODISCARD;
 
-/* Where it begins in this process, and how long it is. */
+/* The address of the segment in this process, and its length. */
 int deck_segment_address(const deck_segment_t *g, void **start, size_t *bytes) DECK_NODISCARD;
 
-/* Ends this process's use of the segment, which is no longer there then. */
+/* Ends this process's use of the segment, whose address is invalid then. */
 int deck_segment_destroy(deck_segment_t *g) DECK_NODISCARD;
 
 
-/* Groups. A group has a name and members that come and go. A member is a mailbox with its process;
- * its number is the smallest that is free and stays while it is a member. Broadcasts go to the
- * members at the moment of their acceptance: before it nobody sees the message, after it every one
- * of them that lives retrieves it from its mailbox exactly once, whoever dies, and all in one order.
- * Until a group has had its minimum of members once, broadcasts, synchronisation and collective
- * operations wait. A group has no server that could die or be slow, unless it is made to have one
- * (deck_group_create_with). */
+/* Groups. A group has a name, and members that join and leave. A member is a mailbox with its
+ * process. It gets the smallest free number and keeps it. A broadcast goes to the members of the
+ * moment at which it is accepted. Before that no member sees it; afterwards every living member
+ * retrieves it from its mailbox exactly once, even if the sender dies. All members retrieve
+ * broadcasts in one order. Until a group has had its minimum of members once, broadcasts,
+ * synchronisation and collective operations wait. A group has no server that could die or be slow,
+ * unless an option asks for one (deck_group_create_with). */
 
-/* Makes a group with a name that starts with so many members. */
+/* Makes a group with a name, which starts when it has had `min` members at once. */
 int deck_group_create(deck_group_t *g, const char *g_name, int min) DECK_NODISCARD;
 
-/* The same with options. */
+/* Makes a group with a name and options. */
 int deck_group_create_with(deck_group_t *g, const char *g_name, int min, const deck_group_options_t *options) DECK_NODISCARD;
 
 /* Finds the group with a name, to broadcast to it without being a member. */
@@ -413,93 +411,98 @@ int deck_group_open(deck_group_t *g, const char *name) DECK_NODISCARD;
 /* Joins the group with a name: from now on its broadcasts are retrieved from the mailbox. */
 int deck_group_join(deck_group_t *g, deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 
-/* Leaves the group: nothing more of it enters the mailbox. */
+/* Leaves the group: the mailbox receives nothing more of it. */
 int deck_group_leave(deck_group_t *g) DECK_NODISCARD;
 
 /* Sends a message to all members, the sender included if it is one; returns when it is accepted. */
 int deck_group_bcast(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds; then nothing was sent. */
+/* Sends a message to all members within at most so many milliseconds; after a timeout nothing was
+ * sent. */
 int deck_group_bcast_timed(deck_group_t *g, const deck_msg_t *msg, int timeout_ms) DECK_NODISCARD;
 
 /* Sends a message to all members if that is possible without waiting. */
 int deck_group_bcast_try(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
-/* Sends a message to all members but the one that sends. */
+/* Sends a message to all members except the sender. */
 int deck_group_bcast_others(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
-/* Waits until all that was broadcast to the group so far is in all mailboxes: who looks there finds
- * it at once. */
+/* Waits until all earlier broadcasts to the group are in all mailboxes, so that a retrieve finds
+ * them at once. */
 int deck_group_bcast_wait(deck_group_t *g) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds. */
+/* Waits at most so many milliseconds until all earlier broadcasts to the group are in all mailboxes. */
 int deck_group_bcast_wait_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
-/* Waits until all have come here who are members when the first of them comes. */
+/* Waits until all members have called it. The members are those of the moment of the first call. */
 int deck_group_sync(deck_group_t *g) DECK_NODISCARD;
 
-/* The same, for at most so many milliseconds; the next call waits for the same. */
+/* Waits at most so many milliseconds until all members have called it; after a timeout the next call
+ * goes on waiting. */
 int deck_group_sync_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
 /* The number of this member. */
 int deck_group_id(const deck_group_t *g, int *id) DECK_NODISCARD;
 
-/* The numbers of the members there are now, as far as there is room, and how many there are. */
+/* The numbers of the current members, as far as there is room, and their count. */
 int deck_group_view(const deck_group_t *g, int ids[], int room, int *members) DECK_NODISCARD;
 
-/* Destroys the group for all. */
+/* Destroys the group for all members. */
 int deck_group_destroy(deck_group_t *g) DECK_NODISCARD;
 
-/* The same, where broadcasts that wait for room have so many milliseconds to finish. */
+/* Destroys the group for all members; broadcasts that wait for room have so many milliseconds to
+ * finish. */
 int deck_group_destroy_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
-/* Destroys the object and leaves the group as it is; who is a member leaves it. */
+/* Destroys the object but not the group. A member leaves the group. */
 int deck_group_close(deck_group_t *g) DECK_NODISCARD;
 
 /* The group of all processes that the job began with, for collective operations. */
 int deck_group_world(deck_group_t *g) DECK_NODISCARD;
 
-/* The place of this member among those of the last collective operation, from 0. */
+/* The rank of this member among those of the last collective operation, from 0. */
 int deck_group_rank(deck_group_t *g, int *rank) DECK_NODISCARD;
 
-/* How many members took part in the last collective operation. */
+/* The number of members in the last collective operation. */
 int deck_group_size(deck_group_t *g, int *members) DECK_NODISCARD;
 
 
-/* Collective operations. What all members of a group do together. All call the same operations in
- * the same order. `root` is the number of a member (deck_group_id; in the group of all processes,
- * deck_node). Who joins or leaves a group counts from the next operation that nobody has begun yet.
- * Messages are sent from where they lie. */
+/* Collective operations. All members of a group call these operations together, in the same order.
+ * `root` is the number of a member (deck_group_id; in the group of all processes, deck_node). Joins
+ * and leaves count from the next operation that no member has begun. Messages are sent without a
+ * copy. */
 
 /* Returns when all members have called it. */
 int deck_collective_barrier(deck_group_t *g) DECK_NODISCARD;
 
-/* The root's message goes to everybody; at the others it replaces what is in theirs. */
+/* All members get the root's message; it replaces the contents of `m`. */
 int deck_collective_bcast(deck_group_t *g, deck_msg_t *m, int root) DECK_NODISCARD;
 
-/* Divides the values of the root's message equally among the members; each part replaces what is in
- * `own`. */
+/* Divides the values of the root's message equally among the members; each part replaces the
+ * contents of `own`. */
 int deck_collective_scatter(deck_group_t *g, const deck_msg_t *all, deck_msg_t *own, int root) DECK_NODISCARD;
 
-/* The root gets the values of all as one message in the order of the members. */
+/* The root gets the values of all members as one message, in the order of the members. */
 int deck_collective_gather(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all, int root) DECK_NODISCARD;
 
-/* The same with messages of any length and content, in one step more. */
+/* The root gets the messages of all members as one, in the order of the members. They may have any
+ * length and content; it takes one step more. */
 int deck_collective_gather_any(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all, int root) DECK_NODISCARD;
 
-/* Everybody gets the values of all as one message in the order of the members. */
+/* All members get the values of all as one message, in the order of the members. */
 int deck_collective_allgather(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all) DECK_NODISCARD;
 
-/* The same with messages of any length and content, in one step more. */
+/* All members get the messages of all as one, in the order of the members. They may have any length
+ * and content; it takes one step more. */
 int deck_collective_allgather_any(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all) DECK_NODISCARD;
 
-/* Combines the values of all, position by position, at the root (DECK_SUM, DECK_MAX ...). */
+/* Combines the values of all members at the root, position by position (DECK_SUM, DECK_MAX ...). */
 int deck_collective_reduce(deck_group_t *g, const deck_msg_t *own, deck_msg_t *result, int op, int root) DECK_NODISCARD;
 
-/* The same for everybody. */
+/* Combines the values of all members, position by position; all members get the result. */
 int deck_collective_allreduce(deck_group_t *g, const deck_msg_t *own, deck_msg_t *result, int op) DECK_NODISCARD;
 
-/* Has the operations of this group go by an architecture from now on. */
+/* Selects the architecture of the later operations of this group. */
 int deck_collective_use(deck_group_t *g, const char *architecture) DECK_NODISCARD;
 
 #ifdef __cplusplus

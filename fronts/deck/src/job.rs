@@ -1,12 +1,12 @@
 //! The job of this process, and where between deck_init and deck_done it is.
 
 use std::ffi::c_int;
-use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::unstable::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
@@ -27,7 +27,7 @@ static JOB: RwLock<Option<Member>> = RwLock::new(None);
 /// The membership in the job.
 struct Member {
     job: Job,
-    /// The number among those that the job began with; none for one who came later.
+    /// The number among the processes that the job began with; none for a process that came later.
     node: Option<c_int>,
     /// This is the second membership of a process, beside that of another library.
     is_second: bool,
@@ -120,13 +120,18 @@ pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
     let member = write().take().ok_or_else(too_late)?;
     let pid = std::process::id();
     let name = member.node.map_or_else(String::new, |node| format!("node {node} "));
-    let text = format!("{name}(pid {pid}) called deck_abort with code {code}{why}");
-    // Standard error may be closed; the job ends all the same.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let call = format!("called deck_abort with code {code}{why}");
+    let text = format!("{name}(pid {pid}) {call}");
+    // Of the nodes that abort for one cause the first says so.
+    let segment = member.job.segment();
+    if segment.claim_abort(member.job.own_peer().0, &call) != AbortClaim::Said {
+        fork::say(&text);
+        segment.abort_said();
+    }
     member.job.abort(code, &text)
 }
 
-/// Which function of DECK this thread is in, for those who look from outside.
+/// Returns the function of DECK that this thread is in, for `landeck why`.
 fn called() -> Option<CallName> {
     landeck_c_boundary::caller::innermost(&["deck_"]).map(|name| CallName::new(&name))
 }
@@ -186,7 +191,7 @@ fn too_early() -> Mistake {
 
 #[cold]
 fn too_late() -> Mistake {
-    let text = "deck_done was called: nothing but messages can be used after it";
+    let text = "deck_done was called: only messages can be used after it";
     Mistake::known(errors::DONE, text)
 }
 

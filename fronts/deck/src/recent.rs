@@ -1,7 +1,7 @@
 //! The objects that a thread used last: it keeps a reference to each, so that using one again counts
 //! nothing up and down that all threads share.
 //!
-//! What somebody destroys is not found here any more. Its memory goes once no thread has it among those it
+//! A destroyed object is not found here any more. Its memory goes once no thread has it among those it
 //! used last: at the latest when the thread ends, at once where the thread itself destroys it.
 
 use std::cell::{Cell, UnsafeCell};
@@ -113,7 +113,7 @@ impl<T> Place<T> {
         Self { handle: Cell::new(0), users: Cell::new(0), object: UnsafeCell::new(None) }
     }
 
-    /// Puts something here that nobody uses yet, in the place of what nobody uses.
+    /// Puts an unused object here, in the place of another unused one.
     fn put(&self, handle: u64, object: Option<Arc<T>>) {
         self.handle.set(handle);
         // SAFETY: only the thread of this place gets here, and no call uses what was here.

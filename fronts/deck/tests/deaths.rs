@@ -1,12 +1,9 @@
 //! kill -9 of one node in the middle of each operation, while the others stay: every one of them is told at once.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{alone, launcher, program, watched};
 use landeck_testing::deaths;
-use support::{alone, launcher, program, watched};
 
 /// How long the test may take.
 const LIMIT: Duration = Duration::from_secs(1_000);

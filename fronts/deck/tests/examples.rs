@@ -1,20 +1,17 @@
 //! The examples in `examples/c/deck`, each with a result that is checked.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 use landeck_testing::Trail;
 use landeck_testing::program::{assert_wrote, succeed};
-use support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
-/// What the chat's job is called, together with the number of the test's process.
+/// The name of the chat's job, before the number of the test's process.
 const CHAT: &str = "deck-chat";
 
 fn example(name: &str, libraries: &[&str]) -> PathBuf {
@@ -22,7 +19,7 @@ fn example(name: &str, libraries: &[&str]) -> PathBuf {
     compiled(&folder.join(format!("{name}.c")), libraries)
 }
 
-/// What an example writes on so many nodes.
+/// Returns the output of an example on so many nodes.
 fn written(name: &str, nodes: &str, arguments: &[&str]) -> String {
     let program = example(name, &["-ldeck"]);
     let mut all = vec!["-n", nodes, program.to_str().expect("a path of ours")];

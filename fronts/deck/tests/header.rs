@@ -1,9 +1,6 @@
 //! `deck.h` compiles in C and C++ without a warning, and says what the description and the library
 //! say.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -11,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::library;
 use landeck_testing::Watchdog;
 use landeck_testing::program::{compiler, succeed};
-use support::library;
 
 /// How long one test may take, with building.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -121,7 +118,7 @@ fn compiling(language: (&str, &str, &str, &str), source: &Path, target: &Path) -
     making
 }
 
-/// What a program writes to standard output that finds the library under test.
+/// Returns the standard output of a program that finds the library under test.
 fn written(program: &Path) -> String {
     let libraries = library().with_file_name("");
     let output = succeed(Command::new(program).env("LD_LIBRARY_PATH", libraries));

@@ -1,15 +1,12 @@
 //! Programs in C as users write them, each of which checks itself.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::{RUN_LIMIT, alone, launcher, program, run, watched};
 use landeck_testing::Trail;
 use landeck_testing::program::assert_wrote;
-use support::{RUN_LIMIT, alone, launcher, program, run, watched};
 
 /// How long one test may take, once the launcher and the libraries are built.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -205,7 +202,10 @@ fn a_call_that_fails_ends_the_process_where_it_is_checked() {
     let output = run(&["-n", "2", program, "known"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("checked.c:15: node 1: the time is over; nothing was lost"), "{said}");
+    assert!(
+        said.contains("checked.c:15: node 1: the time is over, and nothing was lost"),
+        "{said}"
+    );
     assert!(said.contains(" (DECK_ETIMEDOUT)\n"), "{said}");
 }
 

@@ -45,7 +45,7 @@ impl Items {
         Ok(Self { start, count, datatype })
     }
 
-    /// The same of a message to or from a rank. No items of MPI_PROC_NULL need no datatype.
+    /// The items of a message to or from a rank. No items of MPI_PROC_NULL need no datatype.
     #[inline]
     pub(crate) fn of_message(
         argument: &'static str,
@@ -78,7 +78,7 @@ impl Items {
 }
 
 /// Items one behind the other, without gaps, of a datatype of the library's own: all that most calls are
-/// about. Who finds none goes the way that knows all datatypes, and says what is wrong.
+/// about. Without one, the caller takes the general way, which knows all datatypes and explains mistakes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
     pub(crate) start: NonNull<u8>,

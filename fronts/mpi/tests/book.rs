@@ -1,14 +1,11 @@
 //! The program in C on the first page.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::{Compiler, Launcher, Library, compiled_by, run};
 use landeck_testing::Watchdog;
-use support::{Compiler, Launcher, Library, compiled_by, run};
 
 #[test]
 fn the_first_program_in_c_prints_what_the_page_says() {
@@ -29,7 +26,7 @@ fn the_first_program_in_c_prints_what_the_page_says() {
     assert_eq!(lines, expected);
 }
 
-/// What stands between the first fences of a language.
+/// Returns the text between the first fences of a language.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let (_, rest) =
         page.split_once(&format!("```{language}\n")).expect("the page has no such program");

@@ -3,16 +3,13 @@
 //!
 //! A program whose first lines say `Only here: REASON` is not run with MPICH's.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::support::{Launcher, Library, mpich_or_skip, program, run};
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
-use support::{Launcher, Library, mpich_or_skip, program, run};
 
 /// How long all programs may take together, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);

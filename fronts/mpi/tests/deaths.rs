@@ -1,13 +1,10 @@
 //! kill -9 of one rank in the middle of each operation, while the others stay: every one of them is told at once.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::{Launcher, Library, command, program};
 use landeck_testing::{Watchdog, deaths};
-use support::{Launcher, Library, command, program};
 
 /// How long the test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);

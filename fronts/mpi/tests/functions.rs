@@ -1,17 +1,14 @@
 //! The description of the functions, compared with the library.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::{Launcher, Library, library, program, run};
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
-use support::{Launcher, Library, library, program, run};
 
 /// How long a test may take.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -2,18 +2,15 @@
 //! constant with its type and value, every layout, the type of every function. In the oldest and the
 //! newer standards of C and C++, without a warning.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use crate::support::{library, peer_or_skip, skip};
 use landeck_testing::program::{assert_wrote, compiler};
 use landeck_testing::{Trail, Watchdog};
-use support::{library, peer_or_skip, skip};
 
 /// How long one test may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -30,7 +27,7 @@ const LANGUAGES: [(&str, &str, &str, &str); 5] = [
     ("CXX", "c++", "c++17", "cpp"),
 ];
 
-/// What a program of this ABI knows of the sizes and places of its types.
+/// The sizes and offsets of types that a program of this ABI relies on.
 const LAYOUTS: &str = "
     CHECK(sizeof(MPI_Aint) == sizeof(void *) && (MPI_Aint)-1 < 0);
     CHECK(sizeof(MPI_Count) == 8 && (MPI_Count)-1 < 0);

@@ -1,15 +1,12 @@
 //! One binary, two libraries of the ABI: what our compiler script has compiled runs with MPICH's
 //! library, and the other way round, by the search path of libraries alone.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::support::{Compiler, Launcher, Library, compiled_by, mpich_or_skip, run};
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
-use support::{Compiler, Launcher, Library, compiled_by, mpich_or_skip, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -1,14 +1,11 @@
 //! How a program finds its job, and fails by name where it cannot: never n jobs of one.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use crate::support::{self, Launcher, Library, mpich_or_skip, program, run, skip};
 use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{Launcher, Library, mpich_or_skip, program, run, skip};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(600);

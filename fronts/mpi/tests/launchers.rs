@@ -1,18 +1,17 @@
 //! Other launchers: a launcher of these tests that speaks PMI-1, well and badly, and MPICH's mpiexec.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::support::pmi_server::{self, Ended, Reply};
+use crate::support::{
+    Launcher, Library, command, libraries, mpich_or_skip, peer_or_skip, program, run,
+};
 use landeck_testing::program::assert_wrote;
 use landeck_testing::{Random, Trail, Watchdog, leftovers, seed};
-use support::pmi_server::{self, Ended, Reply};
-use support::{Launcher, Library, command, libraries, mpich_or_skip, peer_or_skip, program, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);

@@ -1,17 +1,14 @@
 //! C programs of the standard ABI, with our library and launcher and with MPICH's.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::{
+    self, Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by,
+    run_command, run_with_files_of, skip,
+};
 use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{
-    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by, run_command,
-    run_with_files_of, skip,
-};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);
@@ -357,6 +354,32 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
         for word in words {
             assert!(errors.contains(word), "{mistake}: no {word:?} in:\n{errors}");
         }
+    }
+}
+
+#[test]
+fn the_abort_of_a_job_is_said_once_whichever_ranks_abort_it() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("errors");
+    // What each rank says of its own, and whether all have the same to say.
+    let mistakes = [
+        ("all abort", "called MPI_Abort with code 17", true),
+        ("all the same", "MPI_Send failed on rank ", true),
+        ("each its own", "MPI_Send failed on rank ", false),
+    ];
+    for (mistake, words, is_same) in mistakes {
+        let output = run(Launcher::Landeck, Library::Ours, 4, &program, &[mistake]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // The launcher's report quotes the last lines of a rank.
+        let said = |words: &str| {
+            errors
+                .lines()
+                .filter(|line| line.starts_with(|it: char| it != ' ') && line.contains(words))
+                .count()
+        };
+        assert_eq!(said("The job is aborted"), 1, "{mistake}: {errors}");
+        let most = if is_same { 1 } else { 4 };
+        assert!((1..=most).contains(&said(words)), "{mistake}: {errors}");
     }
 }
 

@@ -1,11 +1,9 @@
-//! What `landeck why` says of an MPI program that does not go on.
-
-#[allow(dead_code)] // the other tests use the rest
-mod support;
+//! Tests of the answers of `landeck why` about an MPI program that is stuck.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support;
 use landeck_testing::program::succeed;
 use landeck_testing::{Trail, Watchdog};
 

@@ -1,15 +1,12 @@
 //! Tools that people use on programs of MPI, below our launcher: a debugger, a memory checker, a
 //! profiler that takes the place of functions.
 
-#[allow(dead_code)] // the other tests use the rest
-mod support;
-
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::{Launcher, Library, interposer, program, run, skip};
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
-use support::{Launcher, Library, interposer, program, run, skip};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(600);

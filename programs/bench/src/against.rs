@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::candidate::{self, Candidate, Places};
 use crate::figure::Figure;
 use crate::problem::Problem;
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::rounds::{self, Effort};
 use crate::sample::Point;
 use crate::statistics::{median, short};
@@ -51,9 +51,7 @@ pub(crate) fn candidates(places: &Places, prefix: &Path) -> Result<Vec<Candidate
         let Some(other) = own.of_the_other() else { continue };
         match places.missing(own).or_else(|| places.missing(other)) {
             None => present.extend([own, other]),
-            Some(path) => {
-                println!("{} is left out: {} is not there", own.name(), path.display());
-            }
+            Some(path) => report::leave_out(own, &path)?,
         }
     }
     if present.is_empty() {
@@ -151,6 +149,27 @@ mod tests {
         assert!(change(8, &[1.2, 1.11]).is_slower());
         assert!(!change(8, &[1.2, 1.0]).is_slower());
         assert!(!change(8, &[1.1]).is_slower());
+    }
+
+    #[test]
+    fn a_row_has_the_ratios_of_its_runs_and_says_whether_it_is_slower() {
+        let run = |bytes, value| {
+            let point = change(bytes, &[]).point;
+            let ratio = crate::results::Ratio {
+                peer: Candidate::Landeck,
+                of_medians: value,
+                by_round: None,
+            };
+            vec![(Candidate::Landeck, point, ratio)]
+        };
+        let mut changes = Vec::new();
+        for (bytes, value) in [(8, 1.2), (64, 1.0), (8, 1.3)] {
+            add(&mut changes, run(bytes, value));
+        }
+        let text = lines(&changes);
+        let rows: Vec<_> = text.lines().collect();
+        assert!(rows.len() == 2 && rows[0].ends_with("1.20, 1.30"), "{text}");
+        assert!(rows[0].starts_with("  SLOWER round") && !rows[1].contains("SLOWER"), "{text}");
     }
 
     #[test]

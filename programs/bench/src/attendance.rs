@@ -1,4 +1,4 @@
-//! Who takes part in which launch, and who is left out of it and why.
+//! The candidates that take part in a launch, and the reasons why others are left out.
 
 use crate::candidate::Candidate::{
     self, Bare, Counter, Iceoryx2, Landeck, Mpich, MpichThrottled, Queues,
@@ -6,7 +6,7 @@ use crate::candidate::Candidate::{
 use crate::candidate::Program;
 use crate::figure::{Figure, Method, Who};
 
-/// What a candidate does in a launch.
+/// The part of a candidate in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attendance {
     TakesPart,

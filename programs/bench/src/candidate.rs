@@ -1,4 +1,4 @@
-//! Who is measured: Landeck over its own interface and behind MPI's, its peers, and programs without
+//! The candidates that are measured: Landeck over its own interface and behind MPI's, its peers, and programs without
 //! message passing.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::thread;
 pub(crate) enum Program {
     Points,
     Collectives,
-    /// What collectives.c does over MPI; over Landeck it is DECK's program.
+    /// The work of collectives.c over MPI; over Landeck it is DECK's program.
     Deck,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Candidate {
     LandeckMpi,
     /// Another installation of Landeck, to compare with: `--against`.
     OtherLandeck,
-    /// The same installation behind MPI.
+    /// The other installation of Landeck, behind MPI.
     OtherLandeckMpi,
     Mpich,
     MpichThrottled,
@@ -139,7 +139,7 @@ impl Candidate {
 pub(crate) struct Places {
     /// The root of the source tree.
     pub(crate) root: PathBuf,
-    /// What bench/peers.sh builds.
+    /// The folder that bench/peers.sh builds into.
     pub(crate) peers: PathBuf,
     /// Landeck's own programs, release build.
     pub(crate) programs: PathBuf,
@@ -200,7 +200,7 @@ impl Places {
         }
     }
 
-    /// The same for messages between two, and for all that is not MPI.
+    /// The program for messages between two processes, and for figures without MPI.
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {
             Landeck | OtherLandeck => self.commands(candidate).join("landeck-points"),
@@ -320,7 +320,7 @@ impl Places {
         self.programs.join("libmpi_abi.so")
     }
 
-    /// The same under the name that programs look for, in a folder without other libraries.
+    /// The MPI library under the name that programs look for, in a folder without other libraries.
     pub(crate) fn front(&self) -> PathBuf {
         self.peers.join("front/libmpi_abi.so.1")
     }
@@ -330,7 +330,7 @@ impl Places {
         self.programs.join("libdeck.so")
     }
 
-    /// The same under the name that programs look for.
+    /// The DECK library under the name that programs look for.
     pub(crate) fn deck(&self) -> PathBuf {
         self.peers.join("front-deck/libdeck.so.1")
     }

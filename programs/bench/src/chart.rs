@@ -24,7 +24,7 @@ pub(crate) struct Chart {
     pub(crate) lines: Vec<Line>,
 }
 
-/// What runs along the picture.
+/// The horizontal axis of a picture.
 pub(crate) struct ChartAxis {
     pub(crate) name: &'static str,
     pub(crate) is_logarithmic: bool,
@@ -154,7 +154,7 @@ pub(crate) fn white_page(path: &Path, height: i32) -> Result<Area<'_>, Box<dyn E
     Ok(area)
 }
 
-/// What is to be seen, and below it where it comes from.
+/// Draws the title of a picture, and below it the machine and date.
 pub(crate) fn heading(area: &Area<'_>, title: &str, note: &str) -> Result<(), Box<dyn Error>> {
     let style = TextStyle::from(("sans-serif", LETTER * 5 / 4).into_font()).color(&INK);
     area.draw(&Text::new(title.to_owned(), (24, 20), style))?;

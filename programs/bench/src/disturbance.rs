@@ -1,4 +1,4 @@
-//! Who else used the processors while something was measured.
+//! Detects other users of the processors during a measurement.
 
 use std::fs;
 use std::thread;

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use landeck::unstable::host::say::say;
+
 use crate::candidate::{ALL, Candidate, Places};
 use crate::launch;
 use crate::problem::Problem;
@@ -24,11 +26,13 @@ pub(crate) fn count(places: &Places) -> Result<(), Problem> {
     let version = Command::new("valgrind").arg("--version").output();
     let version = version.map_err(|_| Problem::NoValgrind)?;
     launch::adopt_orphans();
-    println!(
-        "\nInstructions for one message of 8 bytes ({})",
-        String::from_utf8_lossy(&version.stdout).trim()
-    );
-    println!("  {:<18} {:>8} {:>8}", "", "send", "receive");
+    say(&format!(
+        "\nInstructions for one message of 8 bytes ({})\n  {:<18} {:>8} {:>8}\n",
+        String::from_utf8_lossy(&version.stdout).trim(),
+        "",
+        "send",
+        "receive"
+    ))?;
     let counted = |candidate: &Candidate| {
         !matches!(candidate, Candidate::Bare | Candidate::MpichThrottled)
             && places.missing(*candidate).is_none()
@@ -38,10 +42,11 @@ pub(crate) fn count(places: &Places) -> Result<(), Problem> {
         let [send, receive] = counts
             .each_ref()
             .map(|count| count.as_ref().map_or("-".to_owned(), |count| format!("{count:.0}")));
-        println!("  {:<18} {send:>8} {receive:>8}", candidate.name());
+        let mut text = format!("  {:<18} {send:>8} {receive:>8}\n", candidate.name());
         for trouble in counts.into_iter().filter_map(Result::err) {
-            println!("    {trouble}");
+            text += &format!("    {trouble}\n");
         }
+        say(&text)?;
     }
     Ok(())
 }

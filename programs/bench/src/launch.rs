@@ -17,7 +17,7 @@ use rustix::process::{
 
 use crate::sample::Sample;
 
-/// What came of a launch.
+/// The outcome of a launch.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) samples: Vec<Sample>,

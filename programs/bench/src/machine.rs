@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// What stands below every table and picture.
+/// The description of the machine below every table and picture.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     /// Year, month and day, universal time.

@@ -30,6 +30,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use landeck::unstable::host::say::say;
 
 use crate::candidate::{Candidate, Places};
 use crate::figure::Figure;
@@ -38,6 +39,9 @@ use crate::problem::Problem;
 use crate::report::Report;
 use crate::results::Results;
 use crate::rounds::Effort;
+
+/// The exit code for a wrong command line.
+const WRONG_USAGE: u8 = 2;
 
 #[derive(Debug, Parser)]
 #[command(name = "landeck-bench", version, about = "Measures Landeck beside its peers")]
@@ -103,19 +107,20 @@ struct RunOptions {
 
 fn main() -> ExitCode {
     landeck::unstable::host::start_signals::take_over();
-    let arguments = CommandLine::parse();
+    let arguments = match CommandLine::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            eprintln!("landeck-bench: {}; --help lists all options", fault(&error));
+            return ExitCode::from(WRONG_USAGE);
+        }
+        Err(help) => help.exit(),
+    };
     let mut places = Places::of_this_build();
     places.other.clone_from(&arguments.run.against);
     let done = match &arguments.command {
         None => prepare(&arguments, &places).and_then(|()| run(&arguments.run, &places)),
-        Some(Subject::List) => {
-            list(&places);
-            Ok(())
-        }
-        Some(Subject::Probe) => {
-            print!("{}", table::probes(&probe::all()));
-            Ok(())
-        }
+        Some(Subject::List) => say(&list(&places)).map_err(Problem::from),
+        Some(Subject::Probe) => say(&table::probes(&probe::all())).map_err(Problem::from),
         Some(Subject::Papers(options)) => {
             let built = if arguments.no_build { Ok(()) } else { build_own(&places) };
             built.and_then(|()| papers::run(options, &places))
@@ -135,6 +140,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The fault of a command line, in one line.
+fn fault(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines: Vec<_> =
+        text.split("\n\n").next().unwrap_or_default().lines().map(str::trim).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
@@ -168,8 +181,7 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
         }
     }
     report.add(&table::verdicts(&verdicts))?;
-    println!("\nTables, values and pictures: {}", options.output.display());
-    Ok(())
+    Ok(say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?)
 }
 
 /// Everything that is measured is there and fresh, unless that is not wanted.
@@ -272,9 +284,7 @@ fn present_candidates(places: &Places, peers: &[String]) -> Result<Vec<Candidate
     for candidate in candidate::ALL.into_iter().filter(wanted) {
         match places.missing(candidate) {
             None => present.push(candidate),
-            Some(path) => {
-                println!("{} is left out: {} is not there", candidate.name(), path.display());
-            }
+            Some(path) => report::leave_out(candidate, &path)?,
         }
     }
     if present.is_empty() { Err(Problem::Nobody) } else { Ok(present) }
@@ -293,17 +303,20 @@ fn keep(results: &Results, folder: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-fn list(places: &Places) {
-    println!("Figures");
+/// The names of the figures and of the candidates.
+fn list(places: &Places) -> String {
+    let mut text = "Figures\n".to_owned();
     for figure in Figure::all() {
-        println!("  {:<17} {}", figure.name, figure.title);
+        text += &format!("  {:<17} {}\n", figure.name, figure.title);
     }
-    println!("Candidates");
+    text += "Candidates\n";
     for candidate in
         candidate::ALL.into_iter().filter(|candidate| candidate.of_this_build() == *candidate)
     {
         let missing =
             places.missing(candidate).map(|path| format!("  (not there: {})", path.display()));
-        println!("  {:<16} {}{}", candidate.name(), candidate.title(), missing.unwrap_or_default());
+        let (name, title) = (candidate.name(), candidate.title());
+        text += &format!("  {name:<16} {title}{}\n", missing.unwrap_or_default());
     }
+    text
 }

@@ -20,7 +20,7 @@ use crate::statistics::{Spread, short};
 /// Of lines that nobody was measured for.
 const FAINT_LINE: RGBColor = RGBColor(120, 120, 120);
 
-/// What is drawn of a figure: some of its points.
+/// A picture of some points of a figure.
 pub(crate) struct Picture {
     /// Of the file, without its extension.
     pub(crate) name: String,
@@ -51,7 +51,7 @@ pub(crate) fn pictures(results: &Results) -> Vec<Picture> {
     groups.into_iter().map(picture).collect()
 }
 
-/// What of a point does not run along the axis, in words.
+/// The properties of a point that the axis does not show, in words.
 fn constant_label(axis: Axis, point: &Point) -> String {
     match axis {
         Axis::Bytes => Point { bytes: 0, ..point.clone() }.label(),
@@ -185,7 +185,7 @@ fn note(results: &Results) -> String {
     format!("{machine} Medians of the launches, spread of all batches.")
 }
 
-/// The same colour for the same candidate in every picture.
+/// Returns the colour of a candidate, which is one in all pictures.
 pub(crate) fn colour(candidate: Candidate) -> RGBColor {
     match candidate {
         Candidate::Landeck => RGBColor(0, 84, 166),

@@ -1,5 +1,5 @@
-//! What the machine itself can do, measured in the same run as the figures: they mean nothing
-//! without it, because a virtual machine's cores lie near or far from each other, and not for long.
+//! Probes of the machine itself, measured in the same run as the figures: these mean nothing
+//! without them, because a virtual machine's cores lie near or far from each other, and not for long.
 //!
 //! All probes are short. Loops here spin on purpose: they measure the hardware and the scheduler,
 //! not the library.

@@ -1,9 +1,12 @@
-//! What is printed, and kept beside the values.
+//! The report, which is printed and kept beside the values.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use landeck::unstable::host::say::say;
+
+use crate::candidate::Candidate;
 use crate::problem::Problem;
 
 /// The text of a run.
@@ -22,8 +25,14 @@ impl Report {
     }
 
     pub(crate) fn add(&mut self, text: &str) -> Result<(), Problem> {
-        print!("{text}");
+        say(text)?;
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|error| Problem::NotWritten { path: self.path.clone(), error })
     }
+}
+
+/// Says that a candidate is not measured, because one of its files is not there.
+pub(crate) fn leave_out(candidate: Candidate, missing: &Path) -> Result<(), Problem> {
+    let name = candidate.name();
+    Ok(say(&format!("{name} is left out: {} is not there\n", missing.display()))?)
 }

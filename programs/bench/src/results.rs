@@ -1,4 +1,4 @@
-//! What was measured in all rounds of a figure, and what it says.
+//! The results of all rounds of a figure, and their evaluation.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ pub(crate) struct Launch {
     pub(crate) trouble: Option<String>,
 }
 
-/// What a launch says about one point: the middle of its batches, and their spread.
+/// The value of one point in a launch: the median of its batches, and their spread.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LaunchValue {
     #[serde(flatten)]
@@ -86,7 +86,7 @@ pub(crate) enum Placement {
 pub(crate) struct Ratio {
     pub(crate) peer: Candidate,
     pub(crate) of_medians: f64,
-    /// The same inside each round, where both ran within seconds.
+    /// The ratio inside each round, where both ran within seconds.
     pub(crate) by_round: Option<Spread>,
 }
 
@@ -152,7 +152,7 @@ impl Results {
         })
     }
 
-    /// What is taken off every value: the bare programs', where that is the method.
+    /// The value that is subtracted from every other: that of the bare programs, where that is the method.
     fn floor(&self, candidate: Candidate, point: &Point) -> Option<f64> {
         let figure = Figure::by_name(self.figure)?;
         if figure.method != Method::BeyondBare || candidate == Candidate::Bare {
@@ -251,7 +251,7 @@ impl Results {
         [Placement::Near, Placement::Far].into_iter().filter_map(ratio).collect()
     }
 
-    /// What Landeck must and should reach at the point.
+    /// Judges Landeck's value at a point by its limits.
     pub(crate) fn verdicts(&self, point: &Point) -> Vec<Verdict> {
         let Some(figure) = Figure::by_name(self.figure) else { return Vec::new() };
         let limits = figure.limits(point, self.machine.processors as u32);
@@ -280,7 +280,7 @@ impl Results {
         })
     }
 
-    /// Who of us is judged.
+    /// The candidate of ours that is judged.
     pub(crate) fn own(&self) -> Candidate {
         Figure::by_name(self.figure).map_or(Candidate::Landeck, Figure::own)
     }
@@ -375,7 +375,7 @@ impl Results {
         }
     }
 
-    /// What went wrong, in words, each once.
+    /// The troubles of all launches in words, each once.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         for launch in &self.launches {

@@ -113,7 +113,7 @@ pub(crate) fn measure(
     }
 }
 
-/// Whoever was present but not measured, and why.
+/// The candidates that were present but not measured, with the reasons.
 fn left_out(figure: &Figure, candidates: &[Candidate], processors: u32) -> Vec<LeftOut> {
     let mut left_out: Vec<LeftOut> = Vec::new();
     for &candidate in candidates {
@@ -291,7 +291,7 @@ fn bare_starts(n: u32, program: &Path) -> (Duration, Option<String>) {
     (start.elapsed(), ended.err().map(|error| format!("{}: {error}", program.display())))
 }
 
-/// What n programs without message passing take, all there at once.
+/// The memory of n programs without message passing that run at once.
 fn bare_memory(n: u32, places: &Places) -> (Vec<Sample>, Option<String>) {
     let point = Point { figure: "memory".to_owned(), form: String::new(), n, bytes: 0, pending: 0 };
     match bare_shares(n, &places.peers.join("bare")) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::short;
 
-/// What was measured: one row of a table is one point.
+/// A measured point: one row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) figure: String,

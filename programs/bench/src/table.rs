@@ -52,7 +52,7 @@ pub(crate) fn probes(results: &[crate::probe::Probe]) -> String {
     text
 }
 
-/// What must and should be reached, over all figures: musts first.
+/// Returns the table of verdicts over all figures: musts first.
 pub(crate) fn verdicts(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
     for (must, heading) in [(true, "\nMust\n"), (false, "\nGoals\n")] {

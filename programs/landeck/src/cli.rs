@@ -188,9 +188,8 @@ enum CliCommand {
 
 /// Run a program as N processes on this host.
 ///
-/// Options stand before the program; what follows the program belongs to it. Several programs make
-/// one job when a colon stands between them: their processes get ranks in this order, and each has
-/// its own -n, -x, --env-none and -C.
+/// Options stand before the program; words behind it are the program's own. Several programs separated by colons
+/// make one job: their processes get ranks in this order, and each program has its own -n, -x, --env-none and -C.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "landeck run [OPTIONS] PROGRAM [ARGUMENTS]... [: [-n N] PROGRAM [ARGUMENTS]...]...",
@@ -204,20 +203,20 @@ struct RunArguments {
     job: JobArguments,
 }
 
-/// Measure what this host can do, or show it.
+/// Measure the performance of this host, or show it.
 ///
-/// Takes a few seconds, best while nothing else runs. The figures are kept for this user, and every
-/// job started from then on computes with them which ways its collective operations take. Where others
-/// used more than a quarter of the processors' time they are shown, and not kept.
+/// Takes a few seconds, best while nothing else runs. The figures are kept for this user, and every later job uses
+/// them to choose the ways of its collective operations. If others used more than a quarter of the processors'
+/// time, the figures are shown and not kept.
 #[derive(Debug, Args)]
 struct TuneArguments {
-    /// Measure nothing: show the figures, and which way each operation takes with them
+    /// Show the kept figures, and the way of each operation that follows from them
     #[arg(long)]
     show: bool,
-    /// Keep the figures also if others used the processors meanwhile
+    /// Keep the figures even if others used the processors meanwhile
     #[arg(long, conflicts_with = "show")]
     force: bool,
-    /// For so many processes on this host [default: one for each usable processor]
+    /// Number of processes on this host [default: one for each usable processor]
     #[arg(
         short = 'n',
         long = "np",
@@ -227,29 +226,28 @@ struct TuneArguments {
         allow_negative_numbers = true
     )]
     processes: Option<u32>,
-    /// With these ways asked for, as in `landeck run`
+    /// Ways of collective operations, as in `landeck run`
     #[arg(long, value_name = "WAYS", requires = "show", value_parser = overrides)]
     collectives: Option<Overrides>,
-    /// With what makes members near, as in `landeck run`
+    /// Criterion for members close to each other, as in `landeck run`
     #[arg(long, value_name = "BY", requires = "show", value_parser = nearness())]
     clusters: Option<Nearness>,
 }
 
 const RUN_NOTES: &str = "\
-Exit code: that of the process that failed first (128 and the signal, if one killed it), else 0; 128 and
-the signal to the launcher that ended a job whose processes waited to be started again.
-124 after --timeout, 127 and 126 when a program is not found or may not be executed, 125 when the
-launcher itself fails or cannot write what the processes write, 2 when the command line is not
-understood.
+Exit code: that of the process that failed first (128 plus the signal, if one killed it), else 0.
+124 after --timeout, 127 if a program is not found, 126 if it cannot be executed, 125 if the launcher
+itself fails or cannot write the output, 2 if the command line is wrong. If a signal to the launcher ends
+a job whose processes wait for their restart: 128 plus the signal.
 
-Output: a line of one process is never inside a line of another. C programs of Landeck write line by
-line (as with setvbuf and _IOLBF), unless they choose a buffer themselves. Python and Fortran have
-buffers of their own: python -u, GFORTRAN_UNBUFFERED_PRECONNECTED=y. Where the output cannot be written,
-as on a full disk, the launcher says so at once, and the processes go on.
+Output: lines of different processes are never mixed. C programs of Landeck write line by line (as with
+setvbuf and _IOLBF), unless they choose a buffer themselves. Python and Fortran have buffers of their
+own: python -u, GFORTRAN_UNBUFFERED_PRECONNECTED=y. If the output cannot be written, for example on a
+full disk, the launcher says so at once, and the processes go on.
 
-Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
+Signals: INT is passed on; two within 2 seconds kill the job. TERM and HUP end the job: TERM, the grace
 time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
-were ignored (but for PIPE) or blocked when the launcher was started; the launcher hears the blocked ones.";
+were ignored (except PIPE) or blocked when the launcher was started; the launcher unblocks its own.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -257,7 +255,7 @@ Examples:
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
   landeck run -n 8 --tag --timeout 60 --stacks ./program
 
-`landeck run --help` and landeck-run(1) say more: exit codes, output, signals.";
+`landeck run --help` and landeck-run(1) describe exit codes, output and signals.";
 
 fn notes() -> String {
     let examples = RUN_EXAMPLES.split("\n\n").next().unwrap_or_default();
@@ -277,7 +275,7 @@ const JOB: &str = "The job";
 /// Options of a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
-    /// Deal processes out over cores, L3 caches or memory nodes, with N cores each.
+    /// Distribute processes over cores, L3 caches or memory nodes, with N cores each.
     ///
     /// slot or core: neighbouring ranks on neighbouring cores; l3, numa: neighbouring ranks on different caches
     /// or memory nodes; pe=N or numa:pe=N: N cores for each process.
@@ -296,13 +294,13 @@ struct JobArguments {
     /// OMP_NUM_THREADS].
     #[arg(long, value_name = "WHAT", value_parser = bind_to(), help_heading = PLACEMENT)]
     bind_to: Option<BindTo>,
-    /// Say which process is bound to what
+    /// Show the binding of each process
     #[arg(long, help_heading = PLACEMENT)]
     report_bindings: bool,
-    /// Say what would be started where, and start nothing
+    /// Show the processes and their placement, and start nothing
     #[arg(long, help_heading = PLACEMENT)]
     dry_run: bool,
-    /// Put the rank, or the rank and the host, before each line of output
+    /// Prefix each line of output with the rank, or the rank and the host
     #[arg(
         long,
         value_name = "WITH",
@@ -315,7 +313,7 @@ struct JobArguments {
     tag: Option<TagWith>,
     /// Write the output of each process into files in this directory.
     ///
-    /// They are called rank-N.stdout and rank-N.stderr.
+    /// The files are called rank-N.stdout and rank-N.stderr.
     #[arg(long, value_name = "DIRECTORY", help_heading = OUTPUT)]
     output_dir: Option<PathBuf>,
     /// The receiver of the standard input: all, none, or a rank
@@ -328,13 +326,13 @@ struct JobArguments {
         help_heading = OUTPUT
     )]
     stdin: InputTo,
-    /// Sum up a job that ended well: messages, bytes, time waiting
+    /// Print a summary when the job ends well: messages, bytes, time waiting
     #[arg(long, help_heading = OUTPUT)]
     summary: bool,
     /// End the job after this time; exit code 124.
     ///
-    /// In seconds, or with a unit: 90, 0.5, 10m, 2h. Says why the job has not ended, and what each process waits
-    /// for.
+    /// In seconds, or with a unit: 90, 0.5, 10m, 2h. Then the launcher explains why the job has not ended, and what
+    /// each process waits for.
     #[arg(
         long,
         value_name = "TIME",
@@ -343,14 +341,14 @@ struct JobArguments {
         help_heading = FAILURES
     )]
     timeout: Option<Duration>,
-    /// Show the stacks of all processes when the time is over
+    /// With --timeout: show the stacks of all processes
     #[arg(long, requires = "timeout", help_heading = FAILURES)]
     stacks: bool,
-    /// What a failed process means for the others: abort, notify, restart.
+    /// Reaction to a failed process: abort, notify, restart.
     ///
-    /// End the others (abort), tell them and let them go on (notify), or start the process again besides
-    /// (restart), up to 3 times or as in restart:5. When it has failed once more the others are ended; they go on
-    /// as in restart:5,notify. An abort of a process always ends the job.
+    /// End the others (abort), let them go on with errors that name the dead (notify), or also restart the process
+    /// (restart), up to 3 times or as in restart:5. After one more failure the others are ended; with restart:5,notify
+    /// they go on. A process that aborts always ends the job.
     #[arg(
         long,
         value_name = "WHAT",
@@ -369,9 +367,9 @@ struct JobArguments {
         help_heading = FAILURES
     )]
     grace: Duration,
-    /// Map what other processes write for reading alone.
+    /// Map the pages of other processes read-only.
     ///
-    /// A stray write into that ends its writer.
+    /// A stray write to them kills the writer.
     #[arg(long, help_heading = FAILURES)]
     harden: bool,
     /// The job's name, for `landeck ps`, `top` and `why` [default: the program's name]
@@ -379,19 +377,19 @@ struct JobArguments {
     name: Option<String>,
     /// The ways of collective operations: one for all, or one for each.
     ///
-    /// As in allreduce=butterfly,broadcast=daisy [default: LANDECK_COLLECTIVES, else what
-    /// `landeck tune --show` says].
+    /// For example allreduce=butterfly,broadcast=daisy [default: LANDECK_COLLECTIVES, else those of `landeck tune
+    /// --show`].
     #[arg(long, value_name = "WAYS", value_parser = overrides, help_heading = JOB)]
     collectives: Option<Overrides>,
-    /// What makes members near, for the ways that care.
+    /// Criterion for members close to each other, for ways that use clusters.
     ///
-    /// The last-level cache they are bound to (caches), their host (hosts), or nothing (none) [default:
-    /// LANDECK_CLUSTERS, else caches].
+    /// One last-level cache (caches), one host (hosts), or no criterion (none) [default: LANDECK_CLUSTERS, else
+    /// caches].
     #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
     clusters: Option<Nearness>,
     /// Serve named groups in a thread of the launcher.
     ///
-    /// Those that programs make for that: ServedBy::Launcher, DECK_LAUNCHER.
+    /// For groups that a program makes with ServedBy::Launcher or DECK_LAUNCHER.
     #[arg(long, help_heading = JOB)]
     serve_groups: bool,
 }
@@ -411,7 +409,7 @@ struct ProgramArguments {
         help_heading = PROGRAMS
     )]
     processes: Option<u32>,
-    /// Set a variable, or pass one on in spite of --env-none
+    /// Set a variable, or pass one on despite --env-none
     #[arg(
         short = 'x',
         long = "export",
@@ -421,7 +419,7 @@ struct ProgramArguments {
         help_heading = PROGRAMS
     )]
     exports: Vec<Export>,
-    /// Let the processes inherit no variables but those of -x
+    /// Pass on no variables except those of -x
     #[arg(long, help_heading = PROGRAMS)]
     env_none: bool,
     /// Start the processes in this directory

@@ -6,12 +6,12 @@ use landeck::unstable::host::say::{SayError, say};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Say what this host offers to jobs and what it lacks, and what follows from it.
+/// Check this host: the features that jobs can use, those that it lacks, and the consequences.
 ///
-/// What can be tried is tried. Exit code: 0 when jobs can run, 1 when something is wrong.
+/// The checks try each feature if possible. Exit code: 0 if jobs can run, 1 if something is wrong.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// Write it for programs
+    /// Write JSON
     #[arg(long)]
     json: bool,
 }

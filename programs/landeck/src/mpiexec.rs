@@ -21,36 +21,36 @@ const ERROR_HANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "
 pub(crate) const HELP: &str = "\
 Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...
 
-Starts processes on this host as one MPI job, and sees it to its end. This is `landeck run` with the
-options of MPICH's mpiexec; each may be written with one dash or two.
+Runs a program as the processes of one MPI job on this host. This is `landeck run` with the options of
+MPICH's mpiexec; each may be written with one dash or two.
 
 For one program:
   -n N, -np N           number of processes (1 if not given)
-  -N N, -npernode N     the same: there is one host
+  -N N, -npernode N     as -n: there is one host
   -env NAME VALUE       set a variable
-  -x NAME[=VALUE]       set a variable, or pass it on in spite of -envnone
+  -x NAME[=VALUE]       set a variable, or pass it on despite -envnone
   -envlist A,B          pass on these variables, and no others
-  -envnone, -envall     pass on no variables, or all (as it is if not given)
-  -wdir DIRECTORY       start there
+  -envnone, -envall     pass on no variables, or all (the default)
+  -wdir DIRECTORY       start in this directory
 
 For all programs, to be given before the first:
   -genv NAME VALUE, -genvlist A,B, -genvnone, -genvall
   -l, -prepend-rank, -tag-output
-                        put the rank before each line of output
+                        prefix each line of output with the rank
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
   -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node
-  -report-bindings      say which process is bound to what
-  -timeout SECONDS      end the job after so many seconds
+  -report-bindings      show the binding of each process
+  -timeout SECONDS      end the job after this time
   -initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return
-  -disable-auto-cleanup a process that fails ends no other
+  -disable-auto-cleanup go on after a process has failed
   -host H, -hosts H,... accepted if all are this host
   -ppn N                accepted: there is one host
   -oversubscribe, -allow-run-as-root
-                        accepted: it is always so
+                        accepted: always so
   -help, -version
 
-The variable MPIEXEC_TIMEOUT ends the job after so many seconds. `landeck run --help` has the options
-of Landeck's own, the exit codes and the signals.
+The variable MPIEXEC_TIMEOUT is a time limit in seconds. `landeck run --help` has Landeck's own options,
+the exit codes and the signals.
 ";
 
 /// The meaning of a line of `mpiexec`.

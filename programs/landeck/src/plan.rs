@@ -13,17 +13,17 @@ use landeck::unstable::host::say::{self, SayError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Show what each member of a group would do in a collective operation.
+/// Show the steps of each member of a group in a collective operation.
 ///
-/// Nothing is started: the plan is made as it is for a real group, and written out step by step, then
-/// member by member. In a step everybody sends one message and receives one.
+/// No process is started. The plan is derived as for a real group, and printed step by step, then member by member.
+/// In a step, each member sends one message and receives one.
 #[derive(Debug, Args)]
 #[command(after_help = notes())]
 pub(crate) struct PlanArguments {
     /// The operation
     #[arg(value_name = "OPERATION", value_parser = operation())]
     operation: Operation,
-    /// Who talks to whom: an architecture, with its parameters behind a colon
+    /// Architecture, with its parameters behind a colon
     #[arg(short, long, value_name = "NAME")]
     architecture: Preset,
     /// Number of members [default: as many as --cluster-sizes says]
@@ -46,7 +46,7 @@ pub(crate) struct PlanArguments {
         allow_negative_numbers = true
     )]
     root: Option<u32>,
-    /// Cut the data into this many segments that follow each other
+    /// Cut the data into this many pipelined segments
     #[arg(
         long,
         value_name = "N",
@@ -55,14 +55,14 @@ pub(crate) struct PlanArguments {
         conflicts_with = "split"
     )]
     segments: Option<u32>,
-    /// In which order data combine: as the architecture likes, the same for every architecture, or
-    /// that and all at the end
+    /// Order in which data combine: free (the architecture's), canonical (one for all architectures), or late
+    /// (canonical, after all data have arrived)
     #[arg(long, value_name = "ORDER", value_enum)]
     order: Option<InOrder>,
-    /// Divide the data among the members on the way, as +split after the architecture's name does
+    /// Divide the data among the members on the way, as +split after the architecture's name
     #[arg(long)]
     split: bool,
-    /// Let a member's contribution stand where its result will
+    /// Put each member's contribution in the place of its result
     #[arg(long)]
     in_place: bool,
     /// Show only this member's part
@@ -74,7 +74,7 @@ pub(crate) struct PlanArguments {
         conflicts_with = "svg"
     )]
     member: Option<u32>,
-    /// Draw the plan into this file instead, as SVG, which browsers show
+    /// Draw the plan into this SVG file instead
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct PlanArguments {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Division {
-    /// Divide the members into this many clusters, as even as can be [default: everybody by itself]
+    /// Divide the members into this many clusters, as even as possible [default: each member is one]
     #[arg(
         long,
         value_name = "N",
@@ -100,7 +100,7 @@ struct Division {
         allow_negative_numbers = true
     )]
     cluster_sizes: Option<Vec<u32>>,
-    /// Lay the members out row by row in this many columns; the columns are the clusters
+    /// Arrange the members row by row in this many columns; the columns are the clusters
     #[arg(
         long,
         value_name = "N",
@@ -108,8 +108,8 @@ struct Division {
         allow_negative_numbers = true
     )]
     columns: Option<u32>,
-    /// Divide the members as `landeck run --bind-to core` does on this machine, by their last-level
-    /// caches; dealt out as --map-by says there
+    /// Divide the members by the last-level caches of this machine, as `landeck run --bind-to core` does; the value is
+    /// that of --map-by
     #[arg(
         long,
         value_name = "HOW",
@@ -122,11 +122,11 @@ struct Division {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum InOrder {
-    /// As the architecture likes.
+    /// The order of the architecture.
     Free,
-    /// The same for every architecture.
+    /// One order for all architectures.
     Canonical,
-    /// The same, and nobody combines before all data are there.
+    /// The canonical order, and no member combines before all data have arrived.
     Late,
 }
 

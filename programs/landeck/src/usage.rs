@@ -52,7 +52,9 @@ impl Usage<'_> {
             ErrorKind::InvalidSubcommand => {
                 let near = self.strings(ContextKind::SuggestedSubcommand);
                 let word = self.strings(ContextKind::InvalidSubcommand).concat();
-                format!("there is no command {word}; {}", did_you_mean(near.first()).unwrap_or(see))
+                let is_meant = |near: &&String| near.starts_with(&word) || is_near(near, &word);
+                let near = did_you_mean(near.first().filter(is_meant));
+                format!("there is no command {word}; {}", near.unwrap_or(see))
             }
             ErrorKind::InvalidValue if value.is_empty() => {
                 let (option, name) = (self.written(&argument), value_name(&argument));
@@ -73,9 +75,10 @@ impl Usage<'_> {
             ErrorKind::MissingRequiredArgument if argument.contains("PROGRAM") => {
                 "a program is needed, as in `landeck run -n 4 ./program`".to_owned()
             }
-            ErrorKind::MissingRequiredArgument => {
-                format!("{argument} is needed; `{} -h` says what it means", self.name)
-            }
+            ErrorKind::MissingRequiredArgument => match argument.contains(", ") {
+                true => format!("{argument} are needed; `{} -h` says what they mean", self.name),
+                false => format!("{argument} is needed; `{} -h` says what it means", self.name),
+            },
             ErrorKind::ArgumentConflict => {
                 let prior = self.strings(ContextKind::PriorArg).join(", ");
                 match prior.is_empty() || prior == argument {
@@ -218,6 +221,12 @@ mod tests {
                 "there is no option --frobnicate; `landeck -h` lists those there are",
             ),
             ("runn ./p", "there is no command runn; did you mean run?"),
+            ("nosuch", "there is no command nosuch; `landeck -h` lists those there are"),
+            ("run", "a program is needed, as in `landeck run -n 4 ./program`"),
+            (
+                "generate",
+                "<WHAT>, <DIRECTORY> are needed; `landeck generate -h` says what they mean",
+            ),
             ("why --json --stacks", "--json cannot be used with --stacks; leave one of them out"),
             (
                 "plan brodcast -a ring -n 3",

@@ -34,9 +34,9 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
     let pages = folder.join("html");
     let broken = pages::broken_links(&pages)?;
     for fault in missing.iter().chain(&broken) {
-        println!("book: {fault}");
+        say!("book: {fault}");
     }
-    println!("book: {}", pages.join("index.html").display());
+    say!("book: {}", pages.join("index.html").display());
     Ok(missing.is_empty() && broken.is_empty())
 }
 
@@ -47,7 +47,7 @@ fn write_launcher_chapter(root: &Path) -> Result<(), Problem> {
     command.args(["run", "--quiet", "--package", "landeck-launcher", "--"]);
     command.args(["generate", "reference"]).arg(root.join("docs"));
     complete(command)?;
-    println!("book: {LAUNCHER} is what the command says");
+    say!("book: {LAUNCHER} is what the command says");
     Ok(())
 }
 
@@ -60,7 +60,7 @@ fn mdbook(root: &Path) -> Result<PathBuf, Problem> {
             return Ok(program);
         }
     }
-    println!("book: installs mdbook {VERSION} with cargo in target/tools, which takes minutes");
+    say!("book: installs mdbook {VERSION} with cargo in target/tools, which takes minutes");
     let mut install = Command::new("cargo");
     install.args(["install", "--locked", "--quiet", "mdbook", "--version", VERSION]);
     install.args(["--no-default-features", "--features", "search", "--root"]);
@@ -97,7 +97,7 @@ fn stage(root: &Path, folder: &Path) -> Result<Vec<String>, Problem> {
     Ok(missing)
 }
 
-/// What a document leads to, by paths from the root.
+/// Returns the targets of a document's links, as paths from the root.
 fn links_of(root: &Path, document: &str) -> Result<BTreeSet<String>, Problem> {
     let text = read(&root.join(document))?;
     let found = text.lines().flat_map(targets).map(|target| resolve(document, target));

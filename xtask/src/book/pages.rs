@@ -48,7 +48,7 @@ fn broken(pages: &BTreeMap<String, String>, files: &BTreeSet<String>) -> Vec<Str
     faults
 }
 
-/// What stands between the quotation marks behind a word.
+/// Returns the quoted values behind a word.
 fn values<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(word).skip(1).filter_map(|rest| rest.strip_prefix('"')?.split('"').next())
 }

@@ -24,7 +24,7 @@ impl Summary {
         self.text.lines().flat_map(targets).map(|target| resolve(PATH, target))
     }
 
-    /// The same table with links from the root.
+    /// Returns the table with links from the root.
     pub(super) fn of_root(&self) -> String {
         let line = |line: &str| match targets(line).next() {
             Some(target) => {

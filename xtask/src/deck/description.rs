@@ -11,7 +11,7 @@ use crate::Problem;
 const CHAPTERS: [&str; 8] =
     ["environment", "thread", "semaphore", "message", "mailbox", "segment", "group", "collective"];
 
-/// What functions of objects, names and groups have in common.
+/// The errors that functions of objects, names and groups share.
 const FAMILIES: [(&str, &[&str]); 3] = [
     ("@object", &["DECK_EHANDLE", "DECK_EKIND", "DECK_EDESTROYED", "DECK_ENOTINIT", "DECK_EDONE"]),
     ("@name", &["DECK_ENAMEEMPTY", "DECK_ENAMELONG", "DECK_ENAMEUTF8", "DECK_ENAMECONTROL"]),
@@ -60,7 +60,7 @@ pub(super) struct Chapter {
 #[serde(deny_unknown_fields)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// What it returns, if that is not an error.
+    /// Its result, if that is not an error.
     pub(super) returns: Option<String>,
     /// As the header has them.
     pub(super) parameters: Vec<String>,

@@ -4,9 +4,6 @@ use std::fmt::Write;
 
 use super::description::{Chapter, Description, Function};
 
-/// How the sentence of a function begins that does what the one above it does, in another way.
-const SAME: &str = "The same";
-
 /// A manual page.
 pub(crate) struct Page {
     /// The name of its file: `deck_init.3`.
@@ -21,22 +18,19 @@ pub(crate) struct Page {
 pub(super) fn pages(description: &Description) -> Vec<Page> {
     let chapters = description.chapters.iter();
     let functions = chapters.flat_map(|chapter| {
-        let numbers = 0..chapter.functions.len();
-        numbers.map(move |number| of_function(description, chapter, number))
+        chapter.functions.iter().map(|function| of_function(description, chapter, function))
     });
     functions.chain([overview(description)]).collect()
 }
 
-fn of_function(description: &Description, chapter: &Chapter, number: usize) -> Page {
-    let function = &chapter.functions[number];
+fn of_function(description: &Description, chapter: &Chapter, function: &Function) -> Page {
     let mut text = head(&function.name, 3);
-    let whole = alone(&chapter.functions[..number], &function.brief);
-    let brief = whole.trim_end_matches('.');
+    let brief = function.brief.trim_end_matches('.');
     let _ = writeln!(text, ".SH NAME\n{} \\- {}", function.name, plain(&lower(brief)));
     let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n.B #include <deck.h>\n.PP");
     let _ = writeln!(text, ".BI \"{};\"\n.fi", function.declaration());
     let _ = writeln!(text, ".PP\nLink with \\fI\\-ldeck\\fR, or compile with \\fBdeckcc\\fR.");
-    let _ = writeln!(text, ".SH DESCRIPTION\n{}", plain(&whole));
+    let _ = writeln!(text, ".SH DESCRIPTION\n{}", plain(&function.brief));
     if !function.text.is_empty() {
         let _ = writeln!(text, ".PP\n{}", plain(&function.text));
     }
@@ -56,16 +50,6 @@ fn of_function(description: &Description, chapter: &Chapter, number: usize) -> P
     let others: Vec<_> = others.map(|other| format!(".BR {} (3)", other.name)).collect();
     let _ = writeln!(text, ".SH SEE ALSO\n.BR deck (7),\n{}", others.join(",\n"));
     Page { name: format!("{}.3", function.name), section: 3, text }
-}
-
-/// A sentence that stands by itself. In a list "the same" is what stands above; a page has nothing above.
-fn alone(above: &[Function], brief: &str) -> String {
-    let rest = brief.strip_prefix(SAME);
-    let other = above.iter().rfind(|other| !other.brief.starts_with(SAME));
-    match (rest, other) {
-        (Some(rest), Some(other)) => format!("Does what {} does{rest}", other.name),
-        _ => brief.to_owned(),
-    }
 }
 
 fn overview(description: &Description) -> Page {
@@ -127,11 +111,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let pages = crate::deck::manual_pages(&root).unwrap();
         for page in &pages {
-            assert!(page.section == 7 || !page.text.contains("he same, "), "{}", page.name);
+            assert!(!page.text.contains("he same, "), "{}", page.name);
             assert!(!page.text.contains("\\- the same"), "{}", page.name);
         }
-        let timed = pages.iter().find(|page| page.name == "deck_group_sync_timed.3").unwrap();
-        let name = "deck_group_sync_timed \\- does what deck_group_sync does, for at most";
-        assert!(timed.text.contains(name), "{}", timed.text);
     }
 }

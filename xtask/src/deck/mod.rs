@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
             continue;
         }
         fs::write(&full, text).map_err(|error| Problem::Write { path: full, error })?;
-        println!("deck: {path} is new");
+        say!("deck: {path} is new");
     }
     Ok(true)
 }

@@ -15,13 +15,13 @@ pub(super) fn text(description: &Description) -> String {
     );
     for chapter in &description.chapters {
         let _ = write!(text, "\n## {}\n\n{}\n\n", chapter.title, chapter.text.trim());
-        text += "| function | what |\n|---|---|\n";
+        text += "| function | effect |\n|---|---|\n";
         for function in &chapter.functions {
             let words = format!("{} {}", function.brief.trim(), function.text.trim());
             let _ = writeln!(text, "| `{}` | {} |", function.declaration(), words.trim());
         }
     }
-    text += "\n## Errors\n\n| number | name | what |\n|---|---|---|\n";
+    text += "\n## Errors\n\n| number | name | meaning |\n|---|---|---|\n";
     for error in &description.errors {
         let _ = writeln!(text, "| {} | `{}` | {} |", error.number, error.name, error.text);
     }

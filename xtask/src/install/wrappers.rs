@@ -63,7 +63,7 @@ fn link_beside_commands(destination: &Destination) -> Result<(), Problem> {
     });
     for (name, target) in commands.iter().chain(&pages) {
         if !destination.link_unless_taken(target, name)? {
-            println!("{name} is another program's and stays. Landeck's is in lib/landeck.");
+            say!("{name} is another program's and stays. Landeck's is in lib/landeck.");
         }
     }
     Ok(())

@@ -26,14 +26,26 @@ pub(super) fn text(description: &Description) -> String {
     let is_class = |constant: &&Constant| {
         constant.kind == "error_class" && constant.name != "MPI_ERR_LASTCODE"
     };
-    text += &names("ERROR_CLASSES", "c_int", description.constants.iter().filter(is_class));
+    text += &names(
+        ("ERROR_CLASSES", "error classes"),
+        "c_int",
+        description.constants.iter().filter(is_class),
+    );
     let is_datatype = |constant: &&Constant| constant.kind == "handle:MPI_Datatype";
-    text += &names("DATATYPES", "Handle", description.constants.iter().filter(is_datatype));
+    text += &names(
+        ("DATATYPES", "datatypes"),
+        "Handle",
+        description.constants.iter().filter(is_datatype),
+    );
     text
 }
 
 /// A table from values to names; of two names for one value it has the first.
-fn names<'a>(table: &str, key: &str, constants: impl Iterator<Item = &'a Constant>) -> String {
+fn names<'a>(
+    (table, whose): (&str, &str),
+    key: &str,
+    constants: impl Iterator<Item = &'a Constant>,
+) -> String {
     let mut rows: Vec<&Constant> = Vec::new();
     for constant in constants {
         if rows.iter().all(|row| row.number() != constant.number()) {
@@ -41,7 +53,7 @@ fn names<'a>(table: &str, key: &str, constants: impl Iterator<Item = &'a Constan
         }
     }
     let mut text = format!(
-        "\n/// What they are called.\npub(crate) static {table}: [({key}, &str); {}] = [\n",
+        "\n/// The names of the {whose}.\npub(crate) static {table}: [({key}, &str); {}] = [\n",
         rows.len()
     );
     for row in rows {

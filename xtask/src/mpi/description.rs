@@ -14,7 +14,7 @@ pub(super) struct Description {
     pub(super) types: String,
     /// The types that need some of the constants.
     pub(super) callbacks: String,
-    /// What the header has beside the ABI.
+    /// The part of the header that is not of the ABI.
     pub(super) compatibility: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Function {
     pub(super) is_for_any_time: bool,
 }
 
-/// What a function has behind it.
+/// The implementation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// A body that does everything.
@@ -67,7 +67,7 @@ pub(super) struct Parameter {
 /// One constant.
 pub(super) struct Constant {
     pub(super) name: String,
-    /// What it is: `error_class`, `handle:MPI_Comm`.
+    /// Its kind: `error_class`, `handle:MPI_Comm`.
     pub(super) kind: String,
     /// A number as C writes it.
     pub(super) value: String,
@@ -202,7 +202,7 @@ impl Constant {
         }
     }
 
-    /// What stands behind the colon of its kind: the type in C.
+    /// Returns the type in C, which stands behind the colon of its kind.
     pub(super) fn type_in_c(&self) -> Option<&str> {
         self.kind.split_once(':').map(|(_, name)| name)
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
             continue;
         }
         fs::write(&full, text).map_err(|error| Problem::Write { path: full, error })?;
-        println!("mpi: {path} is new");
+        say!("mpi: {path} is new");
     }
     Ok(true)
 }

@@ -5,6 +5,7 @@ mod runner;
 mod sanitizers;
 mod tally;
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::Problem;
 use runner::Runner;
 use tally::Tally;
 
-/// What to run.
+/// The selection of suites.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Run the long form: thousands of kills, minutes of fuzzing, the other architecture.
@@ -28,7 +29,7 @@ pub(crate) struct Options {
     /// all of them take half an hour.
     #[arg(long, value_name = "TEXT")]
     named: Vec<String>,
-    /// What the script of a program of others is told.
+    /// The arguments of a client's script.
     #[arg(skip)]
     client_arguments: Vec<String>,
 }
@@ -124,8 +125,15 @@ const SUITES: &[Suite] = &[
 /// In how many parts the suite "divisions" runs: each takes some minutes.
 const PARTS: u32 = 48;
 
+/// How many tests of a program run at a time, as the test harness reads it.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 /// The target that the suite of the other architecture builds for.
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
+
+/// The packages that an installation is built from.
+const PRODUCT: [&str; 3] =
+    ["--package=landeck-launcher", "--package=landeck-mpi", "--package=landeck-deck"];
 
 /// The packages whose tests run under an emulated processor.
 const EMULATED: &[&str] =
@@ -146,7 +154,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     };
     let mut results: Vec<(&Suite, Tally, Duration)> = Vec::new();
     for suite in SUITES.iter().filter(wanted) {
-        println!("\n==== {}: {}", suite.name, suite.shows);
+        say!("\n==== {}: {}", suite.name, suite.shows);
         let start = Instant::now();
         let tally = (suite.run)(&runner)?;
         results.push((suite, tally, start.elapsed()));
@@ -158,22 +166,27 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
 /// The table of suites with their time shares, what was skipped, and the closing line.
 fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     let total: f64 = results.iter().map(|(_, _, time)| time.as_secs_f64()).sum();
-    println!(
+    say!(
         "\n==== {:<10} {:>8} {:>8} {:>8} {:>8} {:>6}",
-        "suite", "passed", "failed", "skipped", "seconds", "share"
+        "suite",
+        "passed",
+        "failed",
+        "skipped",
+        "seconds",
+        "share"
     );
     let mut sum = Tally::default();
     for (suite, tally, time) in results {
         let seconds = time.as_secs_f64();
         let share = 100.0 * seconds / total.max(0.001);
         let (passed, failed, skipped) = (tally.passed, tally.failed, tally.skipped.len());
-        println!(
+        say!(
             "     {:<10} {passed:>8} {failed:>8} {skipped:>8} {seconds:>8.1} {share:>5.0}%",
             suite.name
         );
         sum.add(tally);
     }
-    println!(
+    say!(
         "     {:<10} {:>8} {:>8} {:>8} {total:>8.1}   100%",
         "all",
         sum.passed,
@@ -181,15 +194,15 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
         sum.skipped.len()
     );
     for skipped in &sum.skipped {
-        println!("skipped: {skipped}");
+        say!("skipped: {skipped}");
     }
     for late in &sum.late {
-        println!("failed: {late}");
+        say!("failed: {late}");
     }
-    println!("{sum} in {}", minutes(total));
+    say!("{sum} in {}", minutes(total));
 }
 
-/// A time as somebody says it who wants to know whether there is enough of it.
+/// A time in seconds or minutes, for people.
 fn minutes(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),
@@ -208,7 +221,7 @@ fn tidy(runner: &Runner) -> Result<Tally, Problem> {
 fn build(runner: &Runner) -> Result<Tally, Problem> {
     runner.one(
         "cargo build",
-        runner.cargo(&["test", "--locked", "--workspace", "--all-targets", "--no-run"]),
+        runner.cargo(&["test", "--locked", "--workspace", "--tests", "--no-run"]),
     )
 }
 
@@ -217,8 +230,15 @@ fn lints(runner: &Runner) -> Result<Tally, Problem> {
     runner.one("cargo clippy", runner.cargo(&arguments))
 }
 
+/// Jobs of several processes, with deaths and time limits, wait more than they compute: twice as many tests as
+/// processors run at a time.
 fn tests(runner: &Runner) -> Result<Tally, Problem> {
-    runner.counted(runner.cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+    let mut command = runner.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(TEST_THREADS, (2 * processors).to_string());
+    }
+    runner.counted(command)
 }
 
 fn documents(runner: &Runner) -> Result<Tally, Problem> {
@@ -242,7 +262,7 @@ fn divisions(runner: &Runner) -> Result<Tally, Problem> {
     };
     let mut tally = Tally::default();
     for part in parts {
-        println!("---- part {part}");
+        say!("---- part {part}");
         let arguments = ["test", "--package", "landeck-collectives", "--test", "proofs", "twelve"];
         let mut command = runner.cargo(&arguments);
         command.env("LANDECK_SOAK", "1").env("LANDECK_PART", &part);
@@ -271,14 +291,18 @@ fn programs(runner: &Runner) -> Result<Tally, Problem> {
     Ok(tally)
 }
 
+/// The short form fuzzes less optimised code: it is built in half the time, and the time is what counts there.
 fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
-    let seconds = if runner.is_soak() { "180" } else { "5" };
     let mut command = runner.command(&runner.root().join("fuzz/run.sh"));
-    command.arg(seconds);
+    if runner.is_soak() {
+        command.arg("180");
+    } else {
+        command.arg("5").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    }
     runner.counted(command)
 }
 
-/// Checks the product for the other architecture; the long form also runs its tests under qemu.
+/// Checks the product for the other architecture; the long form checks all programs, and runs tests under qemu.
 fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
     if !runner.has_standard_library(AARCH64) {
         let why = format!(
@@ -286,7 +310,9 @@ fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
         );
         return Ok(Tally::skipped_one(&why));
     }
-    let check = runner.cargo(&["check", "--workspace", "--lib", "--bins", "--target", AARCH64]);
+    let packages: &[&str] = if runner.is_soak() { &["--workspace"] } else { &PRODUCT };
+    let mut check = runner.cargo(&["check", "--lib", "--bins", "--target", AARCH64]);
+    check.args(packages);
     let mut tally = runner.one("aarch64 cargo check", check)?;
     if runner.is_soak() {
         tally.add(&runner.counted(aarch64_tests(runner))?);

@@ -38,17 +38,17 @@ impl Runner {
         Self { root: root.to_owned(), soak, client_arguments, part: None, named }
     }
 
-    /// The same, with what the script of a program of others is told.
+    /// Sets the arguments of a client's script.
     pub(super) fn for_client(self, arguments: &[String]) -> Self {
         Self { client_arguments: arguments.to_vec(), ..self }
     }
 
-    /// The same, with the part that is wanted of a suite which runs in parts.
+    /// Selects a part of a suite that runs in parts.
     pub(super) fn for_part(self, part: Option<&str>) -> Self {
         Self { part: part.map(str::to_owned), ..self }
     }
 
-    /// The same, with parts of the names of the tests that are wanted of a suite which can run some of them.
+    /// Selects tests by parts of their names, in a suite that can run some of its tests.
     pub(super) fn for_named(self, named: &[String]) -> Self {
         Self { named: named.to_vec(), ..self }
     }
@@ -63,7 +63,7 @@ impl Runner {
         self.part.as_deref()
     }
 
-    /// What the script of a program of others is told.
+    /// The arguments of a client's script.
     pub(super) fn client_arguments(&self) -> &[String] {
         &self.client_arguments
     }
@@ -108,7 +108,7 @@ impl Runner {
     pub(super) fn one(&self, name: &str, command: Command) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
         let status = run(command, |line| tally.note_late(line))?;
-        println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
+        say!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
         tally.add(&Tally::one(status.success()));
         Ok(tally)
     }
@@ -147,10 +147,10 @@ impl Runner {
             line.clone_into(&mut last_line);
         })?;
         if status.code() == Some(SKIPPED_CODE) {
-            println!("test {name} ... skipped");
+            say!("test {name} ... skipped");
             return Ok(Tally::skipped_one(&format!("{name}: {last_line}")));
         }
-        println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
+        say!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
         tally.add(&Tally::one(status.success()));
         Ok(tally)
     }
@@ -197,13 +197,13 @@ fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Pr
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.map_err(unstartable)?;
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
+        say!("{line}");
         see(&line);
     }
     let status = child.wait().map_err(unstartable)?;
     if status.code() == Some(LIMIT_CODE) {
         let line = format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s");
-        println!("{line}");
+        say!("{line}");
         see(&line);
     }
     Ok(status)

@@ -25,22 +25,19 @@ struct Sanitizer {
 const ADDRESS: Sanitizer = Sanitizer { name: "address", runtime: "asan", needs_sources: false };
 const THREAD: Sanitizer = Sanitizer { name: "thread", runtime: "tsan", needs_sources: true };
 
-/// What a runtime is told. Memory that there is not is an answer, as without it: the tests ask for that.
+/// The options of a runtime. An allocation that fails returns null, as without a sanitizer: the tests rely on that.
 const OPTIONS: &str = "allocator_may_return_null=1";
 
 /// The packages of the libraries.
 const PACKAGES: [&str; 2] = ["--package=landeck-mpi", "--package=landeck-deck"];
 
-/// The test programs whose library is ours: `programs` is one of both. What runs with the library of
-/// others is left out.
-const TESTS: [&str; 6] = [
-    "--test=chapters",
-    "--test=programs",
-    "--no-fail-fast",
-    "--",
-    "--skip=another_library",
-    "--test-threads=1",
-];
+/// Modules of the fronts' tests whose library is ours; `programs` is one of both fronts. A test that runs with
+/// the library of others is left out.
+const MODULES: [&str; 2] = ["chapters::", "programs::"];
+
+/// How their test programs are run.
+const TESTS: [&str; 5] =
+    ["--test=all", "--no-fail-fast", "--", "--skip=another_library", "--test-threads=1"];
 
 /// Wrong uses of memory, leaks, and what C leaves undefined.
 pub(super) fn addresses(runner: &Runner) -> Result<Tally, Problem> {
@@ -70,7 +67,11 @@ fn run(runner: &Runner, sanitizer: &Sanitizer) -> Result<Tally, Problem> {
         return Ok(tally);
     }
     let mut tests = runner.cargo(&["test"]);
-    tests.args(PACKAGES).args(TESTS).args(runner.named());
+    tests.args(PACKAGES).args(TESTS);
+    match runner.named() {
+        [] => tests.args(MODULES),
+        named => tests.args(named),
+    };
     tests.env("LANDECK_SANITIZER", sanitizer.name);
     tests.env("LANDECK_SANITIZER_RUNTIME", &compiler.runtime);
     let library = folder.join(&compiler.host).join("debug/libmpi_abi.so");
@@ -111,7 +112,7 @@ impl Nightly {
     }
 }
 
-/// What the nightly compiler says when it is asked.
+/// Returns the output of the nightly compiler.
 fn said(arguments: &[&str]) -> Option<String> {
     let output = Command::new("rustc").arg("+nightly").args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -13,10 +13,10 @@ pub(super) struct Tally {
     pub(super) late: Vec<String>,
 }
 
-/// What a test prints, past the test harness's capture, when this machine cannot run it.
+/// The mark that a test prints, past the test harness's capture, when this machine cannot run it.
 const SKIPPED: &str = "SKIPPED ";
 
-/// What stands before the name of a command that was ended at its limit.
+/// The mark before the name of a command that was ended at its limit.
 pub(super) const LATE: &str = "TOO LATE: ";
 
 impl Tally {

@@ -12,9 +12,9 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
     let tree = Tree::read(root)?;
     let counts = count(&tree);
     for (room, lines) in &counts {
-        println!("{lines:>8}  {room}");
+        say!("{lines:>8}  {room}");
     }
-    println!("{:>8}  lines of production code", counts.values().sum::<usize>());
+    say!("{:>8}  lines of production code", counts.values().sum::<usize>());
     Ok(true)
 }
 

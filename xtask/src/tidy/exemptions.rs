@@ -1,4 +1,4 @@
-//! What the rules let pass although it breaks them, each with its reason.
+//! The exemptions: faults that the rules let pass, each with its reason.
 
 use super::Fault;
 
@@ -13,6 +13,12 @@ pub(super) struct Exemption {
 }
 
 pub(super) const EXEMPTIONS: &[Exemption] = &[
+    Exemption {
+        rule: "waiting",
+        path: "crates/memory/src/abort.rs",
+        about: "thread::sleep",
+        reason: "a process that is about to end leaves another one a moment to say why the job does",
+    },
     Exemption {
         rule: "waiting",
         path: "crates/memory/src/sync.rs",
@@ -80,6 +86,83 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
                 request, session import",
         reason: "requests complete through every kind of object, and those wait for requests",
     },
+];
+
+/// The number of doc comments that each crate still has against the rule "comments". Each is exact, so
+/// the numbers can only fall.
+pub(super) const COMMENTS_LEFT: &[(&str, usize)] = &[
+    ("crates/board", 58),
+    ("crates/collectives", 179),
+    ("crates/engine", 124),
+    ("crates/memory", 88),
+    ("crates/named_groups", 9),
+    ("crates/node", 131),
+    ("crates/objects", 20),
+    ("crates/simulator", 106),
+    ("fronts/deck", 2),
+    ("fuzz", 2),
+    ("programs/bench", 76),
+    ("programs/landeck", 160),
+    ("xtask", 37),
+];
+
+/// The public types that still stand in several crates, with these crates.
+pub(super) const HOMONYMS_LEFT: &[(&str, &str)] = &[
+    ("Action", "collectives groups"),
+    ("Agreement", "groups node"),
+    ("Arrival", "channel kernel"),
+    ("Asked", "groups node"),
+    ("Beside", "layout memory"),
+    ("Block", "layout memory"),
+    ("Blocks", "engine memory"),
+    ("Combination", "collectives engine"),
+    ("Conduct", "diagnosis host"),
+    ("Cut", "collectives groups"),
+    ("Data", "memory node"),
+    ("Element", "arithmetic node"),
+    ("Entry", "groups memory"),
+    ("Failure", "host kernel"),
+    ("Fault", "collectives engine"),
+    ("Group", "collectives node"),
+    ("GroupError", "collectives named_groups"),
+    ("Held", "groups node"),
+    ("Input", "groups host"),
+    ("Kind", "layout wire"),
+    ("Level", "host simulator"),
+    ("Look", "host objects"),
+    ("Member", "diagnosis layout node"),
+    ("Memory", "groups node"),
+    ("Message", "collectives groups node"),
+    ("Mismatch", "diagnosis engine"),
+    ("Network", "channel simulator"),
+    ("Operation", "arithmetic collectives memory node"),
+    ("Order", "collectives host layout"),
+    ("Outcome", "board groups simulator"),
+    ("Output", "groups host"),
+    ("Part", "board groups node"),
+    ("Place", "arithmetic collectives host memory"),
+    ("Placement", "host simulator"),
+    ("Plan", "collectives groups host"),
+    ("Presence", "groups memory"),
+    ("Program", "collectives host"),
+    ("Progress", "engine objects simulator"),
+    ("Received", "kernel node"),
+    ("Record", "channel collectives groups simulator"),
+    ("Region", "node objects"),
+    ("Replaced", "groups memory"),
+    ("Report", "diagnosis simulator"),
+    ("Request", "collectives node"),
+    ("Result", "named_groups node"),
+    ("Settings", "collectives host"),
+    ("Share", "collectives node"),
+    ("Signals", "engine host"),
+    ("Signature", "collectives layout"),
+    ("Standing", "board groups"),
+    ("Status", "kernel node"),
+    ("Step", "collectives host"),
+    ("Tag", "host wire"),
+    ("Verdict", "channel diagnosis groups"),
+    ("Waiting", "kernel memory"),
 ];
 
 /// The table while a run goes on: it remembers which lines were needed.

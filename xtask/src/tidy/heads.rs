@@ -4,7 +4,7 @@ use super::Fault;
 use super::source::Source;
 use super::tree::Tree;
 
-/// What a head says when it says nothing.
+/// Words of a head that says nothing.
 const EMPTY_WORDS: &[&str] = &["under construction", "TODO", "FIXME"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {

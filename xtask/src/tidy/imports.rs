@@ -1,9 +1,9 @@
-//! Who may import whom. The same table stands in ARCHITECTURE.md.
+//! The table of permitted imports, which stands in ARCHITECTURE.md as well.
 
 use super::Fault;
 use super::tree::{Package, Tree};
 
-/// What every package may import for its tests.
+/// The package that every package may import for its tests.
 const FOR_TESTS: &str = "testing";
 
 /// A room and the packages of ours that it may import, in its tests too. A room that ends with `/`
@@ -36,6 +36,24 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "groups",
         ],
     ),
+    (
+        "crates/named_groups",
+        &[
+            "wire",
+            "layout",
+            "arithmetic",
+            "memory",
+            "board",
+            "objects",
+            "channel",
+            "transports",
+            "kernel",
+            "collectives",
+            "engine",
+            "groups",
+            "host",
+        ],
+    ),
     ("crates/load", &["wire", "layout", "arithmetic"]),
     ("crates/groups", &["wire"]),
     ("crates/host", &["wire", "memory", "groups"]),
@@ -53,6 +71,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "transports",
             "kernel",
             "engine",
+            "named_groups",
             "collectives",
             "load",
             "groups",
@@ -82,7 +101,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What a room's tests may import beyond the table: the parts they are tried with.
+/// The packages that a crate's tests may import beyond the table: the parts they are tried with.
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[("crates/kernel", &["transports"])];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {

@@ -52,7 +52,7 @@ const PURE: &[(&str, &[&[WayOut]])] = &[
 
 const EVERYTHING: &[&[WayOut]] = &[CLOCK, THREADS, ENVIRONMENT, NETWORK, RANDOMNESS, MACHINE];
 
-/// What a pure package may import of others: nothing that reaches the machine behind its back.
+/// The libraries that a pure package may import: none that reaches the machine behind its back.
 const PURE_LIBRARIES: &[&str] = &["thiserror", "serde", "toml"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {

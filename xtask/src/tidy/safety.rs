@@ -16,9 +16,8 @@ const FACT_WORDS_MIN: usize = 2;
 /// Where programs in C call in, and the face by which the fronts pass their memory on.
 const BOUNDARIES: &[&str] = &["fronts/", "crates/node/src/raw"];
 
-/// What the caller promises by calling is all that can be known there of a pointer, and every
-/// function passes it on; no other sentence would be truer. So facts that name that promise may
-/// stand there as often as they are needed.
+/// Facts that may stand as often as they are needed. The caller's promise is all that can be known of a pointer there,
+/// and every function passes it on; no other sentence would be truer.
 const PROMISES: &[&str] = &["the program ", "as the caller says", "the caller's promise"];
 
 /// How a fact points to its neighbour's, and how many lines above that one may stand.
@@ -95,7 +94,7 @@ fn fact_above(source: &Source, line: usize) -> Option<String> {
     None
 }
 
-/// Whether a fact is what those promise who call in at a boundary.
+/// Whether a fact is the promise of a caller at a boundary.
 fn is_a_promise(source: &Source, fact: &str) -> bool {
     BOUNDARIES.iter().any(|boundary| source.path.starts_with(boundary))
         && PROMISES.iter().any(|promise| fact.contains(promise))

@@ -1,4 +1,4 @@
-//! What the rules look at: the packages as cargo sees them, the Rust files, the documents.
+//! The input of the rules: the packages as cargo sees them, the Rust files, the documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) struct Package {
     pub(super) dependencies: Vec<Dependency>,
 }
 
-/// What a package says it needs.
+/// A dependency of a package.
 pub(super) struct Dependency {
     pub(super) name: String,
     /// Whether only its tests need it.
@@ -93,7 +93,7 @@ impl Package {
     }
 }
 
-/// What `cargo metadata` says.
+/// The output of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Manifest>,

@@ -1,4 +1,4 @@
-//! Mailboxes: of a thread of this process, which retrieves, or of anybody, to post to.
+//! Mailboxes: those of a thread of this process, which retrieves, and those of other threads, to post to.
 
 use std::cell::{RefCell, UnsafeCell};
 
@@ -13,12 +13,12 @@ use crate::mistake::Mistake;
 
 /// A mailbox of the program's.
 pub(crate) struct Mailbox {
-    /// The way to it, for who posts.
+    /// The connection for posts.
     pub(crate) outbox: Outbox,
     own: Option<Own>,
 }
 
-/// What only the thread has that created it.
+/// The part of a mailbox that only its creating thread uses.
 struct Own {
     creator: usize,
     /// None once it is destroyed.

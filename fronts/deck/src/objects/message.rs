@@ -1,7 +1,7 @@
 //! Messages: one thread at a time uses one.
 //!
-//! A call that finds a message has it for itself at once, and who destroys one has it for itself first. So
-//! nobody destroys what a call uses, and calls need no reference of their own.
+//! A call that finds a message has it for itself at once, and a destroying call does so first. So no call destroys
+//! a message that another one uses, and calls need no reference of their own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -84,7 +84,7 @@ impl Messages {
         InUse::of(unsafe { self.find(argument, place) }?)
     }
 
-    /// The same; none where it is the one that the caller uses already.
+    /// The message of a handle that the program passes by its address; `None` if the caller uses that message already.
     ///
     /// # Safety
     /// As [`Messages::at`].

@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::recent::{OfThread, Used};
 
-/// The objects of one kind. Whoever calls has a reference, of its own or its thread's, so an object
+/// The objects of one kind. Each call has a reference, of its own or its thread's, so an object
 /// that another thread destroys meanwhile is there until the call is over.
 pub(crate) struct Objects<T>(Table<Arc<T>>);
 
@@ -40,7 +40,7 @@ impl<T: OfThread> Objects<T> {
         Ok(self.0.make_room()?)
     }
 
-    /// Keeps an object whose handle nobody has yet.
+    /// Keeps a new object, whose handle is not given out yet.
     pub(crate) fn insert(&self, object: T) -> Handle {
         Handle(self.0.insert(Arc::new(object)))
     }

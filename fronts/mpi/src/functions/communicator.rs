@@ -1,4 +1,4 @@
-//! What a communicator is, and what programs attach to it.
+//! The properties of a communicator, and names, hints and handlers that programs attach to it.
 
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, PoisonError};
@@ -34,7 +34,7 @@ pub(crate) unsafe fn comm_group(comm: Handle, group: *mut Handle) -> Result<(), 
     unsafe { give("group", group, group::keep(Arc::clone(&communicator.group))?) }
 }
 
-/// The communicator with those who have started this process: nobody of the job was started so.
+/// MPI_Comm_get_parent: the communicator with the processes that have started this one; none has.
 pub(crate) unsafe fn comm_get_parent(parent: *mut Handle) -> Result<(), Mistake> {
     job::current()?;
     // SAFETY: the program says that it is writable.

@@ -101,7 +101,7 @@ pub(crate) unsafe fn intercomm_create_from_groups(
     unsafe { give("newintercomm", newintercomm, communicator::keep(made)) }
 }
 
-/// A communicator of one group of both sides; that of those who say that they are high is behind.
+/// MPI_Intercomm_merge: a communicator of both groups; the group with `high` comes second.
 pub(crate) unsafe fn intercomm_merge(
     intercomm: Handle,
     high: c_int,

@@ -19,7 +19,7 @@ pub(crate) struct Attribute {
     /// The number of its key.
     pub(crate) number: c_int,
     pub(crate) keyval: Arc<Keyval>,
-    /// What the program set: an address, most often.
+    /// The value that the program set: an address, most often.
     pub(crate) value: usize,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn copy(
     Ok(Walk::new(copying(object, attributes, finish)))
 }
 
-/// The steps of [`copy`], for who makes them later.
+/// The steps of [`copy`], to be done later.
 pub(crate) fn copying(
     object: Handle,
     attributes: Vec<Attribute>,
@@ -187,7 +187,7 @@ impl CopyCall {
         }
     }
 
-    /// What the program answered.
+    /// Returns the copied attribute that the program has answered with, if any.
     fn answer(call: OnHeap<Self>, attribute: Attribute) -> Result<Option<Attribute>, Mistake> {
         // SAFETY: `new` made it of a box, and each is answered once.
         let call = unsafe { Box::from_raw(call.0.as_ptr()) };
@@ -245,7 +245,7 @@ impl DeleteCall {
     }
 }
 
-/// A call on the heap, which nobody has while the program's function runs.
+/// A call on the heap, which no frame owns while the program's function runs.
 struct OnHeap<T>(NonNull<T>);
 
 // SAFETY: one owner has it, who may be any thread: what it points to is passed to the program only.

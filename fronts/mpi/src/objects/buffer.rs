@@ -1,7 +1,7 @@
 //! Buffers of the program, in which messages of buffered sends wait.
 //!
 //! A message that can go at once does not enter the buffer. One that waits is packed into it, and lies
-//! there until it has left: that is looked for by whoever needs room, and by whoever waits.
+//! there until it has left: calls that need room check for that, and calls that wait.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -262,7 +262,7 @@ impl Flush {
         &self.world
     }
 
-    /// What is to leave next.
+    /// Returns the operation that is to leave the buffer next.
     pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         let first = self.buffer.first_before(self.end)?;
         Ok(first.map_or(WaitsFor::Nothing, |(operation, _)| WaitsFor::Operation(operation)))

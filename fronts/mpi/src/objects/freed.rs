@@ -30,7 +30,7 @@ pub(crate) fn free(entry: Entry) -> Result<Walk, Mistake> {
     Ok(Walk::Done)
 }
 
-/// Waits for all of them. How they end is nobody's business any more.
+/// Waits for all of them, and ignores how they end.
 pub(crate) fn finish_all() {
     let going = std::mem::take(&mut *lock());
     going.iter().for_each(end);

@@ -1,4 +1,4 @@
-//! Keys of attributes: how an attribute is copied with its object, and who is told when it goes.
+//! Keys of attributes: how an attribute is copied with its object, and which function is called when it is deleted.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -23,7 +23,7 @@ pub(crate) struct Keyval {
     extra_state: usize,
 }
 
-/// What becomes of an attribute when its object is duplicated.
+/// The treatment of an attribute when its object is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Copying {
     Never,

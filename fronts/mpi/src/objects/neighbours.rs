@@ -45,7 +45,7 @@ impl Neighbours {
         }
     }
 
-    /// In each dimension the one below and the one above. Who is below hears what goes down from
+    /// In each dimension the one below and the one above. The one below receives the messages that go down from
     /// above, also where both are the same.
     fn in_grid(grid: &Cartesian, rank: i32) -> Self {
         let mut neighbours = Self { sources: Vec::new(), destinations: Vec::new() };

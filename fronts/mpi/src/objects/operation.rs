@@ -88,7 +88,7 @@ pub(crate) enum Function {
 const FIRST: Handle = abi::OP_NULL;
 const LAST: Handle = abi::NO_OP;
 
-/// By operation and datatype; null where nobody has asked yet, or where it means nothing.
+/// By operation and datatype; null if it was not looked up yet, or if it means nothing.
 static OPERATORS: [[AtomicPtr<Operator>; datatype::LAST - datatype::FIRST + 1]; LAST - FIRST + 1] = [const {
     [const { AtomicPtr::new(std::ptr::null_mut()) }; datatype::LAST - datatype::FIRST + 1]
 };

@@ -173,7 +173,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
 ];
 
-/// What all figures of operations have in common.
+/// The settings that all figures of operations share.
 const fn operation(name: &'static str) -> Figure {
     Figure {
         name,
@@ -213,7 +213,7 @@ fn growth_rule(point: &Point, _: u32) -> Limits {
     Limits { must: None, goal: (point.n > TABLES_END).then_some(AsProcessesSince(TABLES_END)) }
 }
 
-/// What something costs is told, not limited.
+/// A rule without limits: the figure reports a cost.
 fn no_rule(_: &Point, _: u32) -> Limits {
     Limits { must: None, goal: None }
 }

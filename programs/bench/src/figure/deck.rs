@@ -60,7 +60,7 @@ const fn must_ns(n: u32, bytes: u64, most: f64) -> Target {
     Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal: None }
 }
 
-/// What groups that change have in common.
+/// The settings that all figures of changing groups share.
 const fn of_groups(name: &'static str) -> Figure {
     Figure {
         program: Program::Points,
@@ -71,7 +71,7 @@ const fn of_groups(name: &'static str) -> Figure {
     }
 }
 
-/// What all of them have in common.
+/// The settings that all figures of operations share.
 const fn operation(name: &'static str) -> Figure {
     Figure {
         name,

@@ -1,4 +1,4 @@
-//! What is measured: the figures, their launches, and what they must reach.
+//! The figures: their launches, and the limits that they must reach.
 
 mod collectives;
 mod deck;
@@ -21,7 +21,7 @@ pub(crate) struct Figure {
     /// Whether the shared counter is the floor of all of its points.
     pub(crate) has_floor: bool,
     pub(crate) targets: &'static [Target],
-    /// What a point must and should reach as far as no target says it.
+    /// The limits of a point for which there is no target.
     pub(crate) rule: Rule,
     pub(crate) axis: Axis,
 }
@@ -33,12 +33,12 @@ pub(crate) struct Part {
     pub(crate) arguments: &'static [&'static str],
 }
 
-/// Who can do this at all.
+/// The candidates that can run a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// Landeck and all who speak MPI.
     Everybody,
-    /// Who speaks MPI: over Landeck's own interface there is no such thing.
+    /// Candidates that speak MPI: Landeck's own interface has no such operation.
     Mpi,
     /// Landeck alone.
     Ours,
@@ -58,7 +58,7 @@ pub(crate) enum Method {
     WallClock,
 }
 
-/// What runs along the plot.
+/// The horizontal axis of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     Bytes,
@@ -67,14 +67,14 @@ pub(crate) enum Axis {
     Strips,
 }
 
-/// What some points of Landeck's must reach, and what they should.
+/// The limits that some points of Landeck must and should reach.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) n: u32,
     pub(crate) bytes: u64,
     /// Of the pending messages; 0 where there are none.
     pub(crate) pending: u64,
-    /// What the form begins with.
+    /// The prefix of the form.
     pub(crate) form: &'static str,
     /// Holds only where there are so many processors.
     pub(crate) on_processors: Option<u32>,
@@ -82,7 +82,7 @@ pub(crate) struct Target {
     pub(crate) goal: Option<Limit>,
 }
 
-/// What a point must reach, and what it should, on a machine with so many processors.
+/// The limits that a point must and should reach on a machine with so many processors.
 pub(crate) type Rule = fn(&Point, u32) -> Limits;
 
 /// The upper limits of one point.
@@ -135,7 +135,7 @@ impl Figure {
         Figure::all().find(|figure| figure.name == name)
     }
 
-    /// Who of us is judged.
+    /// The candidate of ours that is judged.
     pub(crate) fn own(&self) -> Candidate {
         match self.who {
             Who::Mpi => Candidate::LandeckMpi,
@@ -156,7 +156,7 @@ impl Figure {
         }
     }
 
-    /// What the point's target says, and where it says nothing, the rule.
+    /// The limits of a point: those of its target, or else those of the rule.
     pub(crate) fn limits(&self, point: &Point, processors: u32) -> Limits {
         let rule = (self.rule)(point, processors);
         match self.targets.iter().find(|target| target.concerns(point, processors)) {

@@ -27,7 +27,7 @@ pub(crate) fn counts(operation: Operation, preset: &str, n: u32, groups: u32) ->
     Some(Counts { messages: facts.messages, steps: facts.steps })
 }
 
-/// The same for two operations, one after the other.
+/// Returns the counts of two operations, one after the other.
 pub(crate) fn sum(counts: [Option<Counts>; 2]) -> Option<Counts> {
     let [one, other] = counts;
     let (one, other) = (one?, other?);

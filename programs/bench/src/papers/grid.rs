@@ -1,4 +1,4 @@
-//! What the papers measured: which processes, groups and sizes. The figures of the first are lost;
+//! The processes, groups and sizes that the papers measured. The figures of the first are lost;
 //! its text names every number here but the steps between the smallest and the largest message.
 
 use clap::ValueEnum;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 pub(crate) enum Study {
     /// Erciyes, Dagdeviren, Payli 2005: broadcast against the size of the message
     Sizes,
-    /// The same: broadcast against the number of processes
+    /// The paper of 2005: broadcast against the number of processes
     Processes,
     /// The paper on DECK's group service, 2000: broadcast and sync
     Service,
@@ -97,7 +97,7 @@ impl Arrangement {
     }
 }
 
-/// What the paper of 2005 arranged with so many processes, for the sizes or for the processes.
+/// The arrangements of the paper of 2005 with so many processes, for the sizes or for the processes.
 pub(crate) fn arrangements(study: Study, n: u32) -> Vec<Arrangement> {
     let mut all: Vec<Arrangement> = ["pipeline", "daisy"]
         .into_iter()

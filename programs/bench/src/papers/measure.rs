@@ -145,7 +145,7 @@ fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue
     }
 }
 
-/// What the plans say about a place.
+/// Returns the counts of the plans of a place.
 fn counts_of(place: &Place) -> Option<Counts> {
     let (preset, groups) = match place.way.split_once('@') {
         Some((preset, groups)) => (preset, groups.parse().ok()?),
@@ -175,8 +175,15 @@ mod tests {
         let deps = std::env::current_exe().unwrap();
         places.programs = deps.parent().unwrap().parent().unwrap().to_owned();
         let mut build = Command::new(env!("CARGO"));
-        build.current_dir(&places.root).args(["build", "--quiet", "--bins"]);
-        build.args(["-p", "landeck-launcher", "-p", "landeck-bench"]);
+        build.current_dir(&places.root).args([
+            "build",
+            "--quiet",
+            "-p",
+            "landeck-launcher",
+            "-p",
+            "landeck-bench",
+        ]);
+        build.args(["--bin", "landeck", "--bin", "landeck-points"]);
         if !cfg!(debug_assertions) {
             build.arg("--release");
         }

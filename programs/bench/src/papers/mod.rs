@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use landeck::unstable::host::say::say;
 
 use crate::candidate::{Candidate, Places};
 use crate::problem::Problem;
@@ -32,7 +33,7 @@ use grid::Study;
 use measure::Effort;
 use values::Values;
 
-/// What is measured of the papers, and how long.
+/// The selection of the papers' studies, and the duration of the measurement.
 #[derive(Debug, Args)]
 pub(crate) struct PapersOptions {
     /// Measure this study only; may be repeated
@@ -77,8 +78,7 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     if let (Some(sizes), Some(processes)) = (of(Study::Sizes), of(Study::Processes)) {
         report.add(&tables::table_1(sizes, processes))?;
     }
-    println!("\nTables, values and pictures: {}", options.output.display());
-    Ok(())
+    Ok(say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?)
 }
 
 impl PapersOptions {

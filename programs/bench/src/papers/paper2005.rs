@@ -1,4 +1,4 @@
-//! What the paper of 2005 says in numbers, and the same of this machine: its Table 1, whose two
+//! The numbers of the paper of 2005, and those of this machine: its Table 1, whose two
 //! columns of times stand under each other's headings (the text gives those of 24 processes).
 
 use crate::papers::grid::PROCESSES;
@@ -37,14 +37,14 @@ const fn row(
     Row { architecture, title, sizes_us, processes_us }
 }
 
-/// The number of groups with the least mean, and that mean: over all sizes.
+/// Returns the number of groups with the least mean over all sizes, and that mean.
 pub(crate) fn best_over_sizes(sizes: &Values, architecture: &str) -> Option<(String, f64)> {
     let mean_of = |way: &str| sizes.mean_us(way);
     best(sizes, architecture, mean_of)
 }
 
-/// The same over the numbers of processes with which all architectures were measured; only of groups
-/// that were measured with all of them.
+/// Returns the number of groups with the least mean over the numbers of processes with which all architectures were
+/// measured, and that mean. Only groups count that were measured with all of them.
 pub(crate) fn best_over_processes(values: &Values, architecture: &str) -> Option<(String, f64)> {
     let mean_of = |way: &str| {
         let all = PROCESSES.iter().filter(|&&n| n <= COMMON_PROCESSES_MAX);

@@ -1,4 +1,4 @@
-//! What was measured of the papers' studies, round by round.
+//! The measured values of the papers' studies, round by round.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(crate) struct Values {
     pub(crate) troubles: Vec<String>,
 }
 
-/// What is measured: a way of doing something, with so many processes and bytes.
+/// A measured case: an architecture or operation with so many processes and bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Place {
     pub(crate) operation: String,
@@ -108,7 +108,7 @@ impl Values {
     }
 }
 
-/// What the ways are sorted by.
+/// The sort key of the ways.
 fn order(way: &str) -> (usize, u32, &str) {
     const PAPERS: [&str; 7] =
         ["pipeline", "daisy", "hierarchy", "hypercube", "deck2000", "deck2003", "mpi2003"];

@@ -11,7 +11,7 @@ use crate::report;
 use crate::settings::Settings;
 use crate::words::{receive_value, receive_word, send_value, send_word, tags};
 
-/// What is measured, and how its batches are run.
+/// A measured operation, and the way its batches are run.
 pub(crate) struct Batches<'a> {
     pub(crate) world: &'a World,
     pub(crate) settings: &'a Settings,
@@ -22,7 +22,7 @@ pub(crate) struct Batches<'a> {
     pub(crate) followers: usize,
     /// Whether the time of the slowest counts, or that of rank 0.
     pub(crate) slowest_counts: bool,
-    /// What an iteration counts as: 2 for the half of a round trip.
+    /// The divisor of an iteration's time: 2 for the half of a round trip.
     pub(crate) divisor: f64,
     /// A batch has a multiple of so many iterations.
     pub(crate) step: u64,

@@ -62,7 +62,7 @@ impl Operation {
         }
     }
 
-    /// What this process gives to an operation, written anew.
+    /// Writes anew the data that this process gives to an operation.
     fn renew(self, world: &World, blocks: &mut Blocks, root: usize, bytes: usize, turn: u64) {
         let (value, all) = ((turn % 64) as u8, bytes * world.size());
         match self {
@@ -256,7 +256,7 @@ impl Blocks {
         }
     }
 
-    /// What all terms make together; whole numbers, so that it is exact in any order.
+    /// Checks the sum of all terms. They are whole numbers, so it is exact in any order.
     pub(crate) fn holds_sums(&self, size: usize, bytes: usize) -> bool {
         let factor = (size * (size + 1) / 2) as f64;
         self.sums[..bytes / 8].iter().enumerate().all(|(place, sum)| *sum == weight(place) * factor)

@@ -15,7 +15,7 @@ use crate::batches::Batches;
 use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
-/// Whose copies are made.
+/// The kind of copies that are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Broadcast,

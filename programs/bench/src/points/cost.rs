@@ -1,4 +1,4 @@
-//! What it costs to be there: processor time, memory, instructions.
+//! The cost of being in a job: processor time, memory, instructions.
 
 use std::fs;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub(crate) fn memory(bench: &Bench) -> std::result::Result<(), Trouble> {
     })
 }
 
-/// What of the job's segment is in memory, when everybody has talked to four neighbours often
+/// Measures how much of the job's segment is in memory when all processes have talked to four neighbours often
 /// enough to have rings with them.
 pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
     const MESSAGES: u64 = 40;

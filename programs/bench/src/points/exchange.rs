@@ -22,7 +22,7 @@ pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(())
 }
 
-/// The same, while all other ranks wait in a receive.
+/// Round trips between two ranks while all other ranks wait in a receive.
 pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "at least 2 processes")?;
@@ -47,7 +47,7 @@ pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(())
 }
 
-/// The same in all pairs (0, 1), (2, 3), ... at once; the slowest pair counts.
+/// Round trips in all pairs (0, 1), (2, 3), ... at once; the slowest pair counts.
 pub(crate) fn pairs(bench: &Bench) -> std::result::Result<(), Trouble> {
     let size = bench.world.size();
     bench.needs(size.is_multiple_of(2), "an even number of processes")?;
@@ -147,7 +147,7 @@ fn to_and_fro(
 pub(crate) struct Buffers {
     pub(crate) outgoing: Memory<u8>,
     pub(crate) incoming: Memory<u8>,
-    /// What is sent is written anew each time, once it was checked.
+    /// Whether the sent data are written anew each time, after they were checked.
     is_new: bool,
 }
 

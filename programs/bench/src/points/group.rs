@@ -19,7 +19,7 @@ const JOINS_MIN: usize = 100;
 const ROUNDS: usize = 5_000;
 const ENDS: usize = 500;
 
-/// What all figures of groups begin with.
+/// The state that all figures of groups begin with.
 struct Part {
     member: Member,
     inbox: Mailbox,

@@ -56,7 +56,7 @@ use crate::collective::Operation;
 use crate::overlap::Share;
 use crate::settings::Settings;
 
-/// What a figure measures with: the job, and what is asked for.
+/// The job that a figure measures with, and its settings.
 struct Bench {
     job: Job,
     world: landeck::World,
@@ -84,11 +84,13 @@ enum Trouble {
     Wrong { rank: usize, what: &'static str },
     #[error(transparent)]
     Landeck(#[from] landeck::Error),
+    #[error(transparent)]
+    NotSaid(#[from] landeck::unstable::host::say::SayError),
     #[error("{path} cannot be used: {error}")]
     NotUsed { path: std::path::PathBuf, error: std::io::Error },
 }
 
-/// What goes on beside a computation is done by a thread, where a processor is free for it.
+/// Returns the options of a figure: a thread makes progress beside a computation if a processor is free for it.
 fn options_of(figure: &str) -> Options {
     let progress = match figure {
         "overlap" | "overlap_call" if processors::of_parent() > overlap::PROCESSES => {

@@ -33,7 +33,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(())
 }
 
-/// What a receive names: its source, its tag, both or none.
+/// The parts of a receive that are named: its source, its tag, both or none.
 #[derive(Clone, Copy)]
 struct Form {
     by_source: bool,

@@ -1,4 +1,4 @@
-//! What others do with a running job: they join it, and look at it. Each of them is a process of its
+//! Other processes that join a running job or look at it. Each of them is a process of its
 //! own, started by rank 0, as a person would start it.
 
 use std::io::{BufRead, BufReader};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
+use landeck::unstable::host::say::say;
 use landeck::{Job, Options};
 
 use crate::settings::Settings;
@@ -16,7 +17,7 @@ use crate::{Bench, Trouble, report};
 
 /// Jobs that run beside the one that is joined by name.
 const OTHER_JOBS: usize = 30;
-/// What a bystander says when it has joined its job.
+/// The line of a bystander that has joined its job.
 const READY: &str = "ready";
 
 /// Figures that a process measures before it is in a job: true if this was one.
@@ -58,7 +59,7 @@ fn joins(bench: &Bench, form: &str, reference: &str) -> Result<(), Trouble> {
 fn guest(job: &str) -> Result<(), Trouble> {
     let start = Instant::now();
     let job = Job::join_running(job, Options::default())?;
-    println!("{}", start.elapsed().as_secs_f64() * 1e6);
+    say(&format!("{}\n", start.elapsed().as_secs_f64() * 1e6))?;
     Ok(job.leave()?)
 }
 
@@ -78,7 +79,7 @@ fn start_bystander(number: usize) -> Result<Child, Trouble> {
 
 fn bystander() -> Result<(), Trouble> {
     let job = Job::join()?;
-    println!("{READY}");
+    say(&format!("{READY}\n"))?;
     // Whatever ends the input ends this.
     let _ = std::io::stdin().read_line(&mut String::new());
     Ok(job.leave()?)
@@ -138,7 +139,7 @@ fn ended(program: &Path, output: std::io::Result<Output>) -> Result<(), Trouble>
     finished(program, output).map(drop)
 }
 
-/// What a program said that has ended well.
+/// Returns the output of a program that has ended well.
 fn finished(program: &Path, output: std::io::Result<Output>) -> Result<Output, Trouble> {
     let path = || program.to_owned();
     let output = output.map_err(|error| Trouble::NotUsed { path: path(), error })?;

@@ -11,7 +11,7 @@ use crate::{Bench, Trouble, report};
 /// The figure is one of so many processes.
 pub(crate) const PROCESSES: u32 = 2;
 
-/// What of a batch is printed.
+/// The part of a batch that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     /// The part of the operation that the computation did not hide, in percent.
@@ -59,7 +59,7 @@ struct Plan {
     turns: u64,
 }
 
-/// What a batch took in the slowest process: seconds for all of its iterations.
+/// The time of a batch in the slowest process: seconds for all of its iterations.
 struct Took {
     alone: f64,
     computing: f64,

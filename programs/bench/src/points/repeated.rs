@@ -1,5 +1,5 @@
-//! What the papers on DECK repeat: so many operations in a row, the time of rank 0 divided by their
-//! number. The root is always rank 0, as theirs was. Which way they take, the job is told when it is
+//! The measurement of the papers on DECK: so many operations in a row, the time of rank 0 divided by their
+//! number. The root is always rank 0, as theirs was. The job gets the architecture as an option when it is
 //! started.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What it costs that a sum has the same bits whatever the architecture: allreduce as the library
+//! The cost of a sum with the same bits whatever the architecture: allreduce as the library
 //! chooses (over the board, where that is always so), and over messages, with and without it.
 
 use landeck::World;

@@ -1,4 +1,4 @@
-//! What the command line asks for: a figure, and settings as NAME=VALUE.
+//! The command line: a figure, and settings as NAME=VALUE.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -7,9 +7,9 @@ const HEAD: &str = "\
 
 <!-- Made by `cargo xtask book` from the definition that the help and the manual pages come from. -->
 
-Every subcommand says the same with `--help`, and has a manual page: `man landeck-run`.
+Every subcommand prints this with `--help`, and has a manual page: `man landeck-run`.
 
-| command | what |
+| command | effect |
 |---|---|
 ";
 
@@ -63,7 +63,7 @@ fn options(command: &Command, name: &str) -> String {
         }
     }
     for heading in headings {
-        text += &format!("\n| {} | what |\n|---|---|\n", heading.unwrap_or("option"));
+        text += &format!("\n| {} | effect |\n|---|---|\n", heading.unwrap_or("option"));
         for argument in shown.iter().filter(|argument| argument.get_help_heading() == heading) {
             text += &format!("| {} | {} |\n", names(argument), cell(&meaning(argument)));
         }

@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Show the named groups of a job.
 ///
-/// It joins the job as a guest for as long as it looks; it is no member of any group.
+/// The command joins the job as a guest while it runs, and is no member of any group.
 #[derive(Debug, Args)]
 pub(crate) struct GroupArguments {
     #[command(subcommand)]
@@ -28,9 +28,9 @@ enum Asked {
         #[arg(value_name = "JOB")]
         job: Option<String>,
     },
-    /// Show who is in a group, and how many broadcasts each has not retrieved
+    /// Show the members of a group, and the number of broadcasts that each has not retrieved
     Show(One),
-    /// Say who joins and leaves, until the group is no more
+    /// Show joins and leaves, until the group ends
     Watch(One),
 }
 

@@ -15,16 +15,16 @@ use std::process::ExitCode;
 /// Processes that are listed of a job that was not named.
 const LISTED_MAX: usize = 16;
 
-/// List the jobs of this user on this host, and what their processes do.
+/// List the jobs of this user on this host, and the state of their processes.
 ///
-/// run: it computes; spin and sleep: it waits in a call, awake or not; wait: it waits for something
-/// else, as a file; stopped: by a signal or a debugger; left, dead: it is gone.
+/// States: run (computes), spin and sleep (wait in a call, polling or asleep), wait (waits for something else, such
+/// as a file), stopped (by a signal or a debugger), left and dead (gone).
 #[derive(Debug, Args)]
 pub(crate) struct PsArguments {
     /// Only this job, with all of its processes: its name, or the first digits of its identity
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Write it for programs
+    /// Write JSON
     #[arg(long)]
     json: bool,
 }

@@ -34,7 +34,7 @@ const COLUMNS: [(&str, u16, bool); 10] = [
     ("WAITS FOR", 30, false),
 ];
 
-/// Watch what the processes of a job do.
+/// Watch the processes of a job.
 ///
 /// %CPU: processor time; %WAIT: time in calls that waited for others. Keys: up, down, page up, page
 /// down and home move, q leaves.
@@ -43,7 +43,7 @@ pub(crate) struct TopArguments {
     /// The job: its name, or the first digits of its identity [default: the only one that runs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Look so often (seconds, or with a unit)
+    /// Time between updates (seconds, or with a unit)
     #[arg(
         short = 'd',
         long,
@@ -53,7 +53,7 @@ pub(crate) struct TopArguments {
         default_value = "1"
     )]
     interval: Duration,
-    /// Show one moment as text, and leave; needs no terminal
+    /// Print one picture as text and exit; needs no terminal
     #[arg(long)]
     once: bool,
 }

@@ -17,17 +17,17 @@ const STACKS_OF_MAX: usize = 16;
 
 /// Explain why a job is stuck: who waits for whom, for how long, and what the cause is.
 ///
-/// Works at any time, without anything switched on beforehand, also for processes that are stopped,
-/// wedged or dead. Exit code: 0 when the job goes on as far as can be seen, 1 when it does not.
+/// Works at any time, without preparation, also for processes that are stopped, wedged or dead. Exit code: 0 if the
+/// job makes progress as far as can be seen, 1 if it does not.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArguments {
     /// The job: its name, or the first digits of its identity [default: the only one that runs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Show the stacks of those whom it is about
+    /// Show the stacks of the processes in the explanation
     #[arg(long)]
     stacks: bool,
-    /// Write it for programs
+    /// Write JSON
     #[arg(long, conflicts_with = "stacks")]
     json: bool,
 }

@@ -44,16 +44,16 @@ use study::{Along, Ground, Series, Study};
 
 /// Simulate a collective operation on a modelled cluster.
 ///
-/// The members' plans are those of a real group; the same executor walks them, on simulated
-/// processors, networks and time. The table shows microseconds from the first call to the last
-/// return. The same line gives the same figures on every machine.
+/// The members' plans are those of a real group, and the real executor runs them on simulated processors, networks
+/// and time. The table shows microseconds from the first call to the last return. A command line gives the same
+/// figures on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = notes())]
 pub(crate) struct SimulateArguments {
     /// The operation; or `message`, from one process to another
     #[arg(value_name = "OPERATION", value_parser = subject())]
     subject: Subject,
-    /// Who talks to whom: one or more architectures, side by side [default: all]
+    /// One or more architectures, compared side by side [default: all]
     #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
     architecture: Vec<Preset>,
     /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24]
@@ -65,7 +65,7 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     processes: Option<Numbers>,
-    /// Clusters of the members, as even as can be, or several [default: one for each host]
+    /// Number of clusters of the members, as even as possible, or several numbers [default: one for each host]
     #[arg(
         long,
         value_name = "N,...",
@@ -79,7 +79,7 @@ pub(crate) struct SimulateArguments {
     /// Processes on each host [default: one for each of its processors]
     #[arg(long, value_name = "N", value_parser = whole(1, 65_536), allow_negative_numbers = true)]
     per_host: Option<u32>,
-    /// Put each process on the next host, and begin with the first again when all have one
+    /// Place the processes round-robin on the hosts
     #[arg(long, conflicts_with = "per_host")]
     spread: bool,
     /// Bytes of data: 4,40K or 4..40K, which doubles from 4 to 40,000. In gather, scatter, allgather
@@ -92,7 +92,7 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     sizes: Numbers,
-    /// Cut the data into this many segments that follow each other
+    /// Cut the data into this many pipelined segments
     #[arg(
         long,
         value_name = "N",
@@ -110,23 +110,23 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     root: u32,
-    /// Show what made one run as long as it is, message by message
+    /// Show the critical path of one run, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
     explain: bool,
-    /// Measure the same on this host, and show both: with --platform host. Up to 32 processes. The exit code is
-    /// 1 where an operation is off by more than 25%, or a message by more than 10%
+    /// Also measure on this host, and compare: with --platform host, up to 32 processes. The exit code is 1 if an
+    /// operation is off by more than 25%, or a message by more than 10%
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "per_host", "spread"])]
     measured: bool,
-    /// Draw which architecture wins, by the number of processes and the size, into --out
+    /// Draw the fastest architecture by number of processes and size, into --out
     #[arg(long, requires = "out")]
     map: bool,
-    /// The whole grid of the paper of 2005 instead: its architectures, groups, processes and sizes
+    /// Simulate the whole grid of the paper of 2005: its architectures, groups, processes and sizes
     #[arg(long, conflicts_with_all = ["architecture", "processes", "clusters", "map"])]
     paper: bool,
     /// Write the page index.html and its pictures (SVG) into this directory
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Delay each event by a random 0 to so many percent
+    /// Delay each event by a random 0 to PERCENT percent
     #[arg(
         long,
         value_name = "PERCENT",
@@ -135,7 +135,7 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     jitter: u32,
-    /// Lose so many of a million messages between hosts; they are sent again after 200 ms
+    /// Lose N of a million messages between hosts; they are sent again after 200 ms
     #[arg(
         long,
         value_name = "N",
@@ -144,11 +144,10 @@ pub(crate) struct SimulateArguments {
         allow_negative_numbers = true
     )]
     loss: u32,
-    /// End a member at some time after all have called, and show what becomes of the others:
-    /// 3@12us, or several
+    /// Kill a member at a time after all have called, and show the outcome of the others: 3@12us, or several
     #[arg(long, value_name = "MEMBER@TIME,...", value_delimiter = ',', conflicts_with_all = ["explain", "out", "map", "paper", "measured"])]
     kill: Vec<Death>,
-    /// What is random follows from this number: the same number, the same run
+    /// Seed of all randomness: the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
 }

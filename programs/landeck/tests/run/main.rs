@@ -12,7 +12,7 @@ mod options;
 mod output;
 mod restarts;
 mod signals;
-#[path = "../support/mod.rs"]
+#[path = "../../../../crates/node/tests/support/mod.rs"]
 mod support;
 mod tuning;
 

@@ -99,9 +99,7 @@ fn who_does_not_leave_has_failed() {
         let ended = run_members("who_does_not_leave_has_failed", &[]);
         assert_eq!(ended.code, Some(1), "{}", ended.err);
         assert!(
-            ended
-                .err
-                .contains("exited without calling MPI_Finalize (or deck_finalize, Job::leave)"),
+            ended.err.contains("exited without calling MPI_Finalize (or deck_done, Job::leave)"),
             "{}",
             ended.err
         );

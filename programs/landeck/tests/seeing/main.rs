@@ -9,7 +9,7 @@ mod index;
 mod top;
 mod why;
 
-#[path = "../support/mod.rs"]
+#[path = "../../../../crates/node/tests/support/mod.rs"]
 mod support;
 
 use std::path::PathBuf;

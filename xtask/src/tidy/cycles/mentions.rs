@@ -13,7 +13,7 @@ pub(super) struct Mention {
     pub(super) brings: Brings,
 }
 
-/// What a path brings into the module that says it.
+/// The item that a path brings into the module that writes it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Brings {
     Nothing,
@@ -39,7 +39,7 @@ pub(super) fn mentions(source: &Source) -> Vec<Mention> {
     mentions
 }
 
-/// What stands between `use` and its semicolon; `use<'a>` is no item.
+/// Returns the text between `use` and its semicolon; `use<'a>` is no item.
 fn use_item(source: &Source, at: usize) -> Option<Range<usize>> {
     let start = at + "use".len();
     let end = start + source.code[start..].find(';')?;

@@ -74,7 +74,7 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// What the modules name of each other.
+    /// Returns the imports between the modules.
     pub(super) fn edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (from, module) in &self.modules {

@@ -27,7 +27,7 @@ fn combines(op: Handle, datatype: Handle) -> Result<Combines, Mistake> {
     })
 }
 
-/// Operations in which everybody brings as many items as it gets.
+/// Operations in which each process brings as many items as it gets.
 #[inline]
 fn whole(
     operation: Collective,
@@ -61,7 +61,7 @@ pub(crate) unsafe fn allreduce(
     whole(Collective::AllReduce, (sendbuf, recvbuf), (count, datatype), op, comm)
 }
 
-/// Everybody gets that of the processes up to itself.
+/// MPI_Scan: each process gets the combination of the processes up to itself.
 pub(crate) unsafe fn scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -73,7 +73,7 @@ pub(crate) unsafe fn scan(
     prefix(Collective::Scan, (sendbuf, recvbuf), (count, datatype), op, comm)
 }
 
-/// Everybody gets that of the processes before it.
+/// MPI_Exscan: each process gets the combination of the processes before it.
 pub(crate) unsafe fn exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -127,7 +127,7 @@ pub(crate) unsafe fn reduce(
     Ok(Asked { input, output, combines, ..asked })
 }
 
-/// Everybody gets its block of the combination; blocks are equal.
+/// MPI_Reduce_scatter_block: each process gets its block of the combination; blocks are equal.
 pub(crate) unsafe fn reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn reduce_scatter_block(
     })
 }
 
-/// Everybody gets its block of the combination.
+/// MPI_Reduce_scatter: each process gets its block of the combination.
 pub(crate) unsafe fn reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,

@@ -1,4 +1,4 @@
-//! What a process tells its neighbours, or hears from them: a block for each, in their order.
+//! The messages that a process sends to its neighbours, or receives from them: a block for each, in their order.
 
 use std::ffi::c_void;
 
@@ -21,11 +21,11 @@ pub(super) struct Side<'a> {
     pub(super) neighbours: &'a [Neighbour],
 }
 
-/// Messages, without those from and to nobody.
+/// Messages, without those from and to MPI_PROC_NULL.
 type Messages = Vec<Message<Items>>;
 
 impl Side<'_> {
-    /// The same items for all.
+    /// Messages of the same items to all neighbours.
     pub(super) fn same(self, count: i64, datatype: Handle) -> Result<Messages, Mistake> {
         let items = self.first(count, datatype)?;
         self.messages(|_| Ok(items))
@@ -64,7 +64,7 @@ impl Side<'_> {
         })
     }
 
-    /// The same, where each has a datatype of its own, and displacements are bytes. The buffer may be
+    /// Messages with a datatype for each neighbour and displacements in bytes. The buffer may be
     /// MPI_BOTTOM, and the displacements addresses.
     ///
     /// # Safety
@@ -93,7 +93,7 @@ impl Side<'_> {
         })
     }
 
-    /// A message to or from each neighbour who is somebody. `block` is asked for all.
+    /// A message to or from each neighbour except MPI_PROC_NULL. `block` is called for all.
     fn messages(
         self,
         block: impl Fn(usize) -> Result<Items, Mistake>,
@@ -106,13 +106,13 @@ impl Side<'_> {
         Ok(messages)
     }
 
-    /// The items of the first block. If all neighbours are nobody, there need be no buffer.
+    /// The items of the first block. If all neighbours are MPI_PROC_NULL, there need be no buffer.
     fn first(self, count: i64, datatype: Handle) -> Result<Items, Mistake> {
         let is_there = self.neighbours.iter().any(|neighbour| neighbour.rank.is_some());
         self.items_if(is_there, count, datatype)
     }
 
-    /// Items of which the buffer is looked at only if somebody gets or gives them.
+    /// Items whose buffer is checked only if a neighbour gets or gives them.
     fn items_if(self, is_there: bool, count: i64, datatype: Handle) -> Result<Items, Mistake> {
         count_of(self.count_name, count)?;
         self.items(if is_there { count } else { 0 }, datatype)

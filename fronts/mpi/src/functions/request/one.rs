@@ -79,7 +79,7 @@ pub(crate) unsafe fn request_get_status(
     unsafe { Batch::looks(alone(request, status), Chosen::One(0)).run() }
 }
 
-/// Frees a request: what it stands for goes on, and nobody will hear of it.
+/// MPI_Request_free: frees a request; its operation goes on unobserved.
 pub(crate) unsafe fn request_free(request: *mut Handle) -> Result<Walk, Mistake> {
     // SAFETY: the program gives the address of a request, or it is refused.
     let handle = unsafe { pointer::read("request", request)? };
@@ -99,7 +99,7 @@ pub(crate) unsafe fn request_free(request: *mut Handle) -> Result<Walk, Mistake>
     Ok(walk)
 }
 
-/// Takes back a message that has met nobody.
+/// MPI_Cancel: takes back a message that has not been matched.
 pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
     // SAFETY: the program gives the address of a request, or it is refused.
     let handle = unsafe { pointer::read("request", request)? };

@@ -1,4 +1,4 @@
-//! Virtual topologies: grids, graphs that everybody knows, graphs of which each knows its own part.
+//! Virtual topologies: grids, graphs that all processes know, and graphs of which each process knows its own part.
 //! Ranks stay as they are in the communicator that is given, whether they may change or not.
 
 mod cartesian;

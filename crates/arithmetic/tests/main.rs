@@ -1,0 +1,5 @@
+//! Reductions against their definitions.
+
+mod association;
+mod model;
+mod user_function;

@@ -1,0 +1,12 @@
+//! Endpoints, driven by hand and by threads: one test program, whose modules are linked once.
+
+mod areas;
+mod counting;
+mod endpoints;
+mod full_heap;
+mod heap_return;
+mod meeting;
+mod put_back;
+mod revocation;
+mod succession;
+mod windows;

@@ -1,0 +1,4 @@
+//! Layouts against naive models.
+
+mod arrays;
+mod model;

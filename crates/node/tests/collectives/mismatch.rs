@@ -1,0 +1,247 @@
+//! Members that call different operations, or name different roots: always named, with what each
+//! called and where in the order, whoever waits for whom.
+
+use std::time::Duration;
+
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::architecture::Flat;
+use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
+use landeck::{Error, ErrorKind, Job, Peer, Result, Sum, ThreadMode, World};
+
+use crate::support::{in_job, is_member, is_soak, job_of, run_well};
+
+/// An operation and its root.
+type Called = (Operation, usize);
+
+/// Operations in which all meet, after which all have found out: as many as members may be apart.
+const MEETINGS: usize = 20;
+
+/// Each operation against each other one, each root against another, by every kind of way, blocking
+/// and not, between any number of members: all of them are told who called what, and which call it
+/// was, at the latest when they have met.
+#[test]
+fn whatever_two_call_in_each_others_place_is_named() {
+    for n in [2, 3, 4, 5] {
+        let name = "mismatch::whatever_two_call_in_each_others_place_is_named";
+        in_job(n, name, ThreadMode::Single, |job| {
+            let world = job.world();
+            let all = ["board", "butterfly", "flat", "knomial", "daisy", "ring"];
+            for way in &all[..if is_soak() { all.len() } else { 2 }] {
+                for (turn, (first, second)) in pairs(world.size()).into_iter().enumerate() {
+                    // Without soak, some of them for each number of members.
+                    if !is_soak() && turn % 4 != world.size() % 4 {
+                        continue;
+                    }
+                    for form in [Form::Blocking, Form::Going, Form::Checked] {
+                        one_is_out_of_step(&world, way, form, first, second);
+                    }
+                }
+            }
+            meet_before_leaving(job);
+        });
+        if is_member() {
+            return;
+        }
+    }
+}
+
+/// How members call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Blocking,
+    Going,
+    Checked,
+}
+
+fn one_is_out_of_step(world: &World, way: &str, form: Form, first: Called, second: Called) {
+    let preset: Preset = way.parse().unwrap();
+    let odd = (first.0 as usize + second.0 as usize + second.1) % world.size();
+    let group = world.duplicate().unwrap().checking(form == Form::Checked);
+    // Where in the order it happens.
+    let before = (first.0 as usize + odd) % 4;
+    let barrier = group.via(preset.way(Operation::Barrier));
+    // Who is still there may be told by those who have found it.
+    let mut done = (0..before).try_for_each(|_| barrier.barrier());
+    let (operation, root) = if world.rank() == odd { second } else { first };
+    let own = group.via(preset.way(operation));
+    done = done.and_then(|()| match form {
+        Form::Going => going(&own, operation, root),
+        _ => call(&own, operation, root),
+    });
+    for _ in 0..if way == "board" { 1 } else { MEETINGS } {
+        done = done.and_then(|()| barrier.barrier());
+    }
+    let what = format!("{way}, {form:?}, {odd} calls {second:?}, the others {first:?}: {done:?}");
+    let Err(Error { kind: ErrorKind::Mismatch { rank, theirs, other, ours, number }, .. }) = done
+    else {
+        panic!("{what}")
+    };
+    assert_eq!(number as usize, before, "{what}");
+    let (usual, odd_one) = if rank == odd { (ours, theirs) } else { (theirs, ours) };
+    assert!((rank == odd) != (other == odd), "{what}");
+    let checked = if form == Form::Checked { " in checking mode" } else { "" };
+    assert_eq!((usual, odd_one), (said(first, checked), said(second, checked)), "{what}");
+}
+
+/// As a message has it.
+fn said((operation, root): Called, checked: &str) -> String {
+    let root = if operation.has_root() { format!(" with root {root}") } else { String::new() };
+    format!("{operation}{root}{checked}")
+}
+
+/// What the others call, and what one of them calls instead.
+fn pairs(size: usize) -> Vec<(Called, Called)> {
+    let mut pairs = Vec::new();
+    let last = size - 1;
+    for first in Operation::ALL {
+        for second in Operation::ALL.into_iter().filter(|&second| second != first) {
+            let root = usize::from(second.has_root() && first.has_root());
+            pairs.push(((first, 0), (second, root)));
+        }
+        if first.has_root() {
+            pairs.extend([((first, 0), (first, 1)), ((first, last), (first, 0))]);
+        }
+    }
+    pairs
+}
+
+fn call(world: &World, operation: Operation, root: usize) -> Result<()> {
+    let (mut many, mut one) = (vec![1u64; world.size()], [0u64; 1]);
+    let (own, given) = ([world.rank() as u64], vec![1u64; world.size()]);
+    match operation {
+        Operation::Barrier => world.barrier(),
+        Operation::Broadcast => world.broadcast(&mut one, root),
+        Operation::Gather => world.gather(&own, &mut many, root),
+        Operation::Scatter => world.scatter(&given, &mut one, root),
+        Operation::Reduce => world.reduce(&own, &mut one, Sum, root),
+        Operation::AllGather => world.all_gather(&own, &mut many),
+        Operation::AllReduce => world.all_reduce_into(&own, &mut one, Sum),
+        Operation::AllToAll => world.all_to_all(&given, &mut many),
+        Operation::ReduceScatter => world.reduce_scatter_block(&given, &mut one, Sum),
+        Operation::Scan => world.scan(&own, &mut one, Sum),
+        Operation::ExclusiveScan => world.exclusive_scan(&own, &mut one, Sum),
+    }
+}
+
+fn going(world: &World, operation: Operation, root: usize) -> Result<()> {
+    let (mut many, mut one) = (vec![1u64; world.size()], [0u64; 1]);
+    let (own, given) = ([world.rank() as u64], vec![1u64; world.size()]);
+    world.scope(|scope| {
+        let request = match operation {
+            Operation::Barrier => scope.barrier(),
+            Operation::Broadcast => scope.broadcast(&mut one, root),
+            Operation::Gather => scope.gather(&own, &mut many, root),
+            Operation::Scatter => scope.scatter(&given, &mut one, root),
+            Operation::Reduce => scope.reduce(&own, &mut one, Sum, root),
+            Operation::AllGather => scope.all_gather(&own, &mut many),
+            Operation::AllReduce => scope.all_reduce_into(&own, &mut one, Sum),
+            Operation::AllToAll => scope.all_to_all(&given, &mut many),
+            Operation::ReduceScatter => scope.reduce_scatter_block(&given, &mut one, Sum),
+            Operation::Scan => scope.scan(&own, &mut one, Sum),
+            Operation::ExclusiveScan => scope.exclusive_scan(&own, &mut one, Sum),
+        }?;
+        request.wait().map(drop)
+    })
+}
+
+/// A root goes on giving, and a leaf gives what nobody takes: neither ever waits for the other.
+#[test]
+fn who_never_waits_for_each_other_finds_out_within_a_window() {
+    let name = "mismatch::who_never_waits_for_each_other_finds_out_within_a_window";
+    for n in [2, 3, 4] {
+        in_job(n, name, ThreadMode::Single, |job| {
+            for odd in [1, job.world().size() - 1] {
+                for before in 0..10 {
+                    let world = job.world().duplicate().unwrap();
+                    // Who is still there may be told by those who have found it.
+                    let mut done = (0..before).try_for_each(|_| world.broadcast(&mut [1u8], 0));
+                    for _ in 0..17 {
+                        done = done.and_then(|()| match world.rank() == odd {
+                            true => world.gather(&[1u8], &mut [], 0),
+                            false => world.broadcast(&mut [1u8], 0),
+                        });
+                    }
+                    assert_named(&done.unwrap_err(), odd, before);
+                }
+            }
+            meet_before_leaving(job);
+        });
+        if is_member() {
+            return;
+        }
+    }
+}
+
+/// The same over messages, where nothing holds a root back.
+#[test]
+fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
+    let name = "mismatch::what_nobody_asks_for_is_found_by_who_was_sent_it";
+    in_job(3, name, ThreadMode::Single, |job| {
+        // Who is late to the call may find there already what nobody should have sent.
+        for (before, late) in [(0, 3), (1, 0), (2, 1), (3, 2), (5, 3)] {
+            let world = world_of_all(job, 100 + before).via(Flat);
+            // Who is still there may be told by those who have found it.
+            let mut done = (0..before).try_for_each(|_| world.barrier());
+            if world.rank() == late {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            done = done.and_then(|()| match world.rank() {
+                2 => world.gather(&[1u8], &mut [], 0),
+                _ => world.broadcast(&mut [1u8], 0),
+            });
+            for _ in 0..MEETINGS {
+                done = done.and_then(|()| world.barrier());
+            }
+            assert_named(&done.unwrap_err(), 2, before);
+        }
+        meet_before_leaving(job);
+    });
+}
+
+/// Who calls nothing after that is told of it when it leaves, if it was not in the call itself: at least
+/// one of those concerned, and nobody in whose group nothing was wrong.
+#[test]
+fn what_nobody_noticed_is_named_when_they_leave() {
+    let name = "mismatch::what_nobody_noticed_is_named_when_they_leave";
+    if !is_member() {
+        run_well(&mut job_of(3, name, &[]));
+        return run_well(job_of(3, name, &[]).env("LANDECK_TEST_MESSAGES", "1"));
+    }
+    let job = Job::join().unwrap();
+    let (world, meeting) = (job.world(), job.world().duplicate().unwrap());
+    let world = match std::env::var_os("LANDECK_TEST_MESSAGES") {
+        Some(_) => world.via(Flat),
+        None => world.via(Way::Board(BoardStyle::Each)),
+    };
+    // Who is still there may be told by those who have found it.
+    let called = world.barrier().and_then(|()| match world.rank() {
+        2 => world.gather(&[1u8], &mut [], 0),
+        _ => world.broadcast(&mut [1u8], 0),
+    });
+    meeting.barrier().unwrap();
+    let rank = world.rank();
+    drop((world, meeting));
+    let was_called = called.is_ok();
+    match called.and(job.leave()) {
+        Err(error) => {
+            assert_named(&error, 2, 2);
+            assert!(!was_called || error.call == Some("leave"), "{error}");
+        }
+        Ok(()) => assert_ne!(rank, 0, "the root has what nobody should have sent"),
+    }
+}
+
+/// Who leaves is out of reach of those that have not found out yet.
+fn meet_before_leaving(job: &Job) {
+    job.world().barrier().unwrap();
+}
+
+fn world_of_all(job: &Job, index: u32) -> World {
+    let members: Vec<Peer> = (0..job.world().size() as u32).map(Peer).collect();
+    job.world_of(1 << 20 | index, &members).unwrap()
+}
+
+fn assert_named(error: &Error, odd: usize, which: u32) {
+    let ErrorKind::Mismatch { rank, other, number, .. } = error.kind else { panic!("{error}") };
+    assert!((rank == odd) != (other == odd) && number == which, "{error}");
+}

@@ -1,0 +1,4 @@
+//! Whole runs of the simulator.
+
+mod formulas;
+mod runs;
