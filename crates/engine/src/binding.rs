@@ -19,7 +19,12 @@ pub enum Blocks {
     /// One piece of data; in segments where a cut says so.
     Whole(Area, Cut),
     /// Equal blocks, one behind the other.
-    Equal { buffer: Buffer, block_bytes: usize },
+    Equal {
+        /// All of them.
+        buffer: Buffer,
+        /// The length of each.
+        block_bytes: usize,
+    },
     /// Blocks of one buffer: where each begins, and its bytes.
     Placed(Buffer, Vec<(usize, usize)>),
     /// Blocks anywhere.

@@ -31,6 +31,9 @@ pub(crate) type Done = Result<bool, Box<WaitError>>;
 
 impl Shared {
     /// Does an operation with short data; false when it must go another way.
+    ///
+    /// # Errors
+    /// The fault of the operation; [`WaitError`], as all waits.
     #[inline(always)]
     pub fn brief(
         &self,
@@ -152,6 +155,9 @@ impl Shared {
 
     /// Does an operation over the board, if that is its way; none when it is not. Only in thread
     /// mode single: with several threads an operation goes on in the table.
+    ///
+    /// # Errors
+    /// The fault of the operation; [`WaitError`], as all waits.
     #[inline]
     pub fn visit(
         &self,

@@ -13,8 +13,9 @@ use crate::value_type::ValueType;
 /// One call of a collective operation by one member.
 #[derive(Clone, Debug)]
 pub struct Call {
+    /// The kind of operation.
     pub operation: Operation,
-    /// 0 where there is none.
+    /// The rank of the root; 0 in operations without one.
     pub root: u32,
     /// What the member brings; nothing where it stands in the output.
     pub input: Blocks,
@@ -29,6 +30,7 @@ pub struct Call {
     pub is_varying: bool,
     /// Only looked at in checking mode.
     pub value_type: ValueType,
+    /// How the operation is to be done.
     pub manner: Manner,
     /// The memory of its output that there is none of: the member takes part with nothing, so that the
     /// others do not wait for it, and its output is only counted.
@@ -59,9 +61,11 @@ impl Manner {
 /// A way to combine values of one type, ready to be used.
 #[derive(Clone, Debug)]
 pub struct Combination {
+    /// Combines two values.
     pub operator: Operator,
-    /// None: as the world says.
+    /// The way that the reduction takes; none: as the world says.
     pub way: Option<Way>,
+    /// The result has the same bits whatever the way.
     pub is_reproducible: bool,
 }
 

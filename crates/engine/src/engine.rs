@@ -90,6 +90,7 @@ pub struct Engine {
     estate: GroupMemory,
     /// The groups without a board, as far as they agree and revoke.
     message_agreements: MessageAgreements,
+    /// The operations that the program ends itself.
     pub signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
@@ -126,6 +127,7 @@ impl DerefMut for Engine {
 }
 
 impl Engine {
+    /// The engine of a process: this endpoint of its, and no operation yet.
     pub fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
         endpoint.set_board(
             WORLD_CONTEXT,
@@ -344,6 +346,9 @@ impl Engine {
     }
 
     /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
+    ///
+    /// # Errors
+    /// Any [`Fault`]: of the group, of the call, or of an operation that failed at once.
     pub fn start(
         &mut self,
         context: u32,

@@ -1,9 +1,9 @@
-//! Operations with short data in one piece: the steps of their plans without any planning. Data that
-//! fit in a line of the board are laid there, somewhat longer ones in a block.
+//! Operations with short data in one piece: the steps of their plans without a plan.
 //!
-//! What members see of each other is the same as in a [`super::visit`]: some may take this way and
-//! some that one, in one operation. Here nothing is bound, kept or looked up, because for eight
-//! bytes all of that would take longer than the operation.
+//! Data that fit in a line of the board are deposited there, somewhat longer ones in a block. Other members cannot
+//! tell this route from a [`BoardCall`](crate::board_call::BoardCall): in one operation some members may take the
+//! one and some the other. Nothing is bound, kept or looked up here, because for eight bytes all of that would take
+//! longer than the operation.
 
 use std::cell::Cell;
 

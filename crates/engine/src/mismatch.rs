@@ -7,14 +7,16 @@ use landeck_transports::SharedMemory;
 
 use crate::identity::GroupIdentity;
 
-/// Who called what, and who called what else.
+/// Two members of a group that called different operations in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The one.
+    /// The rank of one of them.
     pub first: u32,
+    /// The call of that member.
     pub first_calls: Signature,
-    /// The other.
+    /// The rank of the other one.
     pub second: u32,
+    /// The call of the other one.
     pub second_calls: Signature,
 }
 
@@ -59,8 +61,9 @@ impl Mismatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     /// The number of its call, which its signature has a part of.
-    pub number: u32,
-    pub signature: Signature,
+    pub(super) number: u32,
+    /// The call.
+    pub(super) signature: Signature,
 }
 
 impl Remark {

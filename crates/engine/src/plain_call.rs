@@ -11,62 +11,74 @@ use crate::call::{Call, Combination, Manner};
 use crate::fault::Fault;
 use crate::value_type::ValueType;
 
-/// Who calls, and how it wants things done.
+/// The member that calls, and how it wants its operations done.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
+    /// The rank of the member.
     pub rank: usize,
+    /// How many members there are.
     pub size: usize,
+    /// How the operation is to be done.
     pub manner: &'a Manner,
+    /// The type of the values.
     pub value_type: ValueType,
 }
 
 /// Parts of a buffer, one for each member, in items of so many bytes.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
+    /// All of the memory.
     pub buffer: Buffer,
+    /// The items of each part.
     pub ranges: &'a [Range<usize>],
+    /// Bytes of an item.
     pub item_bytes: usize,
 }
 
 impl Caller<'_> {
+    /// All members wait for each other.
     pub fn barrier(self) -> Call {
         self.call(Operation::Barrier)
     }
 
+    /// The root sends its data to all.
     pub fn broadcast(self, data: Buffer, root: usize) -> Call {
         let output = whole(data);
         Call { output, ..self.rooted(Operation::Broadcast, root) }
     }
 
-    /// The output is used at the root.
+    /// The root collects a block of each member. The output is used at the root.
     pub fn gather(self, input: Buffer, output: Buffer, root: usize) -> Call {
         let output = self.at(root, equal(output, input.len()));
         Call { input: whole(input), output, ..self.rooted(Operation::Gather, root) }
     }
 
-    /// The input is used at the root.
+    /// The root gives a block to each member. The input is used at the root.
     pub fn scatter(self, input: Buffer, output: Buffer, root: usize) -> Call {
         let input = self.at(root, equal(input, output.len()));
         Call { input, output: whole(output), ..self.rooted(Operation::Scatter, root) }
     }
 
+    /// All members collect a block of each member.
     pub fn all_gather(self, input: Buffer, output: Buffer) -> Call {
         let (input, output) = (whole(input), equal(output, input.len()));
         Call { input, output, ..self.call(Operation::AllGather) }
     }
 
-    /// Every member's own contribution stands in its place.
+    /// All members collect a block of each member, and their own stands in its place.
     pub fn all_gather_in_place(self, data: Buffer) -> Call {
         let output = equal(data, data.len() / self.size.max(1));
         Call { output, in_place: true, ..self.call(Operation::AllGather) }
     }
 
+    /// Each member gives a block to each member.
     pub fn all_to_all(self, input: Buffer, output: Buffer) -> Call {
         let block_bytes = input.len() / self.size.max(1);
         let (input, output) = (equal(input, block_bytes), equal(output, block_bytes));
         Call { input, output, ..self.call(Operation::AllToAll) }
     }
 
+    /// Each member gives a block to each member; those of the others replace its own.
     pub fn all_to_all_in_place(self, data: Buffer) -> Call {
         let output = equal(data, data.len() / self.size.max(1));
         Call { output, in_place: true, ..self.call(Operation::AllToAll) }
@@ -87,18 +99,22 @@ impl Caller<'_> {
         Call { input: whole(input), output, ..self.combining(operation, how, root) }
     }
 
-    /// The same on data that the result replaces.
+    /// An operation with one piece of data that the result replaces.
     pub fn reduction_in_place(self, operation: Operation, data: Buffer, how: &Combination) -> Call {
         let output = whole(data);
         Call { output, in_place: true, ..self.combining(operation, how, 0) }
     }
 
+    /// The members combine their data, and each gets an equal block of the result.
     pub fn reduce_scatter_block(self, input: Buffer, output: Buffer, how: &Combination) -> Call {
         let (input, output) = (equal(input, output.len()), whole(output));
         Call { input, output, ..self.combining(Operation::ReduceScatter, how, 0) }
     }
 
-    /// Blocks of so many items each, one behind the other.
+    /// The members combine their data, and each gets a block of the result: of so many items as `counts` says.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when the counts go beyond the input.
     pub fn reduce_scatter(
         self,
         input: Buffer,
@@ -114,6 +130,10 @@ impl Caller<'_> {
         Ok(Call { input, output, ..self.combining(Operation::ReduceScatter, how, 0) })
     }
 
+    /// The root collects a block of any length of each member. The output is used at the root.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when a part goes beyond its buffer.
     pub fn gather_varying(
         self,
         input: Buffer,
@@ -127,6 +147,10 @@ impl Caller<'_> {
         Ok(Call { is_varying: true, ..call })
     }
 
+    /// The root gives a block of any length to each member. The input is used at the root.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when a part goes beyond its buffer.
     pub fn scatter_varying(
         self,
         input: Parts<'_>,
@@ -140,12 +164,20 @@ impl Caller<'_> {
         Ok(Call { is_varying: true, ..call })
     }
 
+    /// All members collect a block of any length of each member.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when a part goes beyond its buffer.
     pub fn all_gather_varying(self, input: Buffer, output: Parts<'_>) -> Result<Call, Fault> {
         let operation = Operation::AllGather;
         let (input, output) = (whole(input), output.blocks(operation, "output")?);
         Ok(Call { input, output, is_varying: true, ..self.call(operation) })
     }
 
+    /// Each member gives a block of any length to each member.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when a part goes beyond its buffer.
     pub fn all_to_all_varying(self, input: Parts<'_>, output: Parts<'_>) -> Result<Call, Fault> {
         let operation = Operation::AllToAll;
         let (input, output) =
@@ -153,6 +185,7 @@ impl Caller<'_> {
         Ok(Call { input, output, is_varying: true, ..self.call(operation) })
     }
 
+    /// Each member gives a block of any length to each member, and every block lies as its area says.
     pub fn all_to_all_areas(self, input: Vec<Area>, output: Vec<Area>) -> Call {
         let (input, output) = (Blocks::Areas(input), Blocks::Areas(output));
         Call { input, output, is_varying: true, ..self.call(Operation::AllToAll) }
@@ -178,6 +211,10 @@ impl Caller<'_> {
 }
 
 impl Parts<'_> {
+    /// The parts as the blocks of an operation.
+    ///
+    /// # Errors
+    /// [`Fault::Buffer`] when a part goes beyond its buffer.
     pub fn blocks(self, operation: Operation, which: &'static str) -> Result<Blocks, Fault> {
         let buffer_bytes = self.buffer.len() as u64;
         let place = |range: &Range<usize>| {

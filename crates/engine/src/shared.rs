@@ -38,11 +38,15 @@ const ARRIVED_LOOK_NS: u64 = 1_000_000;
 
 /// What all handles of one process share.
 pub struct Shared {
+    /// The shared memory of this host.
     pub segment: Segment,
+    /// The slot of this process.
     pub slot: u32,
     /// Members compare what must agree in collective operations, unless a world says otherwise.
     pub is_checked: bool,
+    /// The engine, for one thread at a time.
     pub kernel: Gate<Engine>,
+    /// The waiter of the process, for the thread that waits for all.
     pub turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
@@ -55,6 +59,7 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What the handles of a new process share. None when its slot or the segment does not have what a process needs.
     pub fn new(segment: &Segment, slot: u32, mode: ThreadMode, progress: Progress) -> Option<Self> {
         let near = SharedMemory::new(segment, slot)?;
         Some(Self {
@@ -74,7 +79,10 @@ impl Shared {
         })
     }
 
-    /// Sends; returns when the memory may be used again.
+    /// Sends a message and returns when its memory may be used again.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     #[inline]
     pub fn send(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
         let mut kernel = self.kernel.enter()?;
@@ -100,6 +108,9 @@ impl Shared {
     }
 
     /// Receives into an area.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits; [`WaitError::TimedOut`] after the deadline.
     #[inline]
     pub fn receive(
         &self,
@@ -117,8 +128,11 @@ impl Shared {
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
-    /// Begins to receive into an area. A thread that is alone looks first for what has come; where
-    /// there are several that may be for others.
+    /// Begins to receive into an area. A process with one thread looks first for what has come. Where there are
+    /// several threads, what has come may be for another one.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline]
     pub fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
         let mut kernel = self.kernel.enter()?;
@@ -128,8 +142,11 @@ impl Shared {
         })
     }
 
-    /// Receives into an area if the message comes before long and the area has room for it; what
-    /// else comes is kept. True if it came: then `status` says what is known of it.
+    /// Receives into an area if the message comes before long and the area has room for it. Any other message is
+    /// kept. True if it came: then `status` describes it.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline(never)]
     pub fn receive_whole_now(
         &self,
@@ -143,6 +160,9 @@ impl Shared {
     }
 
     /// Receives a message of any length.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn receive_own(&self, wanted: Wanted) -> Result<Completion, WaitError> {
         if let Some(completion) = self.receive_at_once(|kernel| kernel.receive_own_now(&wanted))? {
             return Ok(completion);
@@ -153,6 +173,9 @@ impl Shared {
 
     /// Receives a message of any length, unless `hopeless` finds why it is no longer waited for. Memory and message
     /// are free afterwards, whatever happens.
+    ///
+    /// # Errors
+    /// The failure that `hopeless` finds; [`WaitError`], as all waits.
     pub fn receive_own_unless(
         &self,
         wanted: Wanted,
@@ -175,6 +198,9 @@ impl Shared {
     }
 
     /// The first step of a wait for something that others write to memory: looks a few times.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline]
     pub fn spin_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
@@ -286,7 +312,10 @@ impl Shared {
         status
     }
 
-    /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
+    /// Waits for an operation. Whatever happens, it is complete afterwards and its memory is free.
+    ///
+    /// # Errors
+    /// The failure of the operation; [`WaitError`], as all waits.
     #[inline]
     pub fn wait_or_abandon(
         &self,
@@ -356,7 +385,10 @@ impl Shared {
         self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id), &nobody)?
     }
 
-    /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
+    /// Waits until `ready` finds something. It is called with the engine entered, after progress.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn wait_until<T>(
         &self,
         record: &WaitRecord,
@@ -366,8 +398,11 @@ impl Shared {
         self.wait_for(None, record, deadline_ns, ready, &nobody)
     }
 
-    /// The same for what any of several processes can end: `any_of` says which, once the wait has
-    /// lasted for long.
+    /// Waits until `ready` finds something that any of several processes can bring. Once the wait has lasted for
+    /// long, `any_of` says which processes these are.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn wait_until_any<T>(
         &self,
         record: &WaitRecord,
@@ -549,6 +584,7 @@ impl Shared {
         *self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Calls all threads that wait behind the one with the turn.
     pub fn call_all(&self) {
         self.followers().iter().for_each(|(_, follower)| follower.call());
     }
@@ -633,7 +669,10 @@ impl Shared {
         }
     }
 
-    /// Looks at one request: its completion if it has ended.
+    /// Looks at one operation: its completion if it has ended.
+    ///
+    /// # Errors
+    /// The failure of the operation; [`WaitError::Gate`].
     pub fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         if !kernel.is_done(id) {
@@ -643,8 +682,11 @@ impl Shared {
         kernel.take(id).transpose()
     }
 
-    /// Ends what the program ends itself, and wakes whoever waits for it; false when it is not
-    /// there (any more).
+    /// Ends an operation that the program ends itself, and wakes the threads that wait for it. False when there is no
+    /// such operation (any more).
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     pub fn end_signal(&self, id: SignalId) -> Result<bool, GateError> {
         let mut kernel = self.kernel.enter()?;
         let is_there = kernel.signals.end(id);
@@ -655,6 +697,9 @@ impl Shared {
     }
 
     /// Waits until everything that was sent has left this process's hands.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits; [`WaitError::TimedOut`] after the deadline.
     pub fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
         let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
         self.wait_until(&record, deadline_ns, |kernel| {
@@ -662,8 +707,11 @@ impl Shared {
         })
     }
 
-    /// Says goodbye to those who are reached over a network, and waits until that has arrived on their
-    /// hosts: a connection that is closed before may lose what was sent last.
+    /// Says goodbye to the peers that are reached over a network, and waits until that has arrived on their hosts. A
+    /// connection that is closed earlier may lose what was sent last.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn say_goodbye(&self) -> Result<(), WaitError> {
         if !self.kernel.enter()?.say_goodbye() {
             return Ok(());
@@ -684,6 +732,9 @@ impl Shared {
     }
 
     /// Sends if there is room now.
+    ///
+    /// # Errors
+    /// [`WaitError::Failure`], [`WaitError::Gate`].
     pub fn try_send(
         &self,
         to: Peer,

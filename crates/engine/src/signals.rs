@@ -24,6 +24,7 @@ struct Entry {
 }
 
 impl Signals {
+    /// Begins one, which goes on until the program ends it.
     pub fn begin(&mut self) -> SignalId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());

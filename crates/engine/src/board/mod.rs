@@ -83,7 +83,7 @@ pub(crate) struct Around<'a, M> {
 
 /// How members come to an operation: all find the same from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub(crate) struct Manner {
     /// The last to come knows it by a counter, and the commit word says how the operation ends.
     /// With few members everybody looks at everybody's word instead.
     counted: bool,

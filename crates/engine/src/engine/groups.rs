@@ -37,17 +37,22 @@ pub(super) struct GroupMemory {
 
 /// Memory set aside for a group that is not yet made.
 pub struct Reservation {
+    /// What the other members are told of it.
     pub offer: Offer,
     holdings: Holdings,
 }
 
 /// A group to be made here.
 pub struct Founding {
+    /// The context of the new group.
     pub context: u32,
+    /// Its processes, in the order of ranks.
     pub members: Arc<[Peer]>,
+    /// The rank of this process.
     pub member: u32,
     /// What its members have offered, in their order.
     pub offers: Vec<Offer>,
+    /// Its members, divided into clusters.
     pub shape: Group,
 }
 
@@ -231,6 +236,9 @@ impl Engine {
     }
 
     /// Revokes a group, for all members: over its board, or by messages.
+    ///
+    /// # Errors
+    /// [`Fault::NotAMember`].
     pub fn revoke_group(
         &mut self,
         context: u32,

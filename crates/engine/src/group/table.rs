@@ -16,7 +16,7 @@ use crate::group::GroupState;
 
 /// The groups of a process.
 #[derive(Default)]
-pub struct GroupTable {
+pub(crate) struct GroupTable {
     /// Where each of them is.
     places: HashMap<u32, usize, BuildHasherDefault<KeyHasher>>,
     groups: Vec<Option<Box<GroupState>>>,
@@ -27,13 +27,13 @@ pub struct GroupTable {
 
 impl GroupTable {
     /// The group with this context.
-    pub fn get(&self, context: &u32) -> Option<&GroupState> {
+    pub(crate) fn get(&self, context: &u32) -> Option<&GroupState> {
         self.groups[*self.places.get(context)?].as_deref()
     }
 
     /// The same, to do something there.
     #[inline]
-    pub fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
+    pub(crate) fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
         let place = match self.last {
             Some((last, place)) if last == *context => place,
             _ => self.look_up(*context)?,
@@ -55,7 +55,7 @@ impl GroupTable {
     }
 
     /// Keeps a group, in the place of one with the same context.
-    pub fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
+    pub(crate) fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
         self.remove(&context);
         let place = self.free.pop().unwrap_or(self.groups.len());
         if place == self.groups.len() {
@@ -66,7 +66,7 @@ impl GroupTable {
     }
 
     /// Takes a group away.
-    pub fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
+    pub(crate) fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
         let place = self.places.remove(context)?;
         self.last = None;
         self.free.push(place);
@@ -74,12 +74,12 @@ impl GroupTable {
     }
 
     /// All of them.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
         self.groups.iter_mut().filter_map(Option::as_deref_mut)
     }
 
     /// All of them with their contexts.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
         let with_group = |(&context, &place): (&u32, &usize)| {
             self.groups[place].as_deref().map(|group| (context, group))
         };
@@ -92,7 +92,7 @@ impl GroupTable {
 /// # Errors
 /// [`Fault::NotAMember`].
 #[inline]
-pub fn group_of<'a>(
+pub(crate) fn group_of<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
