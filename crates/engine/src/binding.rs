@@ -32,6 +32,11 @@ pub enum Blocks {
 }
 
 impl Blocks {
+    /// One block in one piece.
+    pub fn of(buffer: Buffer) -> Self {
+        Self::whole(Area::contiguous(buffer))
+    }
+
     /// One block.
     pub fn whole(area: Area) -> Self {
         let cut = Cut { total_bytes: area.packed_bytes(), unit_bytes: 1, segments: 1 };

@@ -54,7 +54,7 @@ impl Check {
             Some(reduction) => number_of(&Element::ALL, &reduction.element()),
             None => call.value_type.number(),
         };
-        let style = format!("{way} {}", call.manner.is_reproducible);
+        let style = format!("{way} {}", call.options.is_reproducible);
         Self(
             CHECKED
                 | TYPE.put(kind.into())
@@ -99,7 +99,7 @@ impl Call {
     /// What members compare of it when it goes this way.
     #[inline]
     pub(crate) fn check_of(&self, way: &Way) -> Check {
-        if self.manner.is_checked { Check::of(self, way) } else { Check::NONE }
+        if self.options.is_checked { Check::of(self, way) } else { Check::NONE }
     }
 }
 
@@ -150,7 +150,7 @@ fn number_of<T: PartialEq>(all: &[T], one: &T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Manner;
+    use crate::operation::CallOptions;
     use landeck_arithmetic::Reduction;
     use landeck_collectives::BoardStyle;
     use landeck_collectives::architecture::{Flat, Ring};
@@ -158,7 +158,7 @@ mod tests {
     use landeck_memory::Buffer;
 
     fn call(bytes: &[u8], combining: Combining, element: Element) -> Call {
-        let mut call = Call::new(Operation::AllReduce, &Manner::default());
+        let mut call = Call::new(Operation::AllReduce, &CallOptions::default());
         // SAFETY: the bytes outlive the call, which is never made.
         call.output = Blocks::whole(Area::contiguous(unsafe { Buffer::of(bytes) }));
         call.operator = Some(Reduction::new(combining, element).unwrap().into());

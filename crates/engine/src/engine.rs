@@ -22,7 +22,8 @@ use crate::context::{WORLD_CONTEXT, collective_context, contexts_beside};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
-use crate::inline::InlineCollective;
+use crate::identity::GroupRef;
+use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};
 use crate::table::{CollectiveId, Table};
@@ -54,12 +55,14 @@ impl From<RequestId> for OperationId {
     }
 }
 
-/// How far a collective operation got at once.
-pub enum Begun {
-    /// It is over.
-    Over,
-    /// It goes on.
-    Going(CollectiveId),
+/// A group that can begin its next operation.
+pub(crate) struct Ready<'e> {
+    /// The group.
+    pub(crate) group: &'e mut GroupState,
+    /// The endpoint of the process.
+    pub(crate) endpoint: &'e mut Endpoint<SharedMemory>,
+    /// No other operation goes on in the table.
+    pub(crate) is_idle: bool,
 }
 
 /// Bytes that the call which starts a non-blocking operation moves at most.
@@ -174,15 +177,9 @@ impl Engine {
         }
     }
 
-    /// The group with this context.
-    fn group(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<&mut GroupState, Fault> {
-        let place = (context, members, member);
-        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)
+    /// The group of a handle.
+    fn group(&mut self, of: GroupRef<'_>) -> Result<&mut GroupState, Fault> {
+        group_of(&self.segment, &self.places, &self.room, &mut self.groups, of)
     }
 
     /// Keeps a group that this process is a member of from now on.
@@ -236,58 +233,25 @@ impl Engine {
         self.endpoint.failure_of_group(context, members).unwrap_or(failure)
     }
 
-    /// The group with this context, ready for its next operation.
-    #[inline]
-    fn ready(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<&mut GroupState, Fault> {
-        let failure = self.failure_in(context, members);
-        let place = (context, members, member);
-        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?.ready(failure)
-    }
-
-    /// Whether the group with this context can begin another operation. If not, the others learn that this member does
-    /// not come to it.
+    /// The group of a handle, ready for its next operation.
     ///
     /// # Errors
-    /// As [`Engine::start`].
-    pub fn is_ready(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<(), Fault> {
-        self.ready(context, members, member).map(drop)
+    /// The [`Fault`] that makes the group useless.
+    #[inline(always)]
+    pub(crate) fn ready(&mut self, of: GroupRef<'_>) -> Result<Ready<'_>, Fault> {
+        let failure = self.failure_in(of.context, of.members);
+        // The fields one by one: the group is looked up once.
+        let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, of)?;
+        let group = group.ready(failure)?;
+        Ok(Ready { group, endpoint: &mut self.endpoint, is_idle: self.running.is_idle() })
     }
 
-    /// Begins an operation with short data, which the caller waits for by polling it:
-    /// the group and the endpoint. None when the group has no board, or something else goes on.
-    #[inline(always)]
-    pub(crate) fn brief(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        brief: &mut InlineCollective<'_>,
-    ) -> Result<Option<(&mut GroupState, &mut Endpoint<SharedMemory>)>, Fault> {
-        let failure = self.failure_in(context, members);
-        let place = (context, members, member);
-        // The fields one by one: the group is looked up once.
-        let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?;
-        let group = group.ready(failure)?;
-        if group.board.is_none() {
-            return Ok(None);
-        }
-        if brief.root >= group.size() {
-            return Err(Fault::NoSuchRoot { root: brief.root, size: group.size() });
-        }
-        match self.running.is_idle() && group.begin_brief(brief) {
-            true => Ok(Some((group, &mut self.endpoint))),
-            false => Ok(None),
-        }
+    /// Whether a group can begin another operation. If not, the others learn that this member does not come to it.
+    ///
+    /// # Errors
+    /// The [`Fault`] that makes the group useless.
+    pub fn is_ready(&mut self, of: GroupRef<'_>) -> Result<(), Fault> {
+        self.ready(of).map(drop)
     }
 
     /// A group that there is, and the endpoint.
@@ -345,19 +309,33 @@ impl Engine {
         self.groups.get(&context)?.board.as_ref()
     }
 
-    /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
+    /// Begins a collective operation that goes on in the table, and moves at most `allowance` bytes for now. None when
+    /// it is complete at once.
     ///
     /// # Errors
     /// Any [`Fault`]: of the group, of the call, or of an operation that failed at once.
-    pub fn start(
+    pub(crate) fn start(
         &mut self,
+        of: GroupRef<'_>,
+        call: Call,
+        allowance: u64,
+    ) -> Result<Option<CollectiveId>, Fault> {
+        let Ready { group, is_idle, .. } = self.ready(of)?;
+        let way = group.route(call.facts(), None, Polling::Never, is_idle).way();
+        self.start_by(&way, of.context, call, allowance)
+    }
+
+    /// Begins a collective operation whose way is known, as [`Engine::start`].
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub(crate) fn start_by(
+        &mut self,
+        way: &Way,
         context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
         mut call: Call,
         mut allowance: u64,
-    ) -> Result<Begun, Fault> {
-        self.ready(context, members, member)?;
+    ) -> Result<Option<CollectiveId>, Fault> {
         let Some(group) = self.groups.get_mut(&context) else { return Err(Fault::NotAMember) };
         let checked = call.check(group.size(), group.place.member);
         let blame = match checked {
@@ -370,24 +348,22 @@ impl Engine {
             }
             checked => checked.map(|()| None)?,
         };
-        let mut running = match group.way(&call) {
-            Way::Board(style) => Running::at_board(group, call, style)?,
-            way => Running::by_messages(group, call, &way),
+        let mut running = match way {
+            Way::Board(style) => Running::at_board(group, call, *style)?,
+            way => Running::by_messages(group, call, way),
         };
         if let Some((fault, kept)) = blame {
             running.blame(fault, kept);
         }
         running.advance(&mut self.endpoint, group.board.as_mut(), &mut allowance);
         match running.outcome() {
-            Some(Ok(())) if running.goes_by_messages() => {
-                self.in_step(context).map(|()| Begun::Over)
-            }
-            Some(Ok(())) => Ok(Begun::Over),
+            Some(Ok(())) if running.goes_by_messages() => self.in_step(context).map(|()| None),
+            Some(Ok(())) => Ok(None),
             Some(Err(fault)) => {
                 let fault = fault.clone();
                 Err(self.explained(context, fault))
             }
-            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
+            None => Ok(Some(self.running.insert(Box::new(running)))),
         }
     }
 

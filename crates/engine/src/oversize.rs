@@ -19,6 +19,7 @@ use crate::board_call::RefusedBlock;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::operation::CallBlocks;
 
 /// How long what stands on the board for a block beside it is. No block of numbers is so long; other blocks
 /// that are go beside the board.
@@ -49,7 +50,8 @@ impl OversizeBlocks {
         longest: u64,
         (size, member): (u32, u32),
     ) -> Option<Box<Self>> {
-        if !has_long_blocks(call, longest) {
+        let is_long = any_long(&call.input, longest) || any_long(&call.output, longest);
+        if !call.is_varying || !is_long {
             return None;
         }
         let mut beside = Box::<Self>::default();
@@ -134,11 +136,15 @@ pub(super) fn long_instead(
     wanted
 }
 
-/// Whether blocks that go beside the board are in a call.
+/// Whether any of these blocks, which differ in length, goes beside the board.
 #[inline]
-pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
-    let goes = |bytes| goes_beside(bytes, longest);
-    call.is_varying && (call.input.any(goes) || call.output.any(goes))
+pub(crate) fn has_long_blocks(blocks: &CallBlocks, longest: u64) -> bool {
+    any_long(&blocks.input, longest) || any_long(&blocks.output, longest)
+}
+
+#[inline]
+fn any_long(blocks: &Blocks, longest: u64) -> bool {
+    blocks.any(|bytes| goes_beside(bytes, longest))
 }
 
 #[inline]
@@ -149,7 +155,7 @@ fn goes_beside(bytes: u64, longest: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Manner;
+    use crate::operation::CallOptions;
     use landeck_memory::Buffer;
 
     const SIZE: u32 = 3;
@@ -187,7 +193,7 @@ mod tests {
             _ => (row(&|to| bytes(member, to)), row(&|from| bytes(from, member))),
         };
         let in_place = in_place && (is_root || operation == Operation::AllGather);
-        let call = Call::new(operation, &Manner::default());
+        let call = Call::new(operation, &CallOptions::default());
         Call { root: ROOT, input, output, in_place, is_varying: true, ..call }
     }
 
@@ -246,7 +252,7 @@ mod tests {
             [10, PLACEHOLDER_BYTES, PLACEHOLDER_BYTES - 1].map(|length| (0, length)).to_vec();
         let output = Blocks::Placed(buffer, places);
         let own = Blocks::whole(Area::contiguous(buffer.part(0, 10)));
-        let call = Call::new(Operation::Gather, &Manner::default());
+        let call = Call::new(Operation::Gather, &CallOptions::default());
         let mut call = Call { input: own, output, is_varying: true, ..call };
         let (_, taken) = OversizeBlocks::out_of(&mut call, 500, (SIZE, 0)).unwrap().begin();
         assert_eq!(taken.iter().map(|block| block.member).collect::<Vec<_>>(), [1]);

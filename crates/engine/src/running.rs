@@ -95,7 +95,7 @@ impl Running {
     pub(crate) fn by_messages(group: &mut GroupState, call: Call, way: &Way) -> Self {
         let (prepared, segments) = group.plan(&call, way);
         let number = group.next_number;
-        let signature = group.count(call.operation, call.root, call.manner.is_checked);
+        let signature = group.count(call.operation, call.root, call.options.is_checked);
         let check = call.check_of(way);
         let identity = (number, signature);
         let mut running = Self::new(&group.place, identity, call, &prepared, segments);
@@ -131,7 +131,7 @@ impl Running {
         let members = (group.size(), place.member);
         running.beside = OversizeBlocks::out_of(&mut running.call, longest, members);
         running.go_without(running.beside.as_ref().and_then(|beside| beside.missing()));
-        let visit = group.visit(&running.call, style)?;
+        let visit = group.board_call(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
     }

@@ -22,6 +22,7 @@ use crate::context::{collective_context, context_of, contexts_beside, council_of
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::holdings::Holdings;
+use crate::identity::GroupRef;
 use crate::mismatch::Mismatch;
 
 /// The memory that this process has in groups, or had.
@@ -239,20 +240,15 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::NotAMember`].
-    pub fn revoke_group(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<(), Fault> {
-        match &self.group(context, members, member)?.board {
+    pub fn revoke_group(&mut self, of: GroupRef<'_>) -> Result<(), Fault> {
+        match &self.group(of)?.board {
             Some(board) => board.revoke(),
             None => {
-                self.open_council(context, members, member as u32);
-                self.revoke_in_council(context);
+                self.open_council(of.context, of.members, of.rank as u32);
+                self.revoke_in_council(of.context);
             }
         }
-        self.revoke(context);
+        self.revoke(of.context);
         Ok(())
     }
 
@@ -260,16 +256,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::NotAMember`], [`Fault::Heap`].
-    pub fn bring(
-        &mut self,
-        context: u32,
-        (members, member): (&Arc<[Peer]>, usize),
-        (flags, offer): (u32, Offer),
-    ) -> Result<(), Fault> {
+    pub fn bring(&mut self, of: GroupRef<'_>, (flags, offer): (u32, Offer)) -> Result<(), Fault> {
+        let GroupRef { context, members, rank } = of;
         self.refresh();
         let acknowledged = self.acknowledged_among(members);
-        if self.group(context, members, member)?.board.is_none() {
-            self.open_council(context, members, member as u32);
+        if self.group(of)?.board.is_none() {
+            self.open_council(context, members, rank as u32);
             self.bring_to_council(context, flags, offer)?;
             self.agreeing += 1;
             return Ok(());
@@ -322,13 +314,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::NotAMember`].
-    pub fn shape_or_make(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<Group, Fault> {
-        Ok(self.group(context, members, member)?.shape().clone())
+    pub fn shape_or_make(&mut self, of: GroupRef<'_>) -> Result<Group, Fault> {
+        Ok(self.group(of)?.shape().clone())
     }
 
     /// How a group is divided into clusters, if that is known here.

@@ -6,8 +6,8 @@ use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place, Request, Settings, Signature, Table,
-    Task, Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place, Settings, Signature, Table, Task, Walk,
+    Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -24,6 +24,7 @@ use crate::group::plans::{Plans, Prepared};
 use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, Remark};
+use crate::route::{CallFacts, Circumstances, Polling, Route, decide};
 
 pub(crate) mod holdings;
 mod mismatches;
@@ -142,13 +143,27 @@ impl GroupState {
         self.table.facts().group.size()
     }
 
-    /// The way that a call takes.
-    #[inline]
-    pub(crate) fn way(&mut self, call: &Call) -> Way {
-        match &call.manner.way {
-            Some(way) => way.clone(),
-            None => self.table.way(&call.request()).way.clone(),
-        }
+    /// The route of a call with these facts, and with an inline form if its data are short.
+    #[inline(always)]
+    pub(crate) fn route<'i, 'a>(
+        &mut self,
+        facts: CallFacts<'_>,
+        inline: Option<&'i mut InlineCollective<'a>>,
+        polling: Polling,
+        is_idle: bool,
+    ) -> Route<'i, 'a> {
+        let here = Circumstances {
+            polling,
+            is_idle,
+            has_board: self.board.is_some(),
+            is_oversubscribed: self.is_crowded,
+            board_bytes: self.table.facts().board_bytes,
+        };
+        let way = match facts.way {
+            Some(way) => way,
+            None => &self.table.way(&facts.request).way,
+        };
+        decide(way, inline, facts.fits_board_call, here)
     }
 
     /// The longest block of a call that goes over the board, where blocks differ in length: so many as a
@@ -165,27 +180,16 @@ impl GroupState {
         }
     }
 
-    /// Begins an operation with short data. False when it is not to go over the board.
-    #[inline]
-    pub(crate) fn begin_brief(&mut self, brief: &mut InlineCollective<'_>) -> bool {
-        let bytes = brief.block_bytes as u64;
-        let request = Request::new(brief.operation, bytes);
-        let Way::Board(style) = self.table.way(&request).way else { return false };
-        let board_bytes = self.table.facts().board_bytes;
-        if !brief.has_style(style) || !brief.fits(board_bytes, self.is_crowded) {
-            return false;
-        }
-        if self.board.is_none() {
-            return false;
-        }
-        let call = self.count(brief.operation, brief.root, false).call();
-        let Some(board) = &mut self.board else { return false };
+    /// Begins an operation with short data at the board.
+    #[inline(always)]
+    pub(crate) fn begin_inline(&mut self, inline: &mut InlineCollective<'_>, style: BoardStyle) {
+        let call = self.count(inline.operation, inline.root, false).call();
+        let Some(board) = &mut self.board else { return };
         let (number, signature) = board.begin(call);
         let together = style == BoardStyle::Together;
-        let awaits = brief.operation == Operation::Barrier;
+        let awaits = inline.operation == Operation::Barrier;
         let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
-        brief.begin(number, signature, style, manner);
-        true
+        inline.begin(number, signature, style, manner);
     }
 
     /// An operation over the board, with its number.
@@ -193,17 +197,21 @@ impl GroupState {
     /// # Errors
     /// [`Fault::NoBoard`].
     #[inline]
-    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<BoardCall, Fault> {
+    pub(crate) fn board_call(
+        &mut self,
+        call: &Call,
+        style: BoardStyle,
+    ) -> Result<BoardCall, Fault> {
         let plan = self.board_plan(call, style);
         let Some(board) = &self.board else { return Err(Fault::NoBoard) };
         let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
         let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
-        let course = match call.manner.is_checked {
+        let course = match call.options.is_checked {
             true => BoardSchedule::AT_ONCE,
             false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
         };
         let signature = match course.rounds {
-            1 => self.count(call.operation, call.root, call.manner.is_checked),
+            1 => self.count(call.operation, call.root, call.options.is_checked),
             rounds => self.count_rounds(call.operation, rounds),
         };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
@@ -251,16 +259,16 @@ impl GroupState {
         }
     }
 
-    /// Takes back what a visit leaves behind.
+    /// Takes back the memory of a board call that is complete.
     #[inline]
-    pub(crate) fn end_visit(&mut self, visit: BoardCall) {
-        self.spare = Some(visit.into_inner());
+    pub(crate) fn end_board_call(&mut self, board_call: BoardCall) {
+        self.spare = Some(board_call.into_inner());
     }
 
     /// The plan for a call by a way, and in how many segments it has the data.
     pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
         let size = self.size();
-        let chosen = match (way, &call.manner.way) {
+        let chosen = match (way, &call.options.way) {
             (Way::Messages { .. }, None) => Some(self.table.way(&call.request())),
             _ => None,
         };
@@ -322,14 +330,15 @@ mod tests {
 
     #[test]
     fn ways_are_those_that_the_segment_asks_for() {
-        let asked = crate::call::Manner::default();
+        let asked = crate::operation::CallOptions::default();
         let way = |text: &str| {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
             let mut group =
                 GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
-            group.way(&Call::new(Operation::Barrier, &asked)).to_string()
+            let call = Call::new(Operation::Barrier, &asked);
+            group.route(call.facts(), None, Polling::Never, true).way().to_string()
         };
         assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
         assert_eq!((way("ring"), way("barrier=flat")), ("ring".into(), "flat".into()));

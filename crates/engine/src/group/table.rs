@@ -13,6 +13,7 @@ use landeck_memory::Segment;
 use crate::context::WORLD_CONTEXT;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::identity::GroupRef;
 
 /// The groups of a process.
 #[derive(Default)]
@@ -97,12 +98,12 @@ pub(crate) fn group_of<'a>(
     places: &[Place],
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
+    of: GroupRef<'_>,
 ) -> Result<&'a mut GroupState, Fault> {
-    if !groups.has(context) {
-        return first_group(segment, places, room, groups, (context, members, member));
+    if !groups.has(of.context) {
+        return first_group(segment, places, room, groups, of);
     }
-    groups.get_mut(&context).ok_or(Fault::NotAMember)
+    groups.get_mut(&of.context).ok_or(Fault::NotAMember)
 }
 
 /// A group that does something for the first time. A group is large: no other call has room for one on its
@@ -114,9 +115,10 @@ fn first_group<'a>(
     places: &[Place],
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
+    of: GroupRef<'_>,
 ) -> Result<&'a mut GroupState, Fault> {
-    let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
+    let GroupRef { context, members, rank } = of;
+    let member = u32::try_from(rank).map_err(|_| Fault::NotAMember)?;
     let mut board = world_board(segment, context, members, member);
     if let Some(board) = &mut board {
         board.share_room(room);
