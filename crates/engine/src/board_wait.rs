@@ -17,12 +17,12 @@ use crate::board::BoardError;
 use crate::board_call::BoardCall;
 use crate::call::Call;
 use crate::engine::{Ready, board_fault};
-use crate::entry::Ended;
 use crate::group::GroupState;
 use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
 use crate::scan_scope::ScanScope;
 use crate::shared::{Shared, why};
+use crate::wait_error::Ended;
 
 impl Shared {
     /// Waits for an operation with short data that has begun, as the only thread, while nothing else goes on.

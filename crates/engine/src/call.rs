@@ -7,10 +7,11 @@ use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
 use crate::binding::{Blocks, Owned, Sizes};
+use crate::call_data::{known_bytes_of_blocks, sets_aside};
+use crate::call_facts::CallFacts;
 use crate::call_fit::CallFit;
+use crate::call_options::CallOptions;
 use crate::fault::Fault;
-use crate::operation::{CallOptions, known_bytes_of_blocks, sets_aside};
-use crate::route::CallFacts;
 use crate::value_type::ValueType;
 
 /// One call of a collective operation by one member.
@@ -100,6 +101,18 @@ impl Call {
         self.in_place && sets_aside(self.operation)
     }
 
+    /// Sets the data aside that the result replaces, where it must be. The memory of the copy is to be kept.
+    pub(crate) fn set_aside(&mut self) -> Option<Owned> {
+        if !self.needs_copy() {
+            return None;
+        }
+        let is_given = !matches!(self.input, Blocks::Nothing);
+        let given = if is_given { &self.input } else { &self.output };
+        let (owned, copy) = Owned::copy_of(given);
+        (self.input, self.in_place) = (copy, false);
+        Some(owned)
+    }
+
     /// Bytes that all members know alike: of all data of one member, or of one block.
     pub(crate) fn known_bytes(&self) -> u64 {
         if self.is_varying {
@@ -108,7 +121,7 @@ impl Call {
         known_bytes_of_blocks(self.operation, &self.input, &self.output)
     }
 
-    /// What this member brings or gets, whichever is more.
+    /// Bytes that this member brings or gets, whichever is more.
     pub(crate) fn moved_bytes(&self) -> u64 {
         let bytes = |blocks: &Blocks| blocks.area(0, blocks.count() as u32).packed_bytes();
         bytes(&self.input).max(bytes(&self.output))
@@ -124,7 +137,7 @@ impl Call {
         (input.in_segments(segments, unit_bytes), output.in_segments(segments, unit_bytes))
     }
 
-    /// What is never cut in two.
+    /// Bytes that are never cut in two.
     pub(crate) fn unit_bytes(&self) -> u64 {
         self.operator.as_ref().map_or(1, |operator| operator.element_bytes() as u64)
     }

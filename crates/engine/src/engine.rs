@@ -44,7 +44,7 @@ pub enum OperationId {
     Message(RequestId),
     /// A collective operation.
     Collective(CollectiveId),
-    /// What the program ends itself.
+    /// An operation that the program ends itself.
     Signal(SignalId),
 }
 
@@ -81,12 +81,12 @@ pub struct Engine {
     segment: Segment,
     /// Where the processes of this host run, by their slots: read once, so that it cannot change.
     places: Vec<Place>,
-    /// What this process is bound to, where nobody has said it: found out when it is needed.
+    /// The cache that this process is bound to, where nobody has said it: found out when it is needed.
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
     running: Table,
     groups: GroupTable,
-    /// What the boards of all groups keep for others.
+    /// The bytes that the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
@@ -103,7 +103,7 @@ pub struct Engine {
     pub withdrawn: Vec<Withdrawn>,
     /// Told of what comes to memory that others write, until they say that nothing more does.
     watchers: Vec<Watcher>,
-    /// Those that have said so. What they keep may enter the kernel when it goes, so they are not dropped in here.
+    /// The watchers that have ended. Their memory may enter the engine when it is dropped, so that happens elsewhere.
     ended_watchers: Vec<Watcher>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
@@ -208,7 +208,7 @@ impl Engine {
             board.collect();
             let place = &group.place;
             if self.endpoint.failure_of_group(place.context, &place.members).is_some() {
-                // What the gone were to read does not come back.
+                // The deposits that gone members were to read do not come back.
                 board.share_room(&Arc::default());
             }
         }
@@ -227,7 +227,7 @@ impl Engine {
         if self.message_agreements.are_idle() {
             return failure;
         }
-        // Who only ever calls what fails at once hears of a revocation all the same.
+        // A process whose calls all fail at once hears of a revocation all the same.
         self.endpoint.progress();
         self.advance_agreements();
         self.endpoint.failure_of_group(context, members).unwrap_or(failure)
@@ -279,10 +279,10 @@ impl Engine {
             return;
         }
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
-        self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
+        self.asleep_on = running.map(|running| running.place().context).chain(context).collect();
         if self.room.is_awaited() {
             let keeping = |(of, group): (u32, &GroupState)| group.keeps().then_some(of);
-            // Where it keeps something on a board that it has forgotten, it is told in any case.
+            // A board that this process has forgotten tells it in any case.
             self.asleep_on.extend(self.groups.iter().filter_map(keeping));
         }
         for context in &self.asleep_on {
@@ -292,7 +292,7 @@ impl Engine {
         }
     }
 
-    /// Takes that back.
+    /// Takes back the announcement on all boards that this process sleeps.
     #[inline]
     pub fn wake_up(&mut self) {
         let mut contexts = std::mem::take(&mut self.asleep_on);
@@ -373,15 +373,15 @@ impl Engine {
         self.withdrawn.retain(|withdrawn| !withdrawn.is_free(segment));
     }
 
-    /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
+    /// Whether no operation goes on, and the endpoint is quiet ([`Endpoint::is_quiet`]).
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.endpoint.is_quiet() && self.running.is_idle()
     }
 
-    /// Makes progress for somebody who does not wait, while anything moves, but not for ever: what
-    /// this process says to itself is over after one look. Who only ever looks does now and then
-    /// what others do before they sleep.
+    /// Makes progress for a caller that does not wait, while anything moves, but not for ever: a message of this
+    /// process to itself is complete after one look. Every 16,384th look is thorough, so a program that only tests
+    /// still makes full progress.
     #[inline]
     pub fn look(&mut self) {
         self.looks = self.looks.wrapping_add(1);
@@ -401,7 +401,7 @@ impl Engine {
         if self.running.is_idle() { any } else { self.advance_all(u64::MAX) | any }
     }
 
-    /// The same, in pieces where that can be: others may come in between.
+    /// Makes progress in pieces where that can be, so that others may come in between; true when anything moved.
     pub(crate) fn progress_in_pieces(&mut self) -> bool {
         self.have_watched();
         self.endpoint.progress() | self.advance_all(START_BYTES)
@@ -422,7 +422,7 @@ impl Engine {
         self.have_watched();
     }
 
-    /// Has them look now.
+    /// Has all watchers look now.
     #[inline]
     pub fn have_watched(&mut self) {
         if !self.watchers.is_empty() {
@@ -455,7 +455,7 @@ impl Engine {
         }
     }
 
-    /// The same for a message, once.
+    /// Makes progress where it can help a message, once.
     #[inline(always)]
     pub fn progress_for_message(&mut self, id: RequestId) {
         self.endpoint.progress_for(id);
@@ -468,7 +468,7 @@ impl Engine {
     pub fn progress_thoroughly(&mut self) -> bool {
         self.make_room();
         self.have_watched();
-        // Whoever waits for an agreement looks by itself.
+        // A thread that waits for an agreement looks by itself.
         let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
         if !self.message_agreements.are_idle() {
             any |= self.advance_agreements();
@@ -479,7 +479,7 @@ impl Engine {
         }
         let mut advanced = false;
         while self.advance_all(u64::MAX) {
-            // What begins may find what came before, of which nobody tells again.
+            // A step that begins may find a message that came before, of which nobody tells again.
             advanced = true;
             self.endpoint.progress_thoroughly();
         }
@@ -499,7 +499,7 @@ impl Engine {
         while let Some(&id) = self.running.active().get(at) {
             at += 1;
             if let Some(running) = self.running.get_mut(id) {
-                let group = self.groups.get_mut(&running.place.context);
+                let group = self.groups.get_mut(&running.place().context);
                 let board = group.and_then(|group| group.board.as_mut());
                 let mut allowance = running.piece_of(allowance);
                 moved |= running.advance(&mut self.endpoint, board, &mut allowance);
@@ -577,8 +577,8 @@ impl Engine {
             return Some(Err(WaitError::Failure(Failure::Gone)));
         };
         let outcome = running.outcome()?.clone();
-        let peer = running.place.members[running.place.member as usize];
-        let (tag, context) = (running.signature().tag(), running.place.context);
+        let peer = running.place().members[running.place().member as usize];
+        let (tag, context) = (running.signature().tag(), running.place().context);
         let by_messages = running.goes_by_messages();
         self.running.remove(id);
         let status = Status { peer, tag, bytes: 0, cancelled: false };
@@ -652,7 +652,7 @@ impl Engine {
         }
     }
 
-    /// For who waits, after a change of the membership: can this operation still complete?
+    /// For a thread that waits, after a change of the membership: can this operation still complete?
     pub fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -666,8 +666,8 @@ impl Engine {
         }
     }
 
-    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
-    /// makes no difference there.
+    /// For a thread that looks and may do something else. A collective operation cannot be cancelled, so it makes no
+    /// difference there.
     pub fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict_of_look(id),
@@ -677,7 +677,7 @@ impl Engine {
 
     fn judge(&mut self, id: CollectiveId) {
         if let Some(running) = self.running.get_mut(id) {
-            let group = self.groups.get_mut(&running.place.context);
+            let group = self.groups.get_mut(&running.place().context);
             running.judge(&mut self.endpoint, group.and_then(|group| group.board.as_mut()));
             self.running.retire();
         }
@@ -691,7 +691,7 @@ impl Engine {
         }
     }
 
-    /// Why it may not.
+    /// The reason why an operation may never complete.
     pub fn failure_of_pending(&self, id: OperationId) -> Option<Failure> {
         match id {
             OperationId::Message(id) => self.endpoint.failure_of_pending(id),
@@ -712,7 +712,7 @@ impl Engine {
         slots
     }
 
-    /// What a wait for this operation is to say of itself.
+    /// The record of a wait for this operation, for readers from outside.
     pub fn wait_record(&self, id: OperationId) -> WaitRecord {
         match id {
             OperationId::Message(id) => self.endpoint.wait_record(id),
@@ -720,7 +720,7 @@ impl Engine {
                 let Some(running) = self.running.get(id) else { return WaitRecord::default() };
                 let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
-                let context = running.place.context;
+                let context = running.place().context;
                 WaitRecord {
                     operation: Waited::Collective,
                     peer: record.peer,
@@ -748,7 +748,7 @@ impl Engine {
     fn fail_all(&mut self, context: u32, fault: &Fault) {
         for id in self.running.active().to_vec() {
             if let Some(running) = self.running.get_mut(id)
-                && running.place.context == context
+                && running.place().context == context
             {
                 running.fail(&mut self.endpoint, fault.clone());
             }
@@ -762,7 +762,7 @@ impl Engine {
     fn look_for_mismatches(&mut self) {
         for id in self.running.active().to_vec() {
             let Some(running) = self.running.get(id) else { continue };
-            let context = running.place.context;
+            let context = running.place().context;
             let Some(group) = self.groups.get_mut(&context) else { continue };
             if let Some(mismatch) = group.look_for_mismatch(&mut self.endpoint) {
                 group.mismatch = Some(mismatch);
@@ -775,14 +775,14 @@ impl Engine {
     }
 }
 
-/// Where the processes of a job run on this host, as whoever started them has said.
+/// The places where the processes of a job run on this host, as their starter has said.
 fn places_in(segment: &Segment) -> Vec<Place> {
     let plan = segment.plan();
     let of = |slot| Place { host: plan.host, cache: segment.cache_of(slot) };
     (0..plan.slots()).map(of).collect()
 }
 
-/// What a failure at the board of a group is for the caller.
+/// The fault that a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
     endpoint: &mut Endpoint<SharedMemory>,

@@ -13,11 +13,8 @@ use crate::inline::InlineCollective;
 use crate::operation::CallDescription;
 use crate::route::{Polling, Route};
 use crate::shared::{Shared, why};
+use crate::wait_error::Ended;
 use crate::{Engine, OperationId, WaitError};
-
-/// The end of a call. A failure has memory of its own, so that the answer is one word: one that was written to
-/// memory would be copied at each step back to the caller.
-pub(crate) type Ended = Result<(), Box<WaitError>>;
 
 impl Shared {
     /// Does a collective operation and returns when this member has done its part.

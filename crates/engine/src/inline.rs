@@ -14,9 +14,9 @@ use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
+use crate::call_data::{MessageData, known_bytes_of_pieces};
 use crate::combine::Combiner;
 use crate::identity::GroupRef;
-use crate::operation::{MessageData, known_bytes_of_pieces};
 use crate::scan_scope::ScanScope;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
@@ -43,16 +43,16 @@ struct Lengths {
 pub(crate) struct InlineCollective<'a> {
     pub(crate) operation: Operation,
     pub(crate) root: u32,
-    /// What this member brings, in one piece; in a broadcast the data themselves.
+    /// The data that this member brings, in one piece; in a broadcast the data themselves.
     input: Buffer,
-    /// Where the result goes, in one piece. It may be the input, in broadcasts and reductions.
+    /// The place of the result, in one piece. It may be the input, in broadcasts and reductions.
     output: Buffer,
     /// Bytes of one block: of all data, or of what one member has for or from another.
     pub(crate) block_bytes: usize,
     /// Bytes of the longest thing that a member lays down.
     deposit_bytes: usize,
     pub(crate) operator: Option<&'a Operator>,
-    /// What stands in front of each block of a message on the board: the root's, which comes to the others.
+    /// The word in front of each block of a message on the board: the root's, which comes to the others.
     head: Option<&'a Cell<u64>>,
     number: u32,
     signature: u32,
@@ -169,8 +169,8 @@ impl<'a> InlineCollective<'a> {
             || (is_crowded && self.deposit_bytes as u64 <= board_bytes)
     }
 
-    /// Asks for the lines of the one other member, where this one will look at them: who writes lines that
-    /// nobody asked for needs them from nobody.
+    /// In a group of two, prefetches the peer's lines if this member will read them; otherwise leaves them in the
+    /// writer's cache.
     #[inline]
     fn foresee(&self, board: &Board) {
         let looks = match self.operation {
@@ -187,14 +187,14 @@ impl<'a> InlineCollective<'a> {
         }
     }
 
-    /// Gives it its number, and what all members find alike.
+    /// Gives it its number, and the facts that all members find alike.
     #[inline]
     pub(crate) fn begin(&mut self, number: u32, signature: u32, style: BoardStyle, manner: Manner) {
         (self.number, self.signature, self.style) = (number, signature, style);
         self.is_counted = manner.is_counted();
     }
 
-    /// Does what can be done now: whether it is over.
+    /// Does what can be done now; true when the operation is complete.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -248,7 +248,7 @@ impl<'a> InlineCollective<'a> {
         })
     }
 
-    /// What cannot be done here is over here, and nobody waits for it.
+    /// Ends the operation after an error, so that no other member waits for this one.
     #[cold]
     pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
@@ -279,12 +279,12 @@ impl<'a> InlineCollective<'a> {
         self.number
     }
 
-    /// What is called.
+    /// The call that the members compare.
     pub(crate) fn signature(&self) -> Signature {
         Signature::of_tag(self.signature)
     }
 
-    /// What the processes on this processor are to this wait.
+    /// The relation of the processes on this processor to this wait.
     pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
         if self.has_come && matches!(self.operation, Operation::Broadcast | Operation::Scatter) {
             return board.neighbours_of_root(self.number, processor, self.root);
@@ -309,7 +309,7 @@ impl<'a> InlineCollective<'a> {
         self.at_board().verdict(&self.action(board), board, sight)
     }
 
-    /// The same as an operation that goes by a plan.
+    /// This operation as one that goes by a plan.
     fn at_board(&self) -> AtBoard {
         let mut at = AtBoard::default();
         at.begin(self.number, self.signature, 0, Manner::brief(self.is_counted));
@@ -443,7 +443,7 @@ impl<'a> InlineCollective<'a> {
         board.size() == 2 && matches!(self.operation, Operation::Scatter | Operation::AllToAll)
     }
 
-    /// What this member brings, as it lies on the board.
+    /// This member's data as they lie on the board.
     #[inline]
     fn laid_down(&self, board: &Board) -> Bytes<'_> {
         let all = self.input.bytes();
@@ -468,12 +468,13 @@ impl<'a> InlineCollective<'a> {
         }
     }
 
-    /// The same on this member's lines, with nothing in between: what is read again right after it was
-    /// written in other pieces waits until all that was written before has left the processor.
+    /// Lays down the blocks of a message, each behind its head, on this member's lines, with no copy in between. Data
+    /// that are read right after they were written in other pieces wait until all earlier writes have left the
+    /// processor.
     #[inline]
     fn lay_inline(&self, head: u64, board: &mut Board) {
         let (all, head) = (self.input.bytes(), head.to_ne_bytes());
-        // Who hands out has as much room for its own block as a block has bytes.
+        // A scattering root has as much room for its own block as a block has bytes.
         let (parts, bytes) = match self.operation {
             Operation::Scatter => (board.size() as usize, self.output.len()),
             _ => (1, all.len()),

@@ -1,4 +1,4 @@
-//! Members that called different operations: what is told of it, and what one says that it is in.
+//! Members that called different operations, and the remarks of members that wait about their own calls.
 
 use landeck_board::Difference;
 use landeck_collectives::Signature;
@@ -21,7 +21,7 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// What was found on a board by this member.
+    /// The mismatch that this member found on a board.
     pub(crate) fn at_board(difference: Difference, own: u32) -> Self {
         let Difference { member, number, theirs, ours } = difference;
         Self {
@@ -57,7 +57,7 @@ impl Mismatch {
     }
 }
 
-/// What a member has said that it is in.
+/// The call that a member has said it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     /// The number of its call, which its signature has a part of.

@@ -5,22 +5,26 @@
 //! [`InlineCollective`] or a [`Call`] of it, so short data need no blocks and no allocation.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::{Operation, Request, Way};
+use landeck_collectives::{Operation, Request};
 use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory};
 
 use crate::binding::Blocks;
 use crate::call::Call;
+use crate::call_data::{
+    CallBlocks, CallData, blocks_in_place, blocks_of_pieces, known_bytes_of_blocks,
+    known_bytes_of_pieces, sets_aside,
+};
+use crate::call_facts::CallFacts;
 use crate::call_fit::CallFit;
+use crate::call_options::{CallOptions, Combination};
 use crate::fault::Fault;
 use crate::identity::GroupRef;
 use crate::inline::{HEAD_BYTES, InlineCollective};
 use crate::oversize::has_long_blocks;
-use crate::route::CallFacts;
 use crate::value_type::ValueType;
 
 /// A collective operation as one member asks for it.
@@ -40,73 +44,6 @@ pub struct CallDescription<'a> {
     /// The memory of the output that there is none of. The member takes part with nothing then, so that the others
     /// do not wait for it, and its output is only counted.
     pub missing: Option<NoMemory>,
-}
-
-/// The memory on both sides of a call.
-pub enum CallData<'a> {
-    /// One piece on each side; in a broadcast both are the data. What only the root uses is ignored elsewhere.
-    Pieces {
-        /// The data that the member brings.
-        input: Buffer,
-        /// The place of the result.
-        output: Buffer,
-    },
-    /// One piece that holds the input and is replaced by the result.
-    InPlace(Buffer),
-    /// Blocks on both sides.
-    Blocks(CallBlocks),
-    /// A message of values in one piece, which a head precedes wherever it lies.
-    Message(MessageData<'a>),
-}
-
-/// Blocks on both sides of a call.
-pub struct CallBlocks {
-    /// The data that the member brings; nothing where they stand in the output.
-    pub input: Blocks,
-    /// The place of the result.
-    pub output: Blocks,
-    /// The member's own contribution stands in its output (at the root of a scatter: its part stays in the input).
-    pub in_place: bool,
-    /// Blocks may differ in length, and not all members know all lengths.
-    pub is_varying: bool,
-}
-
-/// A message to broadcast or to scatter. On the board each block has a head and room for so many bytes.
-pub struct MessageData<'a> {
-    /// The root's head, which the other members get.
-    pub head: &'a Cell<u64>,
-    /// Room for the values of one block.
-    pub room_bytes: usize,
-    /// The values at the root, which may be shorter than there is room for.
-    pub input: Buffer,
-    /// The place of this member's values. It has all of the room; at a root that scatters, exactly its own values.
-    pub output: Buffer,
-    /// Makes the same blocks in memory, heads included, for a call that goes by a plan.
-    pub in_blocks: &'a mut dyn FnMut() -> Result<CallBlocks, Fault>,
-}
-
-/// How an operation is to be done.
-#[derive(Clone, Debug, Default)]
-pub struct CallOptions {
-    /// This way, whatever the table says.
-    pub way: Option<Way>,
-    /// The result has the same bits whatever the way.
-    pub is_reproducible: bool,
-    /// Members compare their calls before the operation.
-    pub is_checked: bool,
-    /// A combining member does so when all values are there, in one pass.
-    pub is_late: bool,
-}
-
-/// A way to combine values of one type, ready to be used.
-#[derive(Clone, Debug)]
-pub struct Combination {
-    /// Combines two values.
-    pub operator: Operator,
-    /// The way that the reduction takes; none: as the world says.
-    pub way: Option<Way>,
-    /// The result has the same bits whatever the way.
-    pub is_reproducible: bool,
 }
 
 /// Describes the calls of one member whose memory lies in pieces.
@@ -129,34 +66,6 @@ pub struct Parts<'a> {
     pub ranges: &'a [Range<usize>],
     /// Bytes of an item.
     pub item_bytes: usize,
-}
-
-impl CallOptions {
-    /// Whether the call asks for nothing that the inline route cannot do.
-    #[inline]
-    pub(crate) fn is_usual(&self) -> bool {
-        self.way.is_none() && !self.is_checked && !self.is_late
-    }
-}
-
-impl Combination {
-    /// This operator, in no special way.
-    pub fn of(operator: Operator) -> Self {
-        Self { operator, way: None, is_reproducible: false }
-    }
-
-    /// How the operation is to be done in a world that wants it done like this.
-    #[inline]
-    fn options<'a>(&self, of_world: &'a CallOptions) -> Cow<'a, CallOptions> {
-        if self.way.is_none() && !self.is_reproducible {
-            return Cow::Borrowed(of_world);
-        }
-        Cow::Owned(CallOptions {
-            way: self.way.clone().or_else(|| of_world.way.clone()),
-            is_reproducible: self.is_reproducible || of_world.is_reproducible,
-            ..of_world.clone()
-        })
-    }
 }
 
 impl<'a> CallDescription<'a> {
@@ -297,93 +206,6 @@ impl<'a> CallDescription<'a> {
             missing: self.missing,
         })
     }
-}
-
-impl CallBlocks {
-    /// Blocks of known lengths that stand apart.
-    pub fn apart(input: Blocks, output: Blocks) -> Self {
-        Self { input, output, in_place: false, is_varying: false }
-    }
-
-    /// Blocks that stand apart and may differ in length.
-    pub fn varying(input: Blocks, output: Blocks) -> Self {
-        Self { input, output, in_place: false, is_varying: true }
-    }
-}
-
-/// Whether an operation in place must set its input aside, since the result goes where the input stands.
-#[inline]
-pub(crate) fn sets_aside(operation: Operation) -> bool {
-    matches!(operation, Operation::AllToAll | Operation::ReduceScatter)
-}
-
-/// Bytes that all members know alike of data in two pieces, whose lengths fit each other.
-#[inline(always)]
-pub(crate) fn known_bytes_of_pieces(
-    operation: Operation,
-    (input, output): (usize, usize),
-    size: usize,
-) -> usize {
-    match operation {
-        Operation::Barrier => 0,
-        Operation::Broadcast | Operation::Scatter => output,
-        Operation::AllToAll => input / size.max(1),
-        _ => input,
-    }
-}
-
-/// Bytes that all members know alike of data in blocks.
-pub(crate) fn known_bytes_of_blocks(operation: Operation, input: &Blocks, output: &Blocks) -> u64 {
-    match operation {
-        Operation::Barrier => 0,
-        Operation::Broadcast => output.bytes(0),
-        Operation::ReduceScatter => input.area(0, input.count() as u32).packed_bytes(),
-        _ if matches!(input, Blocks::Nothing) => output.bytes(0),
-        _ => input.bytes(0),
-    }
-}
-
-/// The blocks of data in two pieces.
-fn blocks_of_pieces(
-    operation: Operation,
-    root: u32,
-    (input, output): (Buffer, Buffer),
-    group: GroupRef<'_>,
-) -> CallBlocks {
-    let at_root = |blocks| if group.rank as u32 == root { blocks } else { Blocks::Nothing };
-    let (given_bytes, taken_bytes) = (input.len(), output.len());
-    let (input, output) = match operation {
-        Operation::Barrier => (Blocks::Nothing, Blocks::Nothing),
-        Operation::Broadcast => (Blocks::Nothing, Blocks::of(output)),
-        Operation::Gather => (Blocks::of(input), at_root(equal(output, given_bytes))),
-        Operation::Scatter => (at_root(equal(input, taken_bytes)), Blocks::of(output)),
-        Operation::AllGather => (Blocks::of(input), equal(output, given_bytes)),
-        Operation::AllToAll => {
-            let block_bytes = given_bytes / group.members.len().max(1);
-            (equal(input, block_bytes), equal(output, block_bytes))
-        }
-        Operation::Reduce => (Blocks::of(input), at_root(Blocks::of(output))),
-        Operation::ReduceScatter => (equal(input, taken_bytes), Blocks::of(output)),
-        Operation::AllReduce | Operation::Scan | Operation::ExclusiveScan => {
-            (Blocks::of(input), Blocks::of(output))
-        }
-    };
-    CallBlocks::apart(input, output)
-}
-
-/// The blocks of one piece that the result replaces.
-fn blocks_in_place(operation: Operation, data: Buffer, group: GroupRef<'_>) -> CallBlocks {
-    let output = match operation {
-        Operation::AllGather | Operation::AllToAll => {
-            equal(data, data.len() / group.members.len().max(1))
-        }
-        _ => Blocks::of(data),
-    };
-    CallBlocks { in_place: true, ..CallBlocks::apart(Blocks::Nothing, output) }
-}
-
-fn equal(buffer: Buffer, block_bytes: usize) -> Blocks {
-    Blocks::Equal { buffer, block_bytes }
 }
 
 impl<'a> Caller<'a> {
@@ -627,7 +449,7 @@ pub(crate) fn consecutive(counts: &[usize]) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use landeck_channel::Peer;
-    use landeck_collectives::BoardStyle;
+    use landeck_collectives::{BoardStyle, Way};
 
     use super::*;
 

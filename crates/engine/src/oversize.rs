@@ -1,14 +1,14 @@
 //! Blocks that are too long for the board, in operations whose blocks differ in length: they go as
 //! messages beside it.
 //!
-//! What a member can lay on the board is bounded, and of such an operation nobody knows all lengths.
-//! But who gives a block and who gets it both know its length, and all find the same limit; so each
+//! The deposit of a member is bounded, and of such an operation nobody knows all lengths. But the giver and the taker
+//! of a block both know its length, and all members find the same limit; so each
 //! block is looked at by itself: up to the limit it goes over the board, beyond it from member to
-//! member. Nothing is agreed upon, no room is waited for, and who has no long block notices nothing.
+//! member. Nothing is agreed upon, no room is waited for, and a member without a long block notices nothing.
 //!
-//! On the board a long block is stood for by a short one of a length that no other block has there: whose blocks
-//! are so long themselves gives them beside the board too. So members who do not agree find that there, and
-//! who expects something else knows that a message comes, which has to be taken.
+//! On the board a placeholder stands for a long block: a short one of a length that no other block has there, since
+//! blocks of that length go beside the board, too. So members that disagree find that there, and a member that expects
+//! something else knows that a message comes, which has to be taken.
 
 use landeck_collectives::Operation;
 use landeck_kernel::{Area, Wanted};
@@ -17,9 +17,9 @@ use landeck_memory::NoMemory;
 use crate::binding::{Blocks, Owned};
 use crate::board_call::RefusedBlock;
 use crate::call::Call;
+use crate::call_data::CallBlocks;
 use crate::fault::Fault;
 use crate::group::GroupState;
-use crate::operation::CallBlocks;
 
 /// How long what stands on the board for a block beside it is. No block of numbers is so long; other blocks
 /// that are go beside the board.
@@ -34,9 +34,9 @@ pub(super) struct LongBlock {
 /// The long blocks of one call.
 #[derive(Default)]
 pub(super) struct OversizeBlocks {
-    /// What this member gives.
+    /// The blocks that this member gives.
     given: Vec<LongBlock>,
-    /// What it gets.
+    /// The blocks that it gets.
     taken: Vec<LongBlock>,
     /// The memory of what stands for blocks: only kept.
     owned: Vec<Owned>,
@@ -108,7 +108,7 @@ impl OversizeBlocks {
         self.owned.iter().find_map(Owned::missing)
     }
 
-    /// What is to be sent and received, the first time that it is asked.
+    /// The blocks to send and to receive, the first time that it is asked.
     pub(super) fn begin(&mut self) -> (Vec<LongBlock>, Vec<LongBlock>) {
         (std::mem::take(&mut self.given), std::mem::take(&mut self.taken))
     }
@@ -155,7 +155,7 @@ fn goes_beside(bytes: u64, longest: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::CallOptions;
+    use crate::call_options::CallOptions;
     use landeck_memory::Buffer;
 
     const SIZE: u32 = 3;

@@ -10,7 +10,7 @@
 //! All members agree on board or messages, because they ask the same table with the same facts. Among the routes over
 //! the board each member picks its own: all of them write the same words there.
 
-use landeck_collectives::{BoardStyle, Request, Way};
+use landeck_collectives::{BoardStyle, Way};
 
 use crate::inline::InlineCollective;
 
@@ -41,17 +41,6 @@ impl Route<'_, '_> {
             Self::Messages(way) => way,
         }
     }
-}
-
-/// The facts of a call that decide its route.
-pub(crate) struct CallFacts<'c> {
-    /// The way that the call asks for, whatever the table says.
-    pub(crate) way: Option<&'c Way>,
-    /// The question for the table.
-    pub(crate) request: Request,
-    /// The plan's steps at the board are enough: no memory is missing or set aside, no block goes beside the board,
-    /// and the member does not contradict itself.
-    pub(crate) fits_board_call: bool,
 }
 
 /// The caller, as far as it can poll the board itself.

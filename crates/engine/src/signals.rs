@@ -8,7 +8,7 @@ pub struct SignalId {
     generation: u32,
 }
 
-/// Those that nobody has taken the end of yet.
+/// The operations whose end nobody has taken yet.
 #[derive(Default)]
 pub struct Signals {
     entries: Vec<Entry>,

@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// What the processes on this processor are to a board call that waits.
+    /// The relation of the processes on this processor to a board call that waits.
     pub(crate) fn neighbours(
         &self,
         context: u32,
@@ -82,7 +82,7 @@ impl Engine {
         else {
             return;
         };
-        // What the gone have brought still counts.
+        // The deposits of gone members still count.
         self.poll_board_call(context, call, board_call, outcome);
         let board = self.groups.get_mut(&context).and_then(|group| group.board.as_mut());
         if let (None, Some(board)) = (&outcome, board)

@@ -38,7 +38,7 @@ pub(super) struct GroupMemory {
 
 /// Memory set aside for a group that is not yet made.
 pub struct Reservation {
-    /// What the other members are told of it.
+    /// The offer that the other members are told of.
     pub offer: Offer,
     holdings: Holdings,
 }
@@ -51,7 +51,7 @@ pub struct Founding {
     pub members: Arc<[Peer]>,
     /// The rank of this process.
     pub member: u32,
-    /// What its members have offered, in their order.
+    /// The offers of its members, in their order.
     pub offers: Vec<Offer>,
     /// Its members, divided into clusters.
     pub shape: Group,
@@ -276,7 +276,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a group has agreed on; none while others are missing.
+    /// The result of a group's agreement; none while others are missing.
     pub fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.refresh();
         let Some(board) = self.groups.get_mut(&context)?.board.as_mut() else {
@@ -291,7 +291,7 @@ impl Engine {
         self.agreeing = self.agreeing.saturating_sub(1);
     }
 
-    /// What the members have offered in the last agreement of a group.
+    /// The offer of a member in the last agreement of a group.
     pub fn offer_of(&self, context: u32, member: u32) -> Offer {
         match self.groups.get(&context).and_then(|group| group.board.as_ref()) {
             Some(board) => board.offer(member),
@@ -299,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// Where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
+    /// The place where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
     /// to when it is first asked (0 for none).
     pub fn own_place(&mut self, slot: u32, bound_to: impl FnOnce() -> u16) -> Place {
         let known = self.places.get(slot as usize).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a process knows of a group for its collective operations.
+//! A group, as a process knows it for its collective operations.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use landeck_memory::message_cells::CELL_BYTES;
 use crate::board::{AtBoard, Manner};
 use crate::board_call::{BoardCall, Rounds};
 use crate::call::Call;
+use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
 use crate::fault::Fault;
@@ -24,7 +25,7 @@ use crate::group::plans::{Plans, Prepared};
 use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, Remark};
-use crate::route::{CallFacts, Circumstances, Polling, Route, decide};
+use crate::route::{Circumstances, Polling, Route, decide};
 
 pub(crate) mod holdings;
 mod mismatches;
@@ -41,7 +42,7 @@ pub(crate) struct GroupState {
     pub(super) next_number: u32,
     /// The last calls, to recognise what others called in their place.
     called: [u32; CALLS_KEPT],
-    /// What others who wait have said they are in, the last of each.
+    /// The calls that other waiting members have said they are in, the last of each.
     pub(super) remarks: Vec<(Peer, Remark)>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
@@ -53,7 +54,7 @@ pub(crate) struct GroupState {
     /// The plans over the board that were used last, by what they are for.
     board_plans: Vec<(u64, Arc<Walk>, Manner)>,
     pub(crate) combiner: Combiner,
-    /// What of this process's memory the group is made of.
+    /// The memory of this process that the group is made of.
     pub(super) holdings: Holdings,
 }
 
@@ -87,7 +88,7 @@ impl GroupState {
         Ok(Self::shaped(context, members, member, shape, plan, board))
     }
 
-    /// The same, with its members divided into clusters.
+    /// A group that has done nothing yet, with its members divided into clusters.
     pub(crate) fn shaped(
         context: u32,
         members: Arc<[Peer]>,
@@ -141,6 +142,11 @@ impl GroupState {
     /// How many members there are.
     pub(crate) fn size(&self) -> u32 {
         self.table.facts().group.size()
+    }
+
+    /// Whether the members share processors.
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        self.is_crowded
     }
 
     /// The route of a call with these facts, and with an inline form if its data are short.
@@ -302,15 +308,14 @@ impl GroupState {
         first
     }
 
-    /// What was called here with this number, if that was not long ago.
+    /// The call of this member with this number, if that was not long ago.
     pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
         let ago = self.next_number.wrapping_sub(number);
         let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
         is_kept.then(|| Signature::of_tag(self.called[number as usize % CALLS_KEPT]))
     }
 
-    /// What a message of another member says of its call, if that is not what this one called (or
-    /// is what it has heard of such a thing).
+    /// The call of this member that the call of another member, as a message says it, contradicts.
     pub(crate) fn contradicts(&self, theirs: Signature) -> Option<Signature> {
         let ours = self.called[theirs.number() as usize % CALLS_KEPT];
         let ours = (ours != NOTHING).then(|| Signature::of_tag(ours))?;
@@ -330,7 +335,7 @@ mod tests {
 
     #[test]
     fn ways_are_those_that_the_segment_asks_for() {
-        let asked = crate::operation::CallOptions::default();
+        let asked = crate::call_options::CallOptions::default();
         let way = |text: &str| {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();

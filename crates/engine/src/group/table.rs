@@ -32,7 +32,7 @@ impl GroupTable {
         self.groups[*self.places.get(context)?].as_deref()
     }
 
-    /// The same, to do something there.
+    /// The group with this context, to do something there.
     #[inline]
     pub(crate) fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
         let place = match self.last {
