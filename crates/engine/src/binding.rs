@@ -19,7 +19,12 @@ pub enum Blocks {
     /// One piece of data; in segments where a cut says so.
     Whole(Area, Cut),
     /// Equal blocks, one behind the other.
-    Equal { buffer: Buffer, block_bytes: usize },
+    Equal {
+        /// All of them.
+        buffer: Buffer,
+        /// The length of each.
+        block_bytes: usize,
+    },
     /// Blocks of one buffer: where each begins, and its bytes.
     Placed(Buffer, Vec<(usize, usize)>),
     /// Blocks anywhere.
@@ -27,6 +32,11 @@ pub enum Blocks {
 }
 
 impl Blocks {
+    /// One block in one piece.
+    pub fn of(buffer: Buffer) -> Self {
+        Self::whole(Area::contiguous(buffer))
+    }
+
     /// One block.
     pub fn whole(area: Area) -> Self {
         let cut = Cut { total_bytes: area.packed_bytes(), unit_bytes: 1, segments: 1 };
@@ -183,13 +193,13 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// What a member brings to an operation.
+    /// The blocks that a member brings to an operation.
     pub(crate) fn input(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
         let (base, stride) = first_and_stride(operation, false, size, member);
         Self { blocks, base, stride }
     }
 
-    /// What a member is to have of an operation in the end.
+    /// The blocks that a member has of an operation in the end.
     pub(crate) fn output(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
         let (base, stride) = first_and_stride(operation, true, size, member);
         Self { blocks, base, stride }
@@ -340,6 +350,8 @@ pub(crate) struct Binding {
     input: Placement,
     output: Placement,
     scratch: Scratch,
+    /// How long each block is, wherever it lies.
+    sizes: Sizes,
     /// Memory in the place of the caller's, if any.
     owned: Vec<Owned>,
     /// Where the output of a reduction is to go in the end, when it lies apart there.
@@ -348,9 +360,9 @@ pub(crate) struct Binding {
 
 impl Binding {
     /// Binds the stores of a plan.
-    pub(crate) fn new(plan: &Plan, input: Placement, output: Placement, sizes: &Sizes) -> Self {
-        let scratch = Scratch::new(plan, sizes);
-        Self { input, output, scratch, owned: Vec::new(), unpack: None }
+    pub(crate) fn new(plan: &Plan, input: Placement, output: Placement, sizes: Sizes) -> Self {
+        let scratch = Scratch::new(plan, &sizes);
+        Self { input, output, scratch, sizes, owned: Vec::new(), unpack: None }
     }
 
     /// The memory that there is none of, if any is missing.
@@ -400,6 +412,12 @@ impl Binding {
             Store::Output => self.output.area(cells),
             Store::Scratch(store) => self.scratch.area(store, cells),
         }
+    }
+
+    /// Bytes of blocks, which may be another member's and have no place here.
+    pub(crate) fn bytes(&self, cells: Cells) -> usize {
+        let bytes: u64 = cells.blocks().map(|block| self.sizes.bytes(block)).sum();
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     /// Blocks of a message.

@@ -4,13 +4,10 @@
 //! turn polls for short data, enters the endpoint with each look, and looks after the other threads;
 //! what is longer, does not block, or finds the turn taken goes on in the engine's table.
 
-use std::sync::Arc;
-
 use landeck_board::Board;
-use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
-use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
+use landeck_memory::{End, GateError, Operation, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
 use crate::Engine;
@@ -19,121 +16,56 @@ use crate::WaitError;
 use crate::board::BoardError;
 use crate::board_call::BoardCall;
 use crate::call::Call;
-use crate::engine::board_fault;
+use crate::engine::{Ready, board_fault};
 use crate::group::GroupState;
+use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
 use crate::scan_scope::ScanScope;
 use crate::shared::{Shared, why};
-
-/// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
-/// is two words: one that was written to memory would be copied at each step back to the caller.
-pub(crate) type Done = Result<bool, Box<WaitError>>;
+use crate::wait_error::Ended;
 
 impl Shared {
-    /// Does an operation with short data; false when it must go another way.
+    /// Waits for an operation with short data that has begun, as the only thread, while nothing else goes on.
     #[inline(always)]
-    pub fn brief(
-        &self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        brief: &mut InlineCollective<'_>,
-    ) -> Done {
-        match self.kernel.mode() {
-            ThreadMode::Multiple => self.brief_in_turn(context, members, member, brief),
-            ThreadMode::Single => self.brief_alone(context, members, member, brief),
-        }
-    }
-
-    /// The same of the only thread.
-    #[inline(never)]
-    fn brief_alone(
-        &self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        brief: &mut InlineCollective<'_>,
-    ) -> Done {
-        let mut kernel = self.kernel.enter().map_err(turned_away)?;
-        let begun = match kernel.brief(context, members, member, brief) {
-            Ok(begun) => begun,
-            Err(fault) => return Err(failed(fault)),
-        };
-        let Some((group, endpoint)) = begun else { return Ok(false) };
-        let mut waiter = self.turn.enter().map_err(turned_away)?;
-        let mut stage = Stage::of(brief);
-        let mut meeting = BoardWait { shared: self, group, endpoint, stage: &mut stage };
-        let end = waiter.wait(&mut meeting, None);
-        meeting.wake_up();
-        if stage.lacks_room && stage.outcome.is_none() {
-            drop(kernel);
-            let group = (context, members.len() as u32);
-            return self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true);
-        }
-        match stage.outcome {
-            Some(Ok(())) => Ok(true),
-            Some(Err(fault)) => Err(failed(*fault)),
-            None => Err(Box::new(why(&kernel, None, end))),
-        }
-    }
-
-    /// The same with several threads, unless another has the turn.
-    #[inline(never)]
-    fn brief_in_turn(
-        &self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        brief: &mut InlineCollective<'_>,
-    ) -> Done {
-        let turn = self.turn.try_enter_in_turn().map_err(turned_away)?;
-        let Some(mut waiter) = turn else { return Ok(false) };
-        let mut stage = Stage::of(brief);
-        let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
-        let result = match (&begun, stage.outcome.take()) {
-            (Ok(true), Some(Ok(()))) => Ok(true),
-            (Ok(true), Some(Err(fault))) => Err(failed(*fault)),
-            (Ok(true), None) => {
-                let group = (context, members.len() as u32);
-                self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true)
-            }
-            _ => begun,
-        };
-        drop(waiter);
-        self.call_next();
-        result
-    }
-
-    /// Begins it, and does what can be done at once, which often is all. As long as no other thread wants
-    /// the endpoint this one keeps it for the first step of the wait.
-    #[inline]
-    fn begin_and_look(
+    pub(crate) fn wait_inline_alone(
         &self,
         waiter: &mut Waiter,
-        (context, members, member): (u32, &Arc<[Peer]>, usize),
+        ready: Ready<'_>,
         stage: &mut Stage<'_, '_>,
-    ) -> Done {
-        let mut kernel = self.kernel.enter_in_turn().map_err(turned_away)?;
-        let begun = match kernel.brief(context, members, member, stage.brief) {
-            Ok(begun) => begun,
-            Err(fault) => return Err(failed(fault)),
-        };
-        let Some((group, endpoint)) = begun else { return Ok(false) };
+    ) -> End {
+        let Ready { group, endpoint, .. } = ready;
+        let mut meeting = BoardWait { shared: self, group, endpoint, stage };
+        let end = waiter.wait(&mut meeting, None);
+        meeting.wake_up();
+        end
+    }
+
+    /// Looks first for an operation with short data that has begun, which often completes it. As long as no other
+    /// thread wants the endpoint this one keeps it for the first step of the wait.
+    #[inline(always)]
+    pub(crate) fn look_first(
+        &self,
+        waiter: &mut Waiter,
+        ready: Ready<'_>,
+        stage: &mut Stage<'_, '_>,
+    ) {
+        let Ready { group, endpoint, .. } = ready;
         let mut meeting = BoardWait { shared: self, group, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
         if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
             waiter.look(|| meeting.poll() || !is_undisturbed());
         }
-        Ok(true)
     }
 
-    fn meet_with_turn(
+    /// Waits for an operation with short data as the thread that has the turn, and looks after the other threads.
+    pub(crate) fn wait_inline_with_turn(
         &self,
         waiter: &mut Waiter,
-        (context, size): (u32, u32),
+        of: GroupRef<'_>,
         stage: &mut Stage<'_, '_>,
-    ) -> Result<(), Box<WaitError>> {
+    ) -> Ended {
+        let (context, size) = (of.context, of.size());
         let news = self.segment.news(self.slot);
         let mut meeting =
             SharedBoardWait { shared: self, context, size, stage, news, has_slept: false };
@@ -150,26 +82,19 @@ impl Shared {
         }
     }
 
-    /// Does an operation over the board, if that is its way; none when it is not. Only in thread
-    /// mode single: with several threads an operation goes on in the table.
+    /// Waits for a board call that has begun, as the only thread.
     #[inline]
-    pub fn visit(
+    pub(crate) fn wait_board_call(
         &self,
+        kernel: &mut Engine,
         context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
         call: &Call,
-    ) -> Result<Option<()>, WaitError> {
-        if self.kernel.mode() == ThreadMode::Multiple {
-            return Ok(None);
-        }
-        let mut kernel = self.kernel.enter()?;
-        let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
-        let Some(visit) = visit else { return Ok(None) };
-        let mut waiter = self.turn.enter()?;
+        visit: BoardCall,
+    ) -> Ended {
+        let mut waiter = self.turn.enter().map_err(turned_away)?;
         let mut visiting = BoardCallWait {
             shared: self,
-            kernel: &mut kernel,
+            kernel,
             context,
             call,
             visit,
@@ -178,23 +103,23 @@ impl Shared {
             outcome: None,
         };
         let end = waiter.wait(&mut visiting, None);
-        let BoardCallWait { visit, outcome, .. } = visiting;
+        let BoardCallWait { kernel, visit, outcome, .. } = visiting;
         kernel.wake_up();
-        kernel.end_visit(context, visit);
+        kernel.end_board_call(context, visit);
         match outcome {
-            Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
-            None => Err(why(&kernel, None, end)),
+            Some(outcome) => outcome.map_err(failed),
+            None => Err(Box::new(why(kernel, None, end))),
         }
     }
 }
 
 #[cold]
-fn failed(fault: Fault) -> Box<WaitError> {
+pub(crate) fn failed(fault: Fault) -> Box<WaitError> {
     Box::new(WaitError::Collective(fault))
 }
 
 #[cold]
-fn turned_away(error: GateError) -> Box<WaitError> {
+pub(crate) fn turned_away(error: GateError) -> Box<WaitError> {
     Box::new(error.into())
 }
 
@@ -207,22 +132,22 @@ struct BoardWait<'a, 'b, 'c> {
 }
 
 /// How far an operation with short data is.
-struct Stage<'a, 'b> {
+pub(crate) struct Stage<'a, 'b> {
     brief: &'a mut InlineCollective<'b>,
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
-    outcome: Option<Result<(), Box<Fault>>>,
+    pub(crate) outcome: Option<Result<(), Box<Fault>>>,
     is_asleep: bool,
     /// When it fell asleep.
     awaits_room: bool,
     /// What there is on other boards of this process has to come back first, which takes all of the endpoint.
-    lacks_room: bool,
+    pub(crate) lacks_room: bool,
 }
 
 impl<'a, 'b> Stage<'a, 'b> {
     #[inline(always)]
-    fn of(brief: &'a mut InlineCollective<'b>) -> Self {
+    pub(crate) fn of(brief: &'a mut InlineCollective<'b>) -> Self {
         let (is_asleep, awaits_room, lacks_room) = (false, false, false);
         Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
     }
@@ -494,7 +419,7 @@ impl BoardCallWait<'_> {
     fn judge(&mut self, sight: ScanScope) {
         if self.outcome.is_none() {
             let (call, visit) = (self.call, &mut self.visit);
-            self.kernel.judge_visit(self.context, call, visit, (sight, &mut self.outcome));
+            self.kernel.judge_board_call(self.context, call, visit, (sight, &mut self.outcome));
         }
     }
 }
@@ -513,7 +438,12 @@ impl Waiting for BoardCallWait<'_> {
     #[inline]
     fn poll(&mut self) -> bool {
         if self.outcome.is_none() {
-            self.kernel.poll_visit(self.context, self.call, &mut self.visit, &mut self.outcome);
+            self.kernel.poll_board_call(
+                self.context,
+                self.call,
+                &mut self.visit,
+                &mut self.outcome,
+            );
         }
         self.polls += 1;
         if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {

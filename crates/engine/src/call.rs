@@ -1,95 +1,50 @@
-//! What any front asks for: an operation, where its data lie, how it is to be done.
+//! A collective operation as plans take it: its data in blocks.
 
-use landeck_arithmetic::{Operator, ReductionError};
+use landeck_arithmetic::Operator;
 use landeck_collectives::board_schedule::Cut;
-use landeck_collectives::{Operation, Order, Request, Task, Way};
+use landeck_collectives::{Operation, Order, Request, Task};
 use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
 use crate::binding::{Blocks, Owned, Sizes};
+use crate::call_data::{known_bytes_of_blocks, sets_aside};
+use crate::call_facts::CallFacts;
+use crate::call_fit::CallFit;
+use crate::call_options::CallOptions;
 use crate::fault::Fault;
 use crate::value_type::ValueType;
 
 /// One call of a collective operation by one member.
 #[derive(Clone, Debug)]
 pub struct Call {
-    pub operation: Operation,
-    /// 0 where there is none.
-    pub root: u32,
-    /// What the member brings; nothing where it stands in the output.
-    pub input: Blocks,
-    /// Where its result goes.
-    pub output: Blocks,
-    /// How data combine, in operations that reduce.
-    pub operator: Option<Operator>,
+    /// The kind of operation.
+    pub(crate) operation: Operation,
+    /// The rank of the root; 0 in operations without one.
+    pub(crate) root: u32,
+    /// The data that the member brings; nothing where they stand in the output.
+    pub(crate) input: Blocks,
+    /// The place of the result.
+    pub(crate) output: Blocks,
+    /// Combines the data, in operations that reduce.
+    pub(crate) operator: Option<Operator>,
     /// The member's own contribution stands in its output (at the root of a scatter: its part
     /// stays in the input).
-    pub in_place: bool,
+    pub(crate) in_place: bool,
     /// Blocks may differ in length, and not all members know all of them.
-    pub is_varying: bool,
+    pub(crate) is_varying: bool,
     /// Only looked at in checking mode.
-    pub value_type: ValueType,
-    pub manner: Manner,
+    pub(crate) value_type: ValueType,
+    /// How the operation is to be done.
+    pub(crate) options: CallOptions,
     /// The memory of its output that there is none of: the member takes part with nothing, so that the
     /// others do not wait for it, and its output is only counted.
-    pub missing: Option<NoMemory>,
-}
-
-/// How an operation is to be done.
-#[derive(Clone, Debug, Default)]
-pub struct Manner {
-    /// This way, whatever the table says.
-    pub way: Option<Way>,
-    /// The same bits whatever the way.
-    pub is_reproducible: bool,
-    /// Members compare what must agree of it.
-    pub is_checked: bool,
-    /// Whoever combines does so when all values are there, in one pass.
-    pub is_late: bool,
-}
-
-impl Manner {
-    /// Nothing special is wanted.
-    #[inline]
-    pub fn is_usual(&self) -> bool {
-        self.way.is_none() && !self.is_checked && !self.is_late
-    }
-}
-
-/// A way to combine values of one type, ready to be used.
-#[derive(Clone, Debug)]
-pub struct Combination {
-    pub operator: Operator,
-    /// None: as the world says.
-    pub way: Option<Way>,
-    pub is_reproducible: bool,
-}
-
-impl Combination {
-    /// What an operator comes to when nothing else is asked for.
-    pub fn of(operator: Operator) -> Self {
-        Self { operator, way: None, is_reproducible: false }
-    }
-
-    /// A predefined operation, in no special way.
-    pub fn is_usual(&self) -> bool {
-        self.way.is_none() && self.operator.reduction().is_some()
-    }
-
-    /// How the operation is to be done in a world that wants it done like this.
-    pub(crate) fn manner(&self, of_world: &Manner) -> Manner {
-        Manner {
-            way: self.way.clone().or_else(|| of_world.way.clone()),
-            is_reproducible: self.is_reproducible || of_world.is_reproducible,
-            is_checked: of_world.is_checked,
-            is_late: of_world.is_late,
-        }
-    }
+    pub(crate) missing: Option<NoMemory>,
 }
 
 impl Call {
     /// A call without data.
-    pub fn new(operation: Operation, manner: &Manner) -> Self {
+    #[cfg(test)]
+    pub(crate) fn new(operation: Operation, options: &CallOptions) -> Self {
         Self {
             operation,
             root: 0,
@@ -99,21 +54,21 @@ impl Call {
             in_place: false,
             is_varying: false,
             value_type: ValueType::default(),
-            manner: manner.clone(),
+            options: options.clone(),
             missing: None,
         }
     }
 
     /// The task that all members' plans are made for.
     pub(crate) fn task(&self, segments: u32) -> Task {
-        let is_free = !self.manner.is_reproducible
+        let is_free = !self.options.is_reproducible
             && self.operator.as_ref().is_none_or(Operator::is_commutative);
         Task {
             operation: self.operation,
             root: self.root,
             segments,
             order: match is_free {
-                true if self.manner.is_late => Order::Late,
+                true if self.options.is_late => Order::Late,
                 true => Order::Free,
                 false => Order::Canonical,
             },
@@ -122,36 +77,51 @@ impl Call {
         }
     }
 
-    /// What all members know alike of it, for the choice of its way.
+    /// The facts that decide the route of a call which goes on in the table of operations.
+    pub(crate) fn facts(&self) -> CallFacts<'_> {
+        CallFacts {
+            way: self.options.way.as_ref(),
+            request: self.request(),
+            fits_board_call: false,
+        }
+    }
+
+    /// The facts that all members know alike, for the choice of the way.
     pub(crate) fn request(&self) -> Request {
         Request {
             operation: self.operation,
             bytes: (!self.is_varying).then(|| self.known_bytes()),
             commutative: self.operator.as_ref().is_none_or(Operator::is_commutative),
-            reproducible: self.manner.is_reproducible,
+            reproducible: self.options.is_reproducible,
         }
     }
 
     /// Whether what goes out stands where what comes in will, and must be set aside.
     pub(crate) fn needs_copy(&self) -> bool {
-        self.in_place && matches!(self.operation, Operation::AllToAll | Operation::ReduceScatter)
+        self.in_place && sets_aside(self.operation)
+    }
+
+    /// Sets the data aside that the result replaces, where it must be. The memory of the copy is to be kept.
+    pub(crate) fn set_aside(&mut self) -> Option<Owned> {
+        if !self.needs_copy() {
+            return None;
+        }
+        let is_given = !matches!(self.input, Blocks::Nothing);
+        let given = if is_given { &self.input } else { &self.output };
+        let (owned, copy) = Owned::copy_of(given);
+        (self.input, self.in_place) = (copy, false);
+        Some(owned)
     }
 
     /// Bytes that all members know alike: of all data of one member, or of one block.
     pub(crate) fn known_bytes(&self) -> u64 {
-        match self.operation {
-            _ if self.is_varying => 0,
-            Operation::Barrier => 0,
-            Operation::Broadcast => self.output.bytes(0),
-            Operation::ReduceScatter => {
-                self.input.area(0, self.input.count() as u32).packed_bytes()
-            }
-            _ if matches!(self.input, Blocks::Nothing) => self.output.bytes(0),
-            _ => self.input.bytes(0),
+        if self.is_varying {
+            return 0;
         }
+        known_bytes_of_blocks(self.operation, &self.input, &self.output)
     }
 
-    /// What this member brings or gets, whichever is more.
+    /// Bytes that this member brings or gets, whichever is more.
     pub(crate) fn moved_bytes(&self) -> u64 {
         let bytes = |blocks: &Blocks| blocks.area(0, blocks.count() as u32).packed_bytes();
         bytes(&self.input).max(bytes(&self.output))
@@ -167,7 +137,7 @@ impl Call {
         (input.in_segments(segments, unit_bytes), output.in_segments(segments, unit_bytes))
     }
 
-    /// What is never cut in two.
+    /// Bytes that are never cut in two.
     pub(crate) fn unit_bytes(&self) -> u64 {
         self.operator.as_ref().map_or(1, |operator| operator.element_bytes() as u64)
     }
@@ -191,43 +161,19 @@ impl Call {
     }
 
     /// Whether the data fit the operation, as far as this member can know.
+    ///
+    /// # Errors
+    /// [`Fault::NoSuchRoot`], [`Fault::Buffer`], [`Fault::Counts`], [`Fault::Operator`].
     pub(crate) fn check(&self, size: u32, member: u32) -> Result<(), Fault> {
-        if self.root >= size {
-            return Err(Fault::NoSuchRoot { root: self.root, size });
-        }
-        let is_root = member == self.root;
-        match self.operation {
-            Operation::Barrier | Operation::Broadcast => Ok(()),
-            Operation::Gather if is_root => self.collects(size, member),
-            Operation::Gather => Ok(()),
-            Operation::Scatter if is_root => {
-                self.are(&self.input, "input", size)?;
-                if self.in_place { Ok(()) } else { self.fits(&self.input, member, &self.output, 0) }
-            }
-            Operation::Scatter => Ok(()),
-            Operation::AllGather => self.collects(size, member),
-            Operation::AllToAll => {
-                self.are(&self.output, "output", size)?;
-                if self.in_place {
-                    return Ok(());
-                }
-                self.are(&self.input, "input", size)?;
-                self.fits(&self.input, member, &self.output, member)
-            }
-            Operation::ReduceScatter => {
-                self.are(&self.input, "input", size)?;
-                self.whole_elements(&self.input)?;
-                self.fits(&self.input, member, &self.output, 0)
-            }
-            Operation::Reduce if !is_root => self.whole_elements(&self.input),
-            Operation::Reduce
-            | Operation::AllReduce
-            | Operation::Scan
-            | Operation::ExclusiveScan => {
-                self.whole_elements(&self.output)?;
-                if self.in_place { Ok(()) } else { self.fits(&self.input, 0, &self.output, 0) }
-            }
-        }
+        let fit = CallFit {
+            operation: self.operation,
+            root: self.root,
+            operator: self.operator.as_ref(),
+            input: &self.input,
+            output: &self.output,
+            in_place: self.in_place,
+        };
+        fit.check(size, member)
     }
 
     /// Where blocks differ in length and this member disagrees with itself about its own: what comes of that
@@ -247,55 +193,5 @@ impl Call {
         }
         self.output = Blocks::Areas(areas);
         owned
-    }
-
-    fn collects(&self, size: u32, member: u32) -> Result<(), Fault> {
-        self.are(&self.output, "output", size)?;
-        if self.in_place { Ok(()) } else { self.fits(&self.input, 0, &self.output, member) }
-    }
-
-    fn are(&self, blocks: &Blocks, which: &'static str, size: u32) -> Result<(), Fault> {
-        if let Blocks::Equal { buffer, block_bytes } = blocks {
-            let needed_bytes = *block_bytes as u64 * u64::from(size);
-            return self.is_long(which, buffer.len() as u64, needed_bytes);
-        }
-        if blocks.count() == size as usize {
-            return Ok(());
-        }
-        Err(Fault::Counts { operation: self.operation, which, given: blocks.count(), size })
-    }
-
-    fn fits(&self, input: &Blocks, from: u32, output: &Blocks, into: u32) -> Result<(), Fault> {
-        self.is_long("output", output.bytes(into), input.bytes(from))
-    }
-
-    fn is_long(
-        &self,
-        which: &'static str,
-        buffer_bytes: u64,
-        needed_bytes: u64,
-    ) -> Result<(), Fault> {
-        if needed_bytes == buffer_bytes {
-            return Ok(());
-        }
-        Err(Fault::Buffer { operation: self.operation, which, buffer_bytes, needed_bytes })
-    }
-
-    fn whole_elements(&self, blocks: &Blocks) -> Result<(), Fault> {
-        let Some(operator) = &self.operator else { return Ok(()) };
-        let element_bytes = operator.element_bytes();
-        for block in 0..blocks.count() as u32 {
-            let length_bytes = blocks.bytes(block) as usize;
-            if !length_bytes.is_multiple_of(element_bytes) {
-                let error = match operator.reduction() {
-                    Some(reduction) => {
-                        ReductionError::CutElement { length_bytes, element: reduction.element() }
-                    }
-                    None => ReductionError::CutUserElement { length_bytes, element_bytes },
-                };
-                return Err(error.into());
-            }
-        }
-        Ok(())
     }
 }

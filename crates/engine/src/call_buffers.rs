@@ -1,4 +1,4 @@
-//! What a member brings to its board in one operation, and where its results go.
+//! The memory of a member's input and output in one operation, as the board's steps see it.
 
 use landeck_collectives::board_schedule::Chunk;
 use landeck_collectives::{Cells, Operation, Plan, Store};

@@ -1,6 +1,6 @@
-//! What members compare in checking mode: a word that each makes of its own call.
+//! The word that members compare in checking mode: each makes it of its own call.
 //!
-//! The word has a field for each thing that must agree, so that whoever finds a difference can say
+//! The word has a field for each thing that must agree, so that the member that finds a difference can say
 //! what it is. Lengths and types are cut to their fields: two that differ may look alike, counts
 //! once in some thousand times, and never when they are less than 2,039 bytes apart.
 
@@ -11,7 +11,7 @@ use crate::binding::Blocks;
 use crate::call::Call;
 use crate::value_type::{self, hash};
 
-/// What must agree of a call.
+/// The facts of a call that must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Check(u32);
 
@@ -44,17 +44,17 @@ impl Field {
 }
 
 impl Check {
-    /// That of a call that is not checked.
+    /// The word of a call that is not checked.
     pub(crate) const NONE: Self = Self(0);
 
-    /// What must agree of this call, which goes this way.
+    /// The word of this call, which goes this way.
     #[cold]
     pub(crate) fn of(call: &Call, way: &Way) -> Self {
         let kind = match call.operator.as_ref().and_then(Operator::reduction) {
             Some(reduction) => number_of(&Element::ALL, &reduction.element()),
             None => call.value_type.number(),
         };
-        let style = format!("{way} {}", call.manner.is_reproducible);
+        let style = format!("{way} {}", call.options.is_reproducible);
         Self(
             CHECKED
                 | TYPE.put(kind.into())
@@ -96,10 +96,10 @@ impl Check {
 }
 
 impl Call {
-    /// What members compare of it when it goes this way.
+    /// The word that members compare of it when it goes this way.
     #[inline]
     pub(crate) fn check_of(&self, way: &Way) -> Check {
-        if self.manner.is_checked { Check::of(self, way) } else { Check::NONE }
+        if self.options.is_checked { Check::of(self, way) } else { Check::NONE }
     }
 }
 
@@ -150,7 +150,7 @@ fn number_of<T: PartialEq>(all: &[T], one: &T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Manner;
+    use crate::call_options::CallOptions;
     use landeck_arithmetic::Reduction;
     use landeck_collectives::BoardStyle;
     use landeck_collectives::architecture::{Flat, Ring};
@@ -158,7 +158,7 @@ mod tests {
     use landeck_memory::Buffer;
 
     fn call(bytes: &[u8], combining: Combining, element: Element) -> Call {
-        let mut call = Call::new(Operation::AllReduce, &Manner::default());
+        let mut call = Call::new(Operation::AllReduce, &CallOptions::default());
         // SAFETY: the bytes outlive the call, which is never made.
         call.output = Blocks::whole(Area::contiguous(unsafe { Buffer::of(bytes) }));
         call.operator = Some(Reduction::new(combining, element).unwrap().into());

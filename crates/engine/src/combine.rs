@@ -24,7 +24,7 @@ impl From<NoMemory> for CombineError {
     }
 }
 
-/// What combining needs besides the data, kept from call to call.
+/// The memory that combining needs besides the data, kept from call to call.
 #[derive(Default)]
 pub(crate) struct Combiner {
     scratch: Scratch,
@@ -62,7 +62,7 @@ impl Combiner {
         result
     }
 
-    /// The same into all of a buffer.
+    /// Combines the data of `count` members, in the canonical order, into all of a buffer.
     #[inline]
     pub(crate) fn combine_to_buffer<'a, E: From<CombineError>>(
         &mut self,
@@ -76,7 +76,7 @@ impl Combiner {
         self.combine(operator, into.start().as_ptr(), into.len()).map_err(E::from)
     }
 
-    /// The same into private memory, or into a block of this process.
+    /// Combines the data of `count` members, in the canonical order, into private memory or a block of this process.
     pub(crate) fn combine_to_slice<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
@@ -122,7 +122,7 @@ impl Combiner {
         self.combine_now(operator, into, length)
     }
 
-    /// The same with a user's function, which may panic.
+    /// Combines with a user's function, which may panic.
     #[cold]
     fn guarded(
         &mut self,

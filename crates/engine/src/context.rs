@@ -41,12 +41,12 @@ pub(crate) fn contexts_beside(context: u32) -> [u32; 4] {
     [context, collective_context(context), founding, collective_context(founding)]
 }
 
-/// The context beside a group's own for the messages of who builds upon it.
+/// The context beside a group's own for the messages of a library that builds upon the group.
 pub fn inside_of(context: u32) -> u32 {
     collective_context(founding_of(context))
 }
 
-/// The same context without the bits by which the contexts beside it differ from it.
+/// A group's own context, from that or from one of the contexts beside it.
 pub fn plain_context(context: u32) -> u32 {
     let beside = (FOUNDING_GENERATION | COUNCIL_GENERATION) << ContextId::INDEX_BITS;
     context & !beside & !(1 << (ContextId::INDEX_BITS - 1))

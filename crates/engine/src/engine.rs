@@ -22,7 +22,8 @@ use crate::context::{WORLD_CONTEXT, collective_context, contexts_beside};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
-use crate::inline::InlineCollective;
+use crate::identity::GroupRef;
+use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};
 use crate::table::{CollectiveId, Table};
@@ -43,7 +44,7 @@ pub enum OperationId {
     Message(RequestId),
     /// A collective operation.
     Collective(CollectiveId),
-    /// What the program ends itself.
+    /// An operation that the program ends itself.
     Signal(SignalId),
 }
 
@@ -54,12 +55,14 @@ impl From<RequestId> for OperationId {
     }
 }
 
-/// How far a collective operation got at once.
-pub enum Begun {
-    /// It is over.
-    Over,
-    /// It goes on.
-    Going(CollectiveId),
+/// A group that can begin its next operation.
+pub(crate) struct Ready<'e> {
+    /// The group.
+    pub(crate) group: &'e mut GroupState,
+    /// The endpoint of the process.
+    pub(crate) endpoint: &'e mut Endpoint<SharedMemory>,
+    /// No other operation goes on in the table.
+    pub(crate) is_idle: bool,
 }
 
 /// Bytes that the call which starts a non-blocking operation moves at most.
@@ -78,18 +81,19 @@ pub struct Engine {
     segment: Segment,
     /// Where the processes of this host run, by their slots: read once, so that it cannot change.
     places: Vec<Place>,
-    /// What this process is bound to, where nobody has said it: found out when it is needed.
+    /// The cache that this process is bound to, where nobody has said it: found out when it is needed.
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
     running: Table,
     groups: GroupTable,
-    /// What the boards of all groups keep for others.
+    /// The bytes that the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
     estate: GroupMemory,
     /// The groups without a board, as far as they agree and revoke.
     message_agreements: MessageAgreements,
+    /// The operations that the program ends itself.
     pub signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
@@ -99,7 +103,7 @@ pub struct Engine {
     pub withdrawn: Vec<Withdrawn>,
     /// Told of what comes to memory that others write, until they say that nothing more does.
     watchers: Vec<Watcher>,
-    /// Those that have said so. What they keep may enter the kernel when it goes, so they are not dropped in here.
+    /// The watchers that have ended. Their memory may enter the engine when it is dropped, so that happens elsewhere.
     ended_watchers: Vec<Watcher>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
@@ -126,6 +130,7 @@ impl DerefMut for Engine {
 }
 
 impl Engine {
+    /// The engine of a process: this endpoint of its, and no operation yet.
     pub fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
         endpoint.set_board(
             WORLD_CONTEXT,
@@ -172,15 +177,9 @@ impl Engine {
         }
     }
 
-    /// The group with this context.
-    fn group(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<&mut GroupState, Fault> {
-        let place = (context, members, member);
-        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)
+    /// The group of a handle.
+    fn group(&mut self, of: GroupRef<'_>) -> Result<&mut GroupState, Fault> {
+        group_of(&self.segment, &self.places, &self.room, &mut self.groups, of)
     }
 
     /// Keeps a group that this process is a member of from now on.
@@ -209,7 +208,7 @@ impl Engine {
             board.collect();
             let place = &group.place;
             if self.endpoint.failure_of_group(place.context, &place.members).is_some() {
-                // What the gone were to read does not come back.
+                // The deposits that gone members were to read do not come back.
                 board.share_room(&Arc::default());
             }
         }
@@ -228,64 +227,31 @@ impl Engine {
         if self.message_agreements.are_idle() {
             return failure;
         }
-        // Who only ever calls what fails at once hears of a revocation all the same.
+        // A process whose calls all fail at once hears of a revocation all the same.
         self.endpoint.progress();
         self.advance_agreements();
         self.endpoint.failure_of_group(context, members).unwrap_or(failure)
     }
 
-    /// The group with this context, ready for its next operation.
-    #[inline]
-    fn ready(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<&mut GroupState, Fault> {
-        let failure = self.failure_in(context, members);
-        let place = (context, members, member);
-        group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?.ready(failure)
-    }
-
-    /// Whether the group with this context can begin another operation. If not, the others learn that this member does
-    /// not come to it.
+    /// The group of a handle, ready for its next operation.
     ///
     /// # Errors
-    /// As [`Engine::start`].
-    pub fn is_ready(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<(), Fault> {
-        self.ready(context, members, member).map(drop)
+    /// The [`Fault`] that makes the group useless.
+    #[inline(always)]
+    pub(crate) fn ready(&mut self, of: GroupRef<'_>) -> Result<Ready<'_>, Fault> {
+        let failure = self.failure_in(of.context, of.members);
+        // The fields one by one: the group is looked up once.
+        let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, of)?;
+        let group = group.ready(failure)?;
+        Ok(Ready { group, endpoint: &mut self.endpoint, is_idle: self.running.is_idle() })
     }
 
-    /// Begins an operation with short data, which the caller waits for by polling it:
-    /// the group and the endpoint. None when the group has no board, or something else goes on.
-    #[inline(always)]
-    pub(crate) fn brief(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        brief: &mut InlineCollective<'_>,
-    ) -> Result<Option<(&mut GroupState, &mut Endpoint<SharedMemory>)>, Fault> {
-        let failure = self.failure_in(context, members);
-        let place = (context, members, member);
-        // The fields one by one: the group is looked up once.
-        let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, place)?;
-        let group = group.ready(failure)?;
-        if group.board.is_none() {
-            return Ok(None);
-        }
-        if brief.root >= group.size() {
-            return Err(Fault::NoSuchRoot { root: brief.root, size: group.size() });
-        }
-        match self.running.is_idle() && group.begin_brief(brief) {
-            true => Ok(Some((group, &mut self.endpoint))),
-            false => Ok(None),
-        }
+    /// Whether a group can begin another operation. If not, the others learn that this member does not come to it.
+    ///
+    /// # Errors
+    /// The [`Fault`] that makes the group useless.
+    pub fn is_ready(&mut self, of: GroupRef<'_>) -> Result<(), Fault> {
+        self.ready(of).map(drop)
     }
 
     /// A group that there is, and the endpoint.
@@ -313,10 +279,10 @@ impl Engine {
             return;
         }
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
-        self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
+        self.asleep_on = running.map(|running| running.place().context).chain(context).collect();
         if self.room.is_awaited() {
             let keeping = |(of, group): (u32, &GroupState)| group.keeps().then_some(of);
-            // Where it keeps something on a board that it has forgotten, it is told in any case.
+            // A board that this process has forgotten tells it in any case.
             self.asleep_on.extend(self.groups.iter().filter_map(keeping));
         }
         for context in &self.asleep_on {
@@ -326,7 +292,7 @@ impl Engine {
         }
     }
 
-    /// Takes that back.
+    /// Takes back the announcement on all boards that this process sleeps.
     #[inline]
     pub fn wake_up(&mut self) {
         let mut contexts = std::mem::take(&mut self.asleep_on);
@@ -343,16 +309,33 @@ impl Engine {
         self.groups.get(&context)?.board.as_ref()
     }
 
-    /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
-    pub fn start(
+    /// Begins a collective operation that goes on in the table, and moves at most `allowance` bytes for now. None when
+    /// it is complete at once.
+    ///
+    /// # Errors
+    /// Any [`Fault`]: of the group, of the call, or of an operation that failed at once.
+    pub(crate) fn start(
         &mut self,
+        of: GroupRef<'_>,
+        call: Call,
+        allowance: u64,
+    ) -> Result<Option<CollectiveId>, Fault> {
+        let Ready { group, is_idle, .. } = self.ready(of)?;
+        let way = group.route(call.facts(), None, Polling::Never, is_idle).way();
+        self.start_by(&way, of.context, call, allowance)
+    }
+
+    /// Begins a collective operation whose way is known, as [`Engine::start`].
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub(crate) fn start_by(
+        &mut self,
+        way: &Way,
         context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
         mut call: Call,
         mut allowance: u64,
-    ) -> Result<Begun, Fault> {
-        self.ready(context, members, member)?;
+    ) -> Result<Option<CollectiveId>, Fault> {
         let Some(group) = self.groups.get_mut(&context) else { return Err(Fault::NotAMember) };
         let checked = call.check(group.size(), group.place.member);
         let blame = match checked {
@@ -365,24 +348,22 @@ impl Engine {
             }
             checked => checked.map(|()| None)?,
         };
-        let mut running = match group.way(&call) {
-            Way::Board(style) => Running::at_board(group, call, style)?,
-            way => Running::by_messages(group, call, &way),
+        let mut running = match way {
+            Way::Board(style) => Running::at_board(group, call, *style)?,
+            way => Running::by_messages(group, call, way),
         };
         if let Some((fault, kept)) = blame {
             running.blame(fault, kept);
         }
         running.advance(&mut self.endpoint, group.board.as_mut(), &mut allowance);
         match running.outcome() {
-            Some(Ok(())) if running.goes_by_messages() => {
-                self.in_step(context).map(|()| Begun::Over)
-            }
-            Some(Ok(())) => Ok(Begun::Over),
+            Some(Ok(())) if running.goes_by_messages() => self.in_step(context).map(|()| None),
+            Some(Ok(())) => Ok(None),
             Some(Err(fault)) => {
                 let fault = fault.clone();
                 Err(self.explained(context, fault))
             }
-            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
+            None => Ok(Some(self.running.insert(Box::new(running)))),
         }
     }
 
@@ -392,15 +373,15 @@ impl Engine {
         self.withdrawn.retain(|withdrawn| !withdrawn.is_free(segment));
     }
 
-    /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
+    /// Whether no operation goes on, and the endpoint is quiet ([`Endpoint::is_quiet`]).
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.endpoint.is_quiet() && self.running.is_idle()
     }
 
-    /// Makes progress for somebody who does not wait, while anything moves, but not for ever: what
-    /// this process says to itself is over after one look. Who only ever looks does now and then
-    /// what others do before they sleep.
+    /// Makes progress for a caller that does not wait, while anything moves, but not for ever: a message of this
+    /// process to itself is complete after one look. Every 16,384th look is thorough, so a program that only tests
+    /// still makes full progress.
     #[inline]
     pub fn look(&mut self) {
         self.looks = self.looks.wrapping_add(1);
@@ -420,7 +401,7 @@ impl Engine {
         if self.running.is_idle() { any } else { self.advance_all(u64::MAX) | any }
     }
 
-    /// The same, in pieces where that can be: others may come in between.
+    /// Makes progress in pieces where that can be, so that others may come in between; true when anything moved.
     pub(crate) fn progress_in_pieces(&mut self) -> bool {
         self.have_watched();
         self.endpoint.progress() | self.advance_all(START_BYTES)
@@ -441,7 +422,7 @@ impl Engine {
         self.have_watched();
     }
 
-    /// Has them look now.
+    /// Has all watchers look now.
     #[inline]
     pub fn have_watched(&mut self) {
         if !self.watchers.is_empty() {
@@ -474,7 +455,7 @@ impl Engine {
         }
     }
 
-    /// The same for a message, once.
+    /// Makes progress where it can help a message, once.
     #[inline(always)]
     pub fn progress_for_message(&mut self, id: RequestId) {
         self.endpoint.progress_for(id);
@@ -487,7 +468,7 @@ impl Engine {
     pub fn progress_thoroughly(&mut self) -> bool {
         self.make_room();
         self.have_watched();
-        // Whoever waits for an agreement looks by itself.
+        // A thread that waits for an agreement looks by itself.
         let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
         if !self.message_agreements.are_idle() {
             any |= self.advance_agreements();
@@ -498,7 +479,7 @@ impl Engine {
         }
         let mut advanced = false;
         while self.advance_all(u64::MAX) {
-            // What begins may find what came before, of which nobody tells again.
+            // A step that begins may find a message that came before, of which nobody tells again.
             advanced = true;
             self.endpoint.progress_thoroughly();
         }
@@ -518,7 +499,7 @@ impl Engine {
         while let Some(&id) = self.running.active().get(at) {
             at += 1;
             if let Some(running) = self.running.get_mut(id) {
-                let group = self.groups.get_mut(&running.place.context);
+                let group = self.groups.get_mut(&running.place().context);
                 let board = group.and_then(|group| group.board.as_mut());
                 let mut allowance = running.piece_of(allowance);
                 moved |= running.advance(&mut self.endpoint, board, &mut allowance);
@@ -596,8 +577,8 @@ impl Engine {
             return Some(Err(WaitError::Failure(Failure::Gone)));
         };
         let outcome = running.outcome()?.clone();
-        let peer = running.place.members[running.place.member as usize];
-        let (tag, context) = (running.signature().tag(), running.place.context);
+        let peer = running.place().members[running.place().member as usize];
+        let (tag, context) = (running.signature().tag(), running.place().context);
         let by_messages = running.goes_by_messages();
         self.running.remove(id);
         let status = Status { peer, tag, bytes: 0, cancelled: false };
@@ -671,7 +652,7 @@ impl Engine {
         }
     }
 
-    /// For who waits, after a change of the membership: can this operation still complete?
+    /// For a thread that waits, after a change of the membership: can this operation still complete?
     pub fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -685,8 +666,8 @@ impl Engine {
         }
     }
 
-    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
-    /// makes no difference there.
+    /// For a thread that looks and may do something else. A collective operation cannot be cancelled, so it makes no
+    /// difference there.
     pub fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict_of_look(id),
@@ -696,7 +677,7 @@ impl Engine {
 
     fn judge(&mut self, id: CollectiveId) {
         if let Some(running) = self.running.get_mut(id) {
-            let group = self.groups.get_mut(&running.place.context);
+            let group = self.groups.get_mut(&running.place().context);
             running.judge(&mut self.endpoint, group.and_then(|group| group.board.as_mut()));
             self.running.retire();
         }
@@ -710,7 +691,7 @@ impl Engine {
         }
     }
 
-    /// Why it may not.
+    /// The reason why an operation may never complete.
     pub fn failure_of_pending(&self, id: OperationId) -> Option<Failure> {
         match id {
             OperationId::Message(id) => self.endpoint.failure_of_pending(id),
@@ -731,7 +712,7 @@ impl Engine {
         slots
     }
 
-    /// What a wait for this operation is to say of itself.
+    /// The record of a wait for this operation, for readers from outside.
     pub fn wait_record(&self, id: OperationId) -> WaitRecord {
         match id {
             OperationId::Message(id) => self.endpoint.wait_record(id),
@@ -739,7 +720,7 @@ impl Engine {
                 let Some(running) = self.running.get(id) else { return WaitRecord::default() };
                 let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
-                let context = running.place.context;
+                let context = running.place().context;
                 WaitRecord {
                     operation: Waited::Collective,
                     peer: record.peer,
@@ -767,7 +748,7 @@ impl Engine {
     fn fail_all(&mut self, context: u32, fault: &Fault) {
         for id in self.running.active().to_vec() {
             if let Some(running) = self.running.get_mut(id)
-                && running.place.context == context
+                && running.place().context == context
             {
                 running.fail(&mut self.endpoint, fault.clone());
             }
@@ -781,7 +762,7 @@ impl Engine {
     fn look_for_mismatches(&mut self) {
         for id in self.running.active().to_vec() {
             let Some(running) = self.running.get(id) else { continue };
-            let context = running.place.context;
+            let context = running.place().context;
             let Some(group) = self.groups.get_mut(&context) else { continue };
             if let Some(mismatch) = group.look_for_mismatch(&mut self.endpoint) {
                 group.mismatch = Some(mismatch);
@@ -794,14 +775,14 @@ impl Engine {
     }
 }
 
-/// Where the processes of a job run on this host, as whoever started them has said.
+/// The places where the processes of a job run on this host, as their starter has said.
 fn places_in(segment: &Segment) -> Vec<Place> {
     let plan = segment.plan();
     let of = |slot| Place { host: plan.host, cache: segment.cache_of(slot) };
     (0..plan.slots()).map(of).collect()
 }
 
-/// What a failure at the board of a group is for the caller.
+/// The fault that a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
     endpoint: &mut Endpoint<SharedMemory>,

@@ -7,7 +7,7 @@ use crate::board::BoardError;
 use crate::check::Check;
 use crate::scan_scope::ScanScope;
 
-/// What a member compares with what the others have come for.
+/// The call of this member, to be compared with the calls of the others.
 pub(crate) struct EntryCheck {
     number: u32,
     signature: u32,
@@ -85,7 +85,7 @@ impl EntryCheck {
             match board.came(member, self.number, self.signature) {
                 Came::Otherwise(_) => Some(BoardError::otherwise(board, member)),
                 Came::NotYet if is_lost => Some(BoardError::Gone(member)),
-                // Who is gone gives no room any more, if its words were overwritten.
+                // A gone member gives no room any more, if its words were overwritten.
                 Came::Here if !self.has_come && board.is_gone(member) => {
                     Some(BoardError::Gone(member))
                 }

@@ -1,4 +1,4 @@
-//! Why a collective operation did not end well at this member.
+//! The reason why a collective operation failed at this member.
 
 use landeck_arithmetic::ReductionError;
 use landeck_collectives::Operation;
@@ -8,42 +8,94 @@ use landeck_memory::heap::HeapFull;
 
 use crate::mismatch::Mismatch;
 
-/// Why a collective operation did not end well. Members are named by rank.
+/// The reason why a collective operation failed at this member. Members are named by rank.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// A message could not be sent or received.
     Failure(Failure),
     /// Members called different operations.
     Mismatch(Mismatch),
-    /// A member's data have another length than this process expects.
-    Length { member: u32, operation: Operation, message_bytes: u64, expected_bytes: u64 },
-    /// A member's call does not agree with this process's: what the member does.
-    Disagreement { member: u32, operation: Operation, what: String },
-    /// A member had no memory for its part, in its heap or of its own; or one that it depends on had none.
-    NoRoom { member: u32, operation: Operation },
+    /// The data of a member have another length than this process expects.
+    Length {
+        /// The member that sent or deposited the data.
+        member: u32,
+        /// The operation.
+        operation: Operation,
+        /// The length of the data.
+        message_bytes: u64,
+        /// The length that this process expects.
+        expected_bytes: u64,
+    },
+    /// The call of a member does not agree with the call of this process.
+    Disagreement {
+        /// The other member.
+        member: u32,
+        /// The operation.
+        operation: Operation,
+        /// The difference: a clause about the other member.
+        what: String,
+    },
+    /// A member had no memory for its part, in its heap or of its own; or a member that it depends on had none.
+    NoRoom {
+        /// The member without memory.
+        member: u32,
+        /// The operation.
+        operation: Operation,
+    },
     /// A member could not do its part for all.
-    Spoiled { member: u32, operation: Operation },
+    Spoiled {
+        /// That member.
+        member: u32,
+        /// The operation.
+        operation: Operation,
+    },
     /// A buffer of the call does not fit the operation.
-    Buffer { operation: Operation, which: &'static str, buffer_bytes: u64, needed_bytes: u64 },
-    /// There are counts or displacements for another number of members.
-    Counts { operation: Operation, which: &'static str, given: usize, size: u32 },
+    Buffer {
+        /// The operation.
+        operation: Operation,
+        /// The side of the call: `input` or `output`.
+        which: &'static str,
+        /// The length of the buffer.
+        buffer_bytes: u64,
+        /// The length that the operation needs.
+        needed_bytes: u64,
+    },
+    /// The call has counts or displacements for another number of members.
+    Counts {
+        /// The operation.
+        operation: Operation,
+        /// The side of the call: `input` or `output`.
+        which: &'static str,
+        /// How many there are.
+        given: usize,
+        /// How many members there are.
+        size: u32,
+    },
     /// The data cannot be combined.
     Operator(ReductionError),
     /// The user's function panicked.
     Panicked,
-    /// No operator was given, or the root is nobody.
-    NoSuchRoot { root: u32, size: u32 },
-    /// The operation is to go over a board, and this group has none.
+    /// The root of the call is no member.
+    NoSuchRoot {
+        /// The rank that the call names.
+        root: u32,
+        /// How many members there are.
+        size: u32,
+    },
+    /// The operation must go over a board, and this group has none.
     NoBoard,
-    /// What a member says on the board cannot be.
-    BrokenBoard { member: u32 },
-    /// There is no room for what this member lays on the board.
+    /// A member wrote words on the board that no member writes.
+    BrokenBoard {
+        /// That member.
+        member: u32,
+    },
+    /// The heap of this process has no room for its deposit.
     Heap(HeapFull),
-    /// This member gets no memory of its own for the operation.
+    /// This process gets no private memory for the operation.
     NoMemory(NoMemory),
-    /// The others have agreed that this process is gone.
+    /// The other members have agreed that this process is gone.
     Excluded,
-    /// The process is no member.
+    /// This process is no member of the group.
     NotAMember,
 }
 

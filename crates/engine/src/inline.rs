@@ -1,9 +1,9 @@
-//! Operations with short data in one piece: the steps of their plans without any planning. Data that
-//! fit in a line of the board are laid there, somewhat longer ones in a block.
+//! Operations with short data in one piece: the steps of their plans without a plan.
 //!
-//! What members see of each other is the same as in a [`super::visit`]: some may take this way and
-//! some that one, in one operation. Here nothing is bound, kept or looked up, because for eight
-//! bytes all of that would take longer than the operation.
+//! Data that fit in a line of the board are deposited there, somewhat longer ones in a block. Other members cannot
+//! tell this route from a [`BoardCall`](crate::board_call::BoardCall): in one operation some members may take the
+//! one and some the other. Nothing is bound, kept or looked up here, because for eight bytes all of that would take
+//! longer than the operation.
 
 use std::cell::Cell;
 
@@ -14,7 +14,9 @@ use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
+use crate::call_data::{MessageData, known_bytes_of_pieces};
 use crate::combine::Combiner;
+use crate::identity::GroupRef;
 use crate::scan_scope::ScanScope;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
@@ -30,20 +32,27 @@ pub const HEAD_BYTES: usize = 8;
 /// before the root gives its processor away.
 const CROWDED_BYTES: usize = 256 << 10;
 
+/// The lengths of an operation with short data.
+#[derive(Clone, Copy)]
+struct Lengths {
+    block_bytes: usize,
+    deposit_bytes: usize,
+}
+
 /// One operation with short data.
-pub struct InlineCollective<'a> {
+pub(crate) struct InlineCollective<'a> {
     pub(crate) operation: Operation,
     pub(crate) root: u32,
-    /// What this member brings, in one piece; in a broadcast the data themselves.
+    /// The data that this member brings, in one piece; in a broadcast the data themselves.
     input: Buffer,
-    /// Where the result goes, in one piece. It may be the input, in broadcasts and reductions.
+    /// The place of the result, in one piece. It may be the input, in broadcasts and reductions.
     output: Buffer,
     /// Bytes of one block: of all data, or of what one member has for or from another.
     pub(crate) block_bytes: usize,
     /// Bytes of the longest thing that a member lays down.
     deposit_bytes: usize,
     pub(crate) operator: Option<&'a Operator>,
-    /// What stands in front of each block of a message on the board: the root's, which comes to the others.
+    /// The word in front of each block of a message on the board: the root's, which comes to the others.
     head: Option<&'a Cell<u64>>,
     number: u32,
     signature: u32,
@@ -57,44 +66,45 @@ pub struct InlineCollective<'a> {
 }
 
 impl<'a> InlineCollective<'a> {
-    /// An operation of a group of `size`, in which this is member `member`, that has no number yet.
-    /// None when its data are too long, or do not fit each other, or when it is none of those that
-    /// are brief.
-    #[inline]
-    pub fn new(
+    /// An operation of a group that has no number yet. None when its data are too long, or do not fit each other,
+    /// or when it has no inline form.
+    #[inline(always)]
+    pub(crate) fn new(
         operation: Operation,
         root: u32,
-        (input, output): (Buffer, Buffer),
+        input: Buffer,
+        output: Buffer,
         operator: Option<&'a Operator>,
-        (size, member): (usize, usize),
+        group: GroupRef<'_>,
     ) -> Option<Self> {
-        let is_root = member == root as usize;
+        let (size, is_root) = (group.members.len(), group.rank == root as usize);
         let (first, last) = (input.len(), output.len());
-        let (block_bytes, deposit_bytes, fits) = match operation {
-            Operation::Barrier | Operation::Broadcast => (last, last, true),
-            Operation::Reduce => (first, first, !is_root || first == last),
-            Operation::AllReduce => (first, first, first == last),
-            Operation::Gather => (first, first, !is_root || first * size == last),
-            Operation::AllGather => (first, first, first * size == last),
-            Operation::Scatter => {
-                (last, row_bytes(last * size, size), !is_root || first == last * size)
-            }
+        let block_bytes = known_bytes_of_pieces(operation, (first, last), size);
+        let (deposit_bytes, fits) = match operation {
+            Operation::Barrier => (0, true),
+            Operation::Broadcast => (last, true),
+            Operation::Reduce => (first, !is_root || first == last),
+            Operation::AllReduce => (first, first == last),
+            Operation::Gather => (first, !is_root || first * size == last),
+            Operation::AllGather => (first, first * size == last),
+            Operation::Scatter => (row_bytes(last * size, size), !is_root || first == last * size),
             Operation::AllToAll => {
-                let fits = first == last && first.is_multiple_of(size);
-                (first / size, row_bytes(first, size), fits)
+                (row_bytes(first, size), first == last && first.is_multiple_of(size))
             }
             _ => return None,
         };
-        let bytes = (block_bytes, deposit_bytes);
-        let brief = || Self::unbegun((operation, root), (input, output), bytes, operator);
-        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
+        let lengths = Lengths { block_bytes, deposit_bytes };
+        let inline = || Self::unbegun(operation, root, input, output, lengths, operator);
+        (deposit_bytes <= AT_ONCE_BYTES && fits).then(inline)
     }
 
     #[inline(always)]
     fn unbegun(
-        (operation, root): (Operation, u32),
-        (input, output): (Buffer, Buffer),
-        (block_bytes, deposit_bytes): (usize, usize),
+        operation: Operation,
+        root: u32,
+        input: Buffer,
+        output: Buffer,
+        lengths: Lengths,
         operator: Option<&'a Operator>,
     ) -> Self {
         Self {
@@ -102,8 +112,8 @@ impl<'a> InlineCollective<'a> {
             root,
             input,
             output,
-            block_bytes,
-            deposit_bytes,
+            block_bytes: lengths.block_bytes,
+            deposit_bytes: lengths.deposit_bytes,
             operator,
             head: None,
             number: 0,
@@ -117,19 +127,18 @@ impl<'a> InlineCollective<'a> {
         }
     }
 
-    /// A broadcast or a scatter of a message, whose blocks stand on the board behind a word each, with room
-    /// for so many bytes. They are laid down from where they lie, and taken to where they are to be: the
-    /// input are the values of all blocks, which may be shorter than there is room for; the output has all
-    /// of the room, at a root that hands out its own values. None as with [`InlineCollective::new`].
-    #[inline]
-    pub fn of_message(
-        (operation, root): (Operation, u32),
-        (head, room_bytes): (&'a Cell<u64>, usize),
-        (input, output): (Buffer, Buffer),
-        (size, member): (usize, usize),
+    /// A broadcast or a scatter of a message, whose blocks stand on the board behind a word each. They are deposited
+    /// from where they lie, and taken to where they are to be. None as with [`InlineCollective::new`].
+    #[inline(always)]
+    pub(crate) fn of_message(
+        operation: Operation,
+        root: u32,
+        message: &MessageData<'a>,
+        group: GroupRef<'_>,
     ) -> Option<Self> {
-        let block_bytes = HEAD_BYTES + room_bytes;
-        let (is_root, own) = (member == root as usize, output.len());
+        let MessageData { head, room_bytes, input, output, .. } = *message;
+        let (size, block_bytes) = (group.members.len(), HEAD_BYTES + room_bytes);
+        let (is_root, own) = (group.rank == root as usize, output.len());
         let (deposit_bytes, fits_root) = match operation {
             Operation::Broadcast => (block_bytes, own == 0 && input.len() <= room_bytes),
             Operation::Scatter => {
@@ -139,11 +148,12 @@ impl<'a> InlineCollective<'a> {
             _ => return None,
         };
         let fits = if is_root { fits_root } else { own == room_bytes };
-        let brief = || Self {
+        let lengths = Lengths { block_bytes, deposit_bytes };
+        let inline = || Self {
             head: Some(head),
-            ..Self::unbegun((operation, root), (input, output), (block_bytes, deposit_bytes), None)
+            ..Self::unbegun(operation, root, input, output, lengths, None)
         };
-        (deposit_bytes <= CROWDED_BYTES && fits).then(brief)
+        (deposit_bytes <= CROWDED_BYTES && fits).then(inline)
     }
 
     /// Whether it can be done in this style.
@@ -159,8 +169,8 @@ impl<'a> InlineCollective<'a> {
             || (is_crowded && self.deposit_bytes as u64 <= board_bytes)
     }
 
-    /// Asks for the lines of the one other member, where this one will look at them: who writes lines that
-    /// nobody asked for needs them from nobody.
+    /// In a group of two, prefetches the peer's lines if this member will read them; otherwise leaves them in the
+    /// writer's cache.
     #[inline]
     fn foresee(&self, board: &Board) {
         let looks = match self.operation {
@@ -177,14 +187,14 @@ impl<'a> InlineCollective<'a> {
         }
     }
 
-    /// Gives it its number, and what all members find alike.
+    /// Gives it its number, and the facts that all members find alike.
     #[inline]
     pub(crate) fn begin(&mut self, number: u32, signature: u32, style: BoardStyle, manner: Manner) {
         (self.number, self.signature, self.style) = (number, signature, style);
         self.is_counted = manner.is_counted();
     }
 
-    /// Does what can be done now: whether it is over.
+    /// Does what can be done now; true when the operation is complete.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -238,7 +248,7 @@ impl<'a> InlineCollective<'a> {
         })
     }
 
-    /// What cannot be done here is over here, and nobody waits for it.
+    /// Ends the operation after an error, so that no other member waits for this one.
     #[cold]
     pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
@@ -269,12 +279,12 @@ impl<'a> InlineCollective<'a> {
         self.number
     }
 
-    /// What is called.
+    /// The call that the members compare.
     pub(crate) fn signature(&self) -> Signature {
         Signature::of_tag(self.signature)
     }
 
-    /// What the processes on this processor are to this wait.
+    /// The relation of the processes on this processor to this wait.
     pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
         if self.has_come && matches!(self.operation, Operation::Broadcast | Operation::Scatter) {
             return board.neighbours_of_root(self.number, processor, self.root);
@@ -299,7 +309,7 @@ impl<'a> InlineCollective<'a> {
         self.at_board().verdict(&self.action(board), board, sight)
     }
 
-    /// The same as an operation that goes by a plan.
+    /// This operation as one that goes by a plan.
     fn at_board(&self) -> AtBoard {
         let mut at = AtBoard::default();
         at.begin(self.number, self.signature, 0, Manner::brief(self.is_counted));
@@ -433,7 +443,7 @@ impl<'a> InlineCollective<'a> {
         board.size() == 2 && matches!(self.operation, Operation::Scatter | Operation::AllToAll)
     }
 
-    /// What this member brings, as it lies on the board.
+    /// This member's data as they lie on the board.
     #[inline]
     fn laid_down(&self, board: &Board) -> Bytes<'_> {
         let all = self.input.bytes();
@@ -458,12 +468,13 @@ impl<'a> InlineCollective<'a> {
         }
     }
 
-    /// The same on this member's lines, with nothing in between: what is read again right after it was
-    /// written in other pieces waits until all that was written before has left the processor.
+    /// Lays down the blocks of a message, each behind its head, on this member's lines, with no copy in between. Data
+    /// that are read right after they were written in other pieces wait until all earlier writes have left the
+    /// processor.
     #[inline]
     fn lay_inline(&self, head: u64, board: &mut Board) {
         let (all, head) = (self.input.bytes(), head.to_ne_bytes());
-        // Who hands out has as much room for its own block as a block has bytes.
+        // A scattering root has as much room for its own block as a block has bytes.
         let (parts, bytes) = match self.operation {
             Operation::Scatter => (board.size() as usize, self.output.len()),
             _ => (1, all.len()),
@@ -634,8 +645,21 @@ fn short_source(
 mod tests {
     use super::*;
     use landeck_board::LinesPlace;
+    use landeck_channel::Peer;
     use landeck_memory::heap::{Heap, HeapFull};
     use landeck_memory::{Segment, SegmentPlan};
+
+    /// The inline form of an operation with the same memory on both sides.
+    fn short(
+        operation: Operation,
+        root: u32,
+        data: Buffer,
+        (size, rank): (u32, usize),
+    ) -> InlineCollective<'static> {
+        let members = (0..size).map(Peer).collect();
+        let group = GroupRef { context: 0, members: &members, rank };
+        InlineCollective::new(operation, root, data, data, None, group).unwrap()
+    }
 
     #[test]
     fn an_operation_that_fails_is_over_whatever_the_failure() {
@@ -643,11 +667,9 @@ mod tests {
         let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
         let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
         let (mut own, other) = (open(0), open(1));
-        let empty = (Buffer::EMPTY, Buffer::EMPTY);
         for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
             let (number, _) = own.begin(5);
-            let mut brief =
-                InlineCollective::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+            let mut brief = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
             brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
             other.decide(number, failure);
             assert!(!other.is_past(0, number));
@@ -667,9 +689,7 @@ mod tests {
         let mut rotation = |operation, roots: [u32; 3]| {
             let call = |root| (operation as u32) << 14 | root;
             let number = roots.map(|root| board.begin(call(root)).0)[2];
-            let empty = (Buffer::EMPTY, Buffer::EMPTY);
-            let mut brief =
-                InlineCollective::new(operation, roots[2], empty, None, (5, 0)).unwrap();
+            let mut brief = short(operation, roots[2], Buffer::EMPTY, (5, 0));
             brief.begin(number, 0, BoardStyle::Each, Manner::brief(false));
             brief.rotation(&board).map(|found| found == number)
         };
@@ -694,9 +714,7 @@ mod tests {
             let begin = |board: &mut Board, bytes: &mut [u8], member| {
                 // SAFETY: both arrays outlive the operation, and nobody else uses them meanwhile.
                 let data = unsafe { Buffer::of_mut(bytes) };
-                let brief =
-                    InlineCollective::new(Operation::Broadcast, 0, (data, data), None, (2, member));
-                let mut brief = brief.unwrap();
+                let mut brief = short(Operation::Broadcast, 0, data, (2, member));
                 brief.begin(board.begin(5).0, 5, BoardStyle::Each, Manner::brief(false));
                 brief
             };
@@ -733,8 +751,7 @@ mod tests {
         let mut data = [7u8; 1000];
         // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
         let data = unsafe { Buffer::of_mut(&mut data) };
-        let mut brief =
-            InlineCollective::new(Operation::AllReduce, 0, (data, data), None, (2, 0)).unwrap();
+        let mut brief = short(Operation::AllReduce, 0, data, (2, 0));
         let (number, word) = poor.begin(5);
         brief.begin(number, word, BoardStyle::Each, Manner::brief(true));
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
@@ -748,9 +765,8 @@ mod tests {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
         let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
         let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
-        let empty = (Buffer::EMPTY, Buffer::EMPTY);
         let (number, _) = board.begin(5);
-        let mut brief = InlineCollective::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+        let mut brief = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
         brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
         assert_eq!(brief.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));
         assert!(board.is_past(0, number) && board.refuses(0, number));

@@ -1,62 +1,85 @@
-//! The endpoint of a process with all that goes on in it, shared by the handles and threads of the process.
+//! The endpoint of a process with its collective operations, shared by the handles and threads of the process.
 //!
-//! | module | what |
+//! # The life of an operation
+//!
+//! 1. A front describes its call: `operation` has the kind, the root, the data in pieces or blocks, the operator and
+//!    the options.
+//! 2. `entry` has the two entries. [`Shared::collective`] waits for the operation, [`Shared::start`] does not. Both
+//!    find the `group`, which knows its members, its table of ways, its plans and its board.
+//! 3. `route` decides once which way the call takes, from the description, the group's table and the circumstances.
+//! 4. One of three modules walks the route:
+//!    - `inline`: short data, whose steps at the board need no plan. The caller polls them.
+//!    - `board_call`: the plan's steps at the board, in chunks. The caller polls them, or they go on in the `table`.
+//!    - `running`: every operation in the table. Its steps are a `started_board_call` or `message_steps`, and
+//!      `board_steps` are steps at the board between messages. `operation_state` holds what all have: messages on
+//!      their way, missing memory, deferred faults and the outcome.
+//! 5. `board` deposits, takes and combines; `binding` and `call_buffers` say where blocks lie in memory.
+//! 6. A caller that polls waits in `board_wait`. Every other caller waits in `shared` for its operation in the table,
+//!    in turn with the other threads, while [`Engine`] makes progress for all operations.
+//! 7. When members call different operations, `mismatch` says so. When a member dies, `running`, `board_wait` and
+//!    `board` ask whether the operation can still complete (`judge`, `verdict`). The [`Fault`] reaches the caller in a
+//!    [`WaitError`].
+//!
+//! # The other modules
+//!
+//! | module | content |
 //! |---|---|
-//! | [`shared`] | what all handles of a process share: its endpoint, and whose turn it is to wait |
-//! | [`engine`] | the endpoint with messages and collective operations; how groups are made, agree, are revoked and forgotten |
-//! | [`group`] | what a process knows of a group for its collective operations: members, plans, memory |
-//! | [`identity`] | the context of a group, its members, and which of them this process is |
-//! | [`call`] | what any front asks for; [`plain_call`] where memory lies in one piece |
-//! | [`inline`] | one operation with short data at the board |
-//! | [`board_call`] | one operation over the board of a host |
-//! | [`running`] | one operation that goes on in the engine's table: over messages, or a board call that does not block |
-//! | [`board`] | what the board's steps of a plan do, with the [`call_buffers`] of the caller |
-//! | [`oversize`] | blocks too long for the board, which go as messages beside it |
-//! | [`binding`] | where the blocks of a plan's stores lie in memory |
-//! | [`board_wait`] | blocking calls, which poll the board themselves |
-//! | [`check`], [`entry_check`], [`value_type`] | what members compare in checking mode |
-//! | [`scan_scope`] | how many members a waiting member looks at |
-//! | [`combine`] | combining data wherever they lie |
-//! | [`table`] | the operations that go on |
-//! | [`mismatch`] | members that called different operations |
-//! | [`fault`], [`wait_error`] | why an operation or a wait for one did not end well |
-//! | [`signals`] | operations that the program itself ends |
-//! | [`context`] | the contexts of groups, and those beside each |
-//! | [`progress`] | the thread that advances what goes on while nobody calls |
+//! | `call_data`, `call_options` | the memory on both sides of a call; how it is to be done |
+//! | `call`, `call_fit`, `call_facts` | a call as plans take it; whether its data fit; the facts that decide its route |
+//! | `check`, `entry_check`, `value_type` | the words that members compare in checking mode |
+//! | `oversize` | blocks too long for the board, which go as messages beside it |
+//! | `scan_scope` | whose words a waiting member checks before it sleeps |
+//! | `combine` | combining data wherever they lie |
+//! | `identity`, [`context`] | the contexts and members of groups |
+//! | `signals` | operations that the program itself ends |
+//! | `progress` | the thread that advances operations while nobody calls |
 
 mod binding;
 mod board;
 mod board_call;
+mod board_steps;
 mod board_wait;
 mod call;
 mod call_buffers;
+mod call_data;
+mod call_facts;
+mod call_fit;
+mod call_options;
 mod check;
 mod combine;
 pub mod context;
 mod engine;
+mod entry;
 mod entry_check;
 mod fault;
 mod group;
 mod identity;
 mod inline;
+mod message_steps;
 mod mismatch;
+mod operation;
+mod operation_state;
 mod oversize;
-mod plain_call;
 mod progress;
+mod route;
 mod running;
 mod scan_scope;
 mod shared;
 mod signals;
+mod started_board_call;
 mod table;
 mod value_type;
 mod wait_error;
 
 pub use binding::Blocks;
-pub use call::{Call, Combination, Manner};
-pub use engine::{Begun, Engine, Founding, OperationId, Reservation};
+pub use call::Call;
+pub use call_data::{CallBlocks, CallData, MessageData};
+pub use call_options::{CallOptions, Combination};
+pub use engine::{Engine, Founding, OperationId, Reservation};
 pub use fault::Fault;
-pub use inline::{HEAD_BYTES, InlineCollective};
-pub use plain_call::{Caller, Parts};
+pub use identity::GroupRef;
+pub use inline::HEAD_BYTES;
+pub use operation::{CallDescription, Caller, Parts};
 pub use progress::ProgressThread;
 pub use shared::{Progress, Shared, deadline_ns, why};
 pub use value_type::ValueType;

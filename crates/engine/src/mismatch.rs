@@ -1,4 +1,4 @@
-//! Members that called different operations: what is told of it, and what one says that it is in.
+//! Members that called different operations, and the remarks of members that wait about their own calls.
 
 use landeck_board::Difference;
 use landeck_collectives::Signature;
@@ -7,19 +7,21 @@ use landeck_transports::SharedMemory;
 
 use crate::identity::GroupIdentity;
 
-/// Who called what, and who called what else.
+/// Two members of a group that called different operations in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The one.
+    /// The rank of one of them.
     pub first: u32,
+    /// The call of that member.
     pub first_calls: Signature,
-    /// The other.
+    /// The rank of the other one.
     pub second: u32,
+    /// The call of the other one.
     pub second_calls: Signature,
 }
 
 impl Mismatch {
-    /// What was found on a board by this member.
+    /// The mismatch that this member found on a board.
     pub(crate) fn at_board(difference: Difference, own: u32) -> Self {
         let Difference { member, number, theirs, ours } = difference;
         Self {
@@ -55,12 +57,13 @@ impl Mismatch {
     }
 }
 
-/// What a member has said that it is in.
+/// The call that a member has said it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     /// The number of its call, which its signature has a part of.
-    pub number: u32,
-    pub signature: Signature,
+    pub(super) number: u32,
+    /// The call.
+    pub(super) signature: Signature,
 }
 
 impl Remark {

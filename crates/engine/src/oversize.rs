@@ -1,14 +1,14 @@
 //! Blocks that are too long for the board, in operations whose blocks differ in length: they go as
 //! messages beside it.
 //!
-//! What a member can lay on the board is bounded, and of such an operation nobody knows all lengths.
-//! But who gives a block and who gets it both know its length, and all find the same limit; so each
+//! The deposit of a member is bounded, and of such an operation nobody knows all lengths. But the giver and the taker
+//! of a block both know its length, and all members find the same limit; so each
 //! block is looked at by itself: up to the limit it goes over the board, beyond it from member to
-//! member. Nothing is agreed upon, no room is waited for, and who has no long block notices nothing.
+//! member. Nothing is agreed upon, no room is waited for, and a member without a long block notices nothing.
 //!
-//! On the board a long block is stood for by a short one of a length that no other block has there: whose blocks
-//! are so long themselves gives them beside the board too. So members who do not agree find that there, and
-//! who expects something else knows that a message comes, which has to be taken.
+//! On the board a placeholder stands for a long block: a short one of a length that no other block has there, since
+//! blocks of that length go beside the board, too. So members that disagree find that there, and a member that expects
+//! something else knows that a message comes, which has to be taken.
 
 use landeck_collectives::Operation;
 use landeck_kernel::{Area, Wanted};
@@ -17,6 +17,7 @@ use landeck_memory::NoMemory;
 use crate::binding::{Blocks, Owned};
 use crate::board_call::RefusedBlock;
 use crate::call::Call;
+use crate::call_data::CallBlocks;
 use crate::fault::Fault;
 use crate::group::GroupState;
 
@@ -33,9 +34,9 @@ pub(super) struct LongBlock {
 /// The long blocks of one call.
 #[derive(Default)]
 pub(super) struct OversizeBlocks {
-    /// What this member gives.
+    /// The blocks that this member gives.
     given: Vec<LongBlock>,
-    /// What it gets.
+    /// The blocks that it gets.
     taken: Vec<LongBlock>,
     /// The memory of what stands for blocks: only kept.
     owned: Vec<Owned>,
@@ -49,7 +50,8 @@ impl OversizeBlocks {
         longest: u64,
         (size, member): (u32, u32),
     ) -> Option<Box<Self>> {
-        if !has_long_blocks(call, longest) {
+        let is_long = any_long(&call.input, longest) || any_long(&call.output, longest);
+        if !call.is_varying || !is_long {
             return None;
         }
         let mut beside = Box::<Self>::default();
@@ -106,7 +108,7 @@ impl OversizeBlocks {
         self.owned.iter().find_map(Owned::missing)
     }
 
-    /// What is to be sent and received, the first time that it is asked.
+    /// The blocks to send and to receive, the first time that it is asked.
     pub(super) fn begin(&mut self) -> (Vec<LongBlock>, Vec<LongBlock>) {
         (std::mem::take(&mut self.given), std::mem::take(&mut self.taken))
     }
@@ -134,11 +136,15 @@ pub(super) fn long_instead(
     wanted
 }
 
-/// Whether blocks that go beside the board are in a call.
+/// Whether any of these blocks, which differ in length, goes beside the board.
 #[inline]
-pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
-    let goes = |bytes| goes_beside(bytes, longest);
-    call.is_varying && (call.input.any(goes) || call.output.any(goes))
+pub(crate) fn has_long_blocks(blocks: &CallBlocks, longest: u64) -> bool {
+    any_long(&blocks.input, longest) || any_long(&blocks.output, longest)
+}
+
+#[inline]
+fn any_long(blocks: &Blocks, longest: u64) -> bool {
+    blocks.any(|bytes| goes_beside(bytes, longest))
 }
 
 #[inline]
@@ -149,7 +155,7 @@ fn goes_beside(bytes: u64, longest: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Manner;
+    use crate::call_options::CallOptions;
     use landeck_memory::Buffer;
 
     const SIZE: u32 = 3;
@@ -187,7 +193,7 @@ mod tests {
             _ => (row(&|to| bytes(member, to)), row(&|from| bytes(from, member))),
         };
         let in_place = in_place && (is_root || operation == Operation::AllGather);
-        let call = Call::new(operation, &Manner::default());
+        let call = Call::new(operation, &CallOptions::default());
         Call { root: ROOT, input, output, in_place, is_varying: true, ..call }
     }
 
@@ -246,7 +252,7 @@ mod tests {
             [10, PLACEHOLDER_BYTES, PLACEHOLDER_BYTES - 1].map(|length| (0, length)).to_vec();
         let output = Blocks::Placed(buffer, places);
         let own = Blocks::whole(Area::contiguous(buffer.part(0, 10)));
-        let call = Call::new(Operation::Gather, &Manner::default());
+        let call = Call::new(Operation::Gather, &CallOptions::default());
         let mut call = Call { input: own, output, is_varying: true, ..call };
         let (_, taken) = OversizeBlocks::out_of(&mut call, 500, (SIZE, 0)).unwrap().begin();
         assert_eq!(taken.iter().map(|block| block.member).collect::<Vec<_>>(), [1]);

@@ -48,7 +48,7 @@ impl Drop for ProgressThread {
         }
         self.helper.end();
         self.bell.ring_fenced();
-        // What it ran of the user's may have panicked; the caller was told.
+        // A function of the user's that it ran may have panicked; the caller was told.
         let _ = thread.join();
     }
 }

@@ -1,16 +1,16 @@
-//! At whose words a member looks when it may wait in vain.
+//! The members whose words a waiting member looks at before it sleeps.
 
 /// In a group of at most so many members a look goes at the words of all.
 const LOOKED_AT: u32 = 64;
 /// Of the sleeps of one wait, one in so many begins with a look at all.
 const SLEEPS_PER_LOOK_AT_ALL: u32 = 8;
 
-/// At whose words is looked.
+/// The members whose words are looked at.
 ///
 /// To look at those of all before each sleep is work, and memory of page tables, of the square of the
 /// members' number. So most looks go at some only, and begin with the first member that is waited for,
-/// or with the next one after oneself: those who wait together look at all members between them, and
-/// whoever finds something decides for them where all wait for all. Who waits alone looks at all at
+/// or with the next one after this one: members that wait together look at all members between them, and
+/// the one that finds something decides for them where all wait for all. A member that waits alone looks at all at
 /// its later sleeps. Deaths, refusals after them and revocations are news, after which all are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanScope {

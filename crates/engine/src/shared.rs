@@ -1,4 +1,4 @@
-//! What all handles of one process share: its endpoint, and whose turn it is to wait.
+//! The state that all handles of one process share: its engine, and the turn to wait.
 //!
 //! In thread mode multiple one thread at a time waits for all: it polls and, when there is
 //! nothing to do, sleeps on the process's word. The other threads follow: they sleep until it
@@ -36,17 +36,21 @@ use waits::{AnyOf, Assisting, InTurn, OneRequest};
 /// How often a process that leaves looks whether its goodbye has arrived on other hosts.
 const ARRIVED_LOOK_NS: u64 = 1_000_000;
 
-/// What all handles of one process share.
+/// The state that all handles of one process share.
 pub struct Shared {
+    /// The shared memory of this host.
     pub segment: Segment,
+    /// The slot of this process.
     pub slot: u32,
     /// Members compare what must agree in collective operations, unless a world says otherwise.
     pub is_checked: bool,
+    /// The engine, for one thread at a time.
     pub kernel: Gate<Engine>,
+    /// The waiter of the process, for the thread that waits for all.
     pub turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
-    /// Wakes whoever has the turn and sleeps.
+    /// Wakes the thread that has the turn and sleeps.
     bell: Doorbell,
     /// None until the first sleep of a process with sockets.
     wake_thread: Mutex<Option<WakeThread>>,
@@ -55,6 +59,7 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// The state of a new process. None when its slot or the segment does not have what a process needs.
     pub fn new(segment: &Segment, slot: u32, mode: ThreadMode, progress: Progress) -> Option<Self> {
         let near = SharedMemory::new(segment, slot)?;
         Some(Self {
@@ -74,25 +79,28 @@ impl Shared {
         })
     }
 
-    /// Sends; returns when the memory may be used again.
+    /// Sends a message and returns when its memory may be used again.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     #[inline]
     pub fn send(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
-        let mut kernel = self.kernel.enter()?;
+        let mut engine = self.kernel.enter()?;
         if let Some(bytes) = area.one_piece()
-            && kernel.send_now(to, context, tag, bytes)
+            && engine.send_now(to, context, tag, bytes)
         {
             return Ok(());
         }
-        drop(kernel);
+        drop(engine);
         self.send_slow(to, context, tag, area)
     }
 
     /// Sends what could not go at once in one piece.
     #[inline(never)]
     fn send_slow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        let started = kernel.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
-        drop(kernel);
+        let mut engine = self.kernel.enter()?;
+        let started = engine.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
+        drop(engine);
         match started {
             Started::Complete(_) => Ok(()),
             Started::Pending(id) => self.wait_or_abandon(id.into(), None).map(|_| ()),
@@ -100,6 +108,9 @@ impl Shared {
     }
 
     /// Receives into an area.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits; [`WaitError::TimedOut`] after the deadline.
     #[inline]
     pub fn receive(
         &self,
@@ -109,7 +120,7 @@ impl Shared {
     ) -> Result<Status, WaitError> {
         let mut status = Status::NONE;
         let found =
-            self.receive_at_once(|kernel| kernel.receive_now(&wanted, &area, &mut status))?;
+            self.receive_at_once(|engine| engine.receive_now(&wanted, &area, &mut status))?;
         if let Some(result) = found {
             return result.map(|()| status).map_err(|failure| WaitError::Failure(*failure));
         }
@@ -117,19 +128,25 @@ impl Shared {
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
-    /// Begins to receive into an area. A thread that is alone looks first for what has come; where
-    /// there are several that may be for others.
+    /// Begins to receive into an area. A process with one thread looks first for what has come. Where there are
+    /// several threads, what has come may be for another one.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline]
     pub fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
-        let mut kernel = self.kernel.enter()?;
+        let mut engine = self.kernel.enter()?;
         Ok(match self.kernel.mode() {
-            ThreadMode::Single => kernel.begin_receive(wanted, area),
-            ThreadMode::Multiple => Started::Pending(kernel.receive(wanted, area)),
+            ThreadMode::Single => engine.begin_receive(wanted, area),
+            ThreadMode::Multiple => Started::Pending(engine.receive(wanted, area)),
         })
     }
 
-    /// Receives into an area if the message comes before long and the area has room for it; what
-    /// else comes is kept. True if it came: then `status` says what is known of it.
+    /// Receives into an area if the message comes before long and the area has room for it. Any other message is
+    /// kept. True if it came: then `status` describes it.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline(never)]
     pub fn receive_whole_now(
         &self,
@@ -138,13 +155,16 @@ impl Shared {
         status: &mut Status,
     ) -> Result<bool, GateError> {
         let found = self
-            .receive_at_once(|kernel| kernel.receive_whole_now(wanted, area, status).then_some(()));
+            .receive_at_once(|engine| engine.receive_whole_now(wanted, area, status).then_some(()));
         Ok(found?.is_some())
     }
 
     /// Receives a message of any length.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn receive_own(&self, wanted: Wanted) -> Result<Completion, WaitError> {
-        if let Some(completion) = self.receive_at_once(|kernel| kernel.receive_own_now(&wanted))? {
+        if let Some(completion) = self.receive_at_once(|engine| engine.receive_own_now(&wanted))? {
             return Ok(completion);
         }
         let id = self.kernel.enter()?.receive_own(wanted);
@@ -153,18 +173,21 @@ impl Shared {
 
     /// Receives a message of any length, unless `hopeless` finds why it is no longer waited for. Memory and message
     /// are free afterwards, whatever happens.
+    ///
+    /// # Errors
+    /// The failure that `hopeless` finds; [`WaitError`], as all waits.
     pub fn receive_own_unless(
         &self,
         wanted: Wanted,
         mut hopeless: impl FnMut(&mut Engine) -> Option<Failure>,
     ) -> Result<Completion, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        let id = OperationId::from(kernel.receive_own(wanted));
-        let record = kernel.wait_record(id);
-        drop(kernel);
-        let ready = |kernel: &mut Engine| {
-            let ended = kernel.take(id);
-            ended.or_else(|| Some(Err(WaitError::Failure(hopeless(kernel)?))))
+        let mut engine = self.kernel.enter()?;
+        let id = OperationId::from(engine.receive_own(wanted));
+        let record = engine.wait_record(id);
+        drop(engine);
+        let ready = |engine: &mut Engine| {
+            let ended = engine.take(id);
+            ended.or_else(|| Some(Err(WaitError::Failure(hopeless(engine)?))))
         };
         let received =
             self.wait_for(Some(id), &record, None, ready, &nobody).and_then(|ended| ended);
@@ -175,6 +198,9 @@ impl Shared {
     }
 
     /// The first step of a wait for something that others write to memory: looks a few times.
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     #[inline]
     pub fn spin_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
@@ -202,19 +228,19 @@ impl Shared {
         &self,
         mut take: impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>, GateError> {
-        let mut kernel = self.kernel.enter()?;
+        let mut engine = self.kernel.enter()?;
         let mut result = None;
-        if kernel.is_quiet() {
+        if engine.is_quiet() {
             self.turn.enter()?.look(|| {
-                result = take(&mut kernel);
-                result.is_some() || !kernel.is_quiet()
+                result = take(&mut engine);
+                result.is_some() || !engine.is_quiet()
             });
         }
         Ok(result)
     }
 
-    /// The same where other threads may come in between; not if one of them has the turn. Apart, lest
-    /// one thread pay for it.
+    /// The first step of a receive where other threads may come in between; nothing if one of them has the turn. Apart,
+    /// lest a process with one thread pay for it.
     #[inline(never)]
     fn receive_in_turn<T>(
         &self,
@@ -223,12 +249,12 @@ impl Shared {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
         let mut result = None;
         waiter.look(|| {
-            // A kernel that cannot be entered ends the look; the next call says why.
-            let Ok(mut kernel) = self.kernel.enter() else { return true };
-            if !kernel.is_quiet() {
+            // An engine that cannot be entered ends the look; the next call says why.
+            let Ok(mut engine) = self.kernel.enter() else { return true };
+            if !engine.is_quiet() {
                 return true;
             }
-            result = take(&mut kernel);
+            result = take(&mut engine);
             result.is_some()
         });
         drop(waiter);
@@ -241,44 +267,44 @@ impl Shared {
     #[inline]
     pub fn ended_well(&self, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
-        // A kernel that cannot be entered ends the wait; the next step says why.
-        let mut kernel = self.kernel.enter().ok()?;
-        let status = kernel.take_well(message);
+        // An engine that cannot be entered ends the wait; the next step says why.
+        let mut engine = self.kernel.enter().ok()?;
+        let status = engine.take_well(message);
         if status.is_some() {
             return status;
         }
         match self.kernel.mode() {
-            ThreadMode::Single => self.ended_alone(&mut kernel, message),
+            ThreadMode::Single => self.ended_alone(&mut engine, message),
             ThreadMode::Multiple => {
-                drop(kernel);
+                drop(engine);
                 self.ended_in_turn(message)
             }
         }
     }
 
-    /// The same for a message of the only thread that is not over yet.
+    /// The first step of a wait of the only thread for a message that is not complete yet.
     #[inline(never)]
-    fn ended_alone(&self, kernel: &mut Engine, message: RequestId) -> Option<Status> {
+    fn ended_alone(&self, engine: &mut Engine, message: RequestId) -> Option<Status> {
         let mut status = None;
         self.turn.enter().ok()?.look(|| {
-            kernel.progress_for_message(message);
-            status = kernel.take_well(message);
-            status.is_some() || kernel.is_done(message.into())
+            engine.progress_for_message(message);
+            status = engine.take_well(message);
+            status.is_some() || engine.is_done(message.into())
         });
         status
     }
 
-    /// The same where threads wait for each other and what arrives may be for others: looks a few
-    /// times, if none of them has the turn.
+    /// The first step of a wait where threads wait for each other and a message may be for another one: looks a few
+    /// times, if no other thread has the turn.
     #[inline(never)]
     fn ended_in_turn(&self, message: RequestId) -> Option<Status> {
         let mut waiter = self.turn.try_enter().ok()??;
         let mut status = None;
         waiter.look(|| {
-            let Ok(mut kernel) = self.kernel.enter() else { return true };
-            let moved = kernel.progress();
-            status = kernel.take_well(message);
-            self.call_ready(&kernel, moved);
+            let Ok(mut engine) = self.kernel.enter() else { return true };
+            let moved = engine.progress();
+            status = engine.take_well(message);
+            self.call_ready(&engine, moved);
             status.is_some()
         });
         drop(waiter);
@@ -286,7 +312,10 @@ impl Shared {
         status
     }
 
-    /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
+    /// Waits for an operation. Whatever happens, it is complete afterwards and its memory is free.
+    ///
+    /// # Errors
+    /// The failure of the operation; [`WaitError`], as all waits.
     #[inline]
     pub fn wait_or_abandon(
         &self,
@@ -297,18 +326,18 @@ impl Shared {
         loop {
             let waited = self.wait(id, deadline_ns);
             let Err(error) = waited else { return waited };
-            let mut kernel = self.kernel.enter()?;
+            let mut engine = self.kernel.enter()?;
             // Another thread may have brought its message in since.
             let goes_on = match error {
-                WaitError::Failure(_) => kernel.give_up(id),
+                WaitError::Failure(_) => engine.give_up(id),
                 WaitError::TimedOut => {
                     deadline_ns = None;
-                    !kernel.put_back(id)
+                    !engine.put_back(id)
                 }
                 _ => false,
             };
             if !goes_on {
-                kernel.abandon(id);
+                engine.abandon(id);
                 return Err(error);
             }
         }
@@ -333,17 +362,17 @@ impl Shared {
         id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        if let Some(ended) = kernel.take(id) {
+        let mut engine = self.kernel.enter()?;
+        if let Some(ended) = engine.take(id) {
             return ended;
         }
         let mut waiter = self.turn.enter()?;
-        let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
+        let mut request = OneRequest { shared: self, engine: &mut engine, id, is_hopeless: false };
         let end = waiter.wait(&mut request, deadline_ns);
-        kernel.wake_up();
-        match kernel.take(id) {
+        engine.wake_up();
+        match engine.take(id) {
             Some(ended) => ended,
-            None => Err(why(&kernel, Some(id), end)),
+            None => Err(why(&engine, Some(id), end)),
         }
     }
 
@@ -353,10 +382,13 @@ impl Shared {
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id), &nobody)?
+        self.wait_for(Some(id), &record, deadline_ns, |engine| engine.take(id), &nobody)?
     }
 
-    /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
+    /// Waits until `ready` finds something. It is called with the engine entered, after progress.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn wait_until<T>(
         &self,
         record: &WaitRecord,
@@ -366,8 +398,11 @@ impl Shared {
         self.wait_for(None, record, deadline_ns, ready, &nobody)
     }
 
-    /// The same for what any of several processes can end: `any_of` says which, once the wait has
-    /// lasted for long.
+    /// Waits until `ready` finds something that any of several processes can bring. Once the wait has lasted for
+    /// long, `any_of` says which processes these are.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn wait_until_any<T>(
         &self,
         record: &WaitRecord,
@@ -377,7 +412,7 @@ impl Shared {
         self.wait_for(None, record, None, ready, any_of)
     }
 
-    /// Waits in turn with the other threads; as whoever has the turn, or behind it.
+    /// Waits in turn with the other threads: with the turn, or behind the thread that has it.
     fn wait_for<T>(
         &self,
         id: Option<OperationId>,
@@ -396,11 +431,11 @@ impl Shared {
                 break self.wait_with_turn(&mut waiter, id, known, deadline_ns, &mut ready);
             }
             match &follower {
-                // First join the followers, then look once more whether it is our turn: whoever
-                // leaves the turn after that calls us.
+                // First join the followers, then look once more whether it is our turn: a thread that leaves the turn
+                // after that calls us.
                 None => {
                     follower = Some(self.follow(id));
-                    // Who has the turn, and sleeps perhaps, has not looked at this request yet: a
+                    // The thread with the turn, which may sleep, has not looked at this request yet: a
                     // send without room asks for room in the last look before sleep.
                     self.bell.ring();
                 }
@@ -440,16 +475,16 @@ impl Shared {
             is_hopeless: false,
         };
         let end = waiter.wait(&mut turn, deadline_ns);
-        let mut kernel = self.kernel.enter()?;
-        kernel.wake_up();
-        drop(kernel);
+        let mut engine = self.kernel.enter()?;
+        engine.wake_up();
+        drop(engine);
         match found {
             Some(found) => Ok(found),
             None => self.conclude(id, end, ready),
         }
     }
 
-    /// What the waiter would look at, for a thread behind it.
+    /// The verdict of the waiter, for a thread behind it.
     fn verdict(
         &self,
         id: Option<OperationId>,
@@ -461,9 +496,9 @@ impl Shared {
         if deadline_ns.is_some_and(|deadline| now_ns() >= deadline) {
             return Ok(Some(End::TimedOut));
         }
-        let mut kernel = self.kernel.enter()?;
-        kernel.refresh();
-        Ok(id.and_then(|id| kernel.verdict(id)))
+        let mut engine = self.kernel.enter()?;
+        engine.refresh();
+        Ok(id.and_then(|id| engine.verdict(id)))
     }
 
     fn conclude<T>(
@@ -472,10 +507,10 @@ impl Shared {
         end: End,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<T, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        match ready(&mut kernel) {
+        let mut engine = self.kernel.enter()?;
+        match ready(&mut engine) {
             Some(found) => Ok(found),
-            None => Err(why(&kernel, id, end)),
+            None => Err(why(&engine, id, end)),
         }
     }
 
@@ -483,17 +518,17 @@ impl Shared {
         &self,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        if let Some(found) = ready(&mut kernel) {
+        let mut engine = self.kernel.enter()?;
+        if let Some(found) = ready(&mut engine) {
             return Ok(Some(found));
         }
-        if kernel.progress() {
-            // What arrived may be for others, and what it left undone (room given back, replies)
-            // is for whoever has the turn, who may be asleep by now.
-            self.call_ready(&kernel, true);
+        if engine.progress() {
+            // A message may be for another thread, and what it left undone (room given back, replies)
+            // is for the thread with the turn, which may be asleep by now.
+            self.call_ready(&engine, true);
             self.bell.ring();
         }
-        Ok(ready(&mut kernel))
+        Ok(ready(&mut engine))
     }
 
     fn followers(&self) -> MutexGuard<'_, Vec<(Option<OperationId>, Arc<Follower>)>> {
@@ -516,23 +551,23 @@ impl Shared {
 
     /// Calls the followers who may go on: those whose requests are over, and, when something
     /// moved, those who wait for something else.
-    pub fn call_ready(&self, kernel: &Engine, moved: bool) {
+    pub fn call_ready(&self, engine: &Engine, moved: bool) {
         if self.follower_count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let may_go_on = |id: &Option<OperationId>| id.map_or(moved, |id| kernel.is_done(id));
+        let may_go_on = |id: &Option<OperationId>| id.map_or(moved, |id| engine.is_done(id));
         let followers = self.followers();
         followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
     }
 
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
-    pub fn let_sockets_wake(&self, kernel: &Endpoint<SharedMemory>) {
-        if kernel.channels().is_empty() {
+    pub fn let_sockets_wake(&self, engine: &Endpoint<SharedMemory>) {
+        if engine.channels().is_empty() {
             return;
         }
         let mut thread = self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
-            let channels = kernel.channels().iter();
+            let channels = engine.channels().iter();
             let descriptors: Vec<_> =
                 channels.flat_map(|channel| channel.wake_descriptors()).collect();
             let bell = Doorbell::of(&self.segment, self.slot).filter(|_| !descriptors.is_empty());
@@ -549,12 +584,12 @@ impl Shared {
         *self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Calls all threads that wait behind the one with the turn.
     pub fn call_all(&self) {
         self.followers().iter().for_each(|(_, follower)| follower.call());
     }
 
-    /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
-    /// what is left.
+    /// Calls the thread that is to have the turn next: one of those that wait, or else the helping thread.
     #[inline]
     pub fn call_next(&self) {
         if self.is_awaited() || self.helper.is_some() {
@@ -603,15 +638,15 @@ impl Shared {
         if self.helper.is_some() { 0 } else { START_BYTES }
     }
 
-    /// Drops the watchers that have ended: what they keep may enter the kernel.
+    /// Drops the watchers that have ended: what they keep may enter the engine.
     pub fn drop_ended_watchers(&self) {
-        let ended = self.kernel.enter().map(|mut kernel| kernel.take_ended_watchers());
+        let ended = self.kernel.enter().map(|mut engine| engine.take_ended_watchers());
         drop(ended);
     }
 
     /// Whether something was begun that is not over.
     pub(crate) fn has_going(&self) -> bool {
-        self.kernel.enter().is_ok_and(|kernel| kernel.goes_on())
+        self.kernel.enter().is_ok_and(|engine| engine.goes_on())
     }
 
     /// The thread's part: advances what goes on until a caller wants the turn, or nothing is left.
@@ -622,8 +657,8 @@ impl Shared {
         let Ok(Some(mut waiter)) = self.turn.try_enter() else { return Assisted::InTheWay };
         helper.takes_turn();
         let end = waiter.wait(&mut Assisting { shared: self, helper }, None);
-        if let Ok(mut kernel) = self.kernel.enter() {
-            kernel.wake_up();
+        if let Ok(mut engine) = self.kernel.enter() {
+            engine.wake_up();
         }
         helper.awaits_turn();
         drop(waiter);
@@ -633,37 +668,49 @@ impl Shared {
         }
     }
 
-    /// Looks at one request: its completion if it has ended.
+    /// Looks at one operation: its completion if it has ended.
+    ///
+    /// # Errors
+    /// The failure of the operation; [`WaitError::Gate`].
     pub fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        if !kernel.is_done(id) {
-            kernel.look();
-            kernel.verdict(id);
+        let mut engine = self.kernel.enter()?;
+        if !engine.is_done(id) {
+            engine.look();
+            engine.verdict(id);
         }
-        kernel.take(id).transpose()
+        engine.take(id).transpose()
     }
 
-    /// Ends what the program ends itself, and wakes whoever waits for it; false when it is not
-    /// there (any more).
+    /// Ends an operation that the program ends itself, and wakes the threads that wait for it. False when there is no
+    /// such operation (any more).
+    ///
+    /// # Errors
+    /// [`GateError`] when this thread may not call.
     pub fn end_signal(&self, id: SignalId) -> Result<bool, GateError> {
-        let mut kernel = self.kernel.enter()?;
-        let is_there = kernel.signals.end(id);
-        self.call_ready(&kernel, true);
-        drop(kernel);
+        let mut engine = self.kernel.enter()?;
+        let is_there = engine.signals.end(id);
+        self.call_ready(&engine, true);
+        drop(engine);
         self.bell.ring_fenced();
         Ok(is_there)
     }
 
     /// Waits until everything that was sent has left this process's hands.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits; [`WaitError::TimedOut`] after the deadline.
     pub fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
         let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
-        self.wait_until(&record, deadline_ns, |kernel| {
-            (!kernel.has_unfinished_sends()).then_some(())
+        self.wait_until(&record, deadline_ns, |engine| {
+            (!engine.has_unfinished_sends()).then_some(())
         })
     }
 
-    /// Says goodbye to those who are reached over a network, and waits until that has arrived on their
-    /// hosts: a connection that is closed before may lose what was sent last.
+    /// Says goodbye to the peers that are reached over a network, and waits until that has arrived on their hosts. A
+    /// connection that is closed earlier may lose what was sent last.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
     pub fn say_goodbye(&self) -> Result<(), WaitError> {
         if !self.kernel.enter()?.say_goodbye() {
             return Ok(());
@@ -684,6 +731,9 @@ impl Shared {
     }
 
     /// Sends if there is room now.
+    ///
+    /// # Errors
+    /// [`WaitError::Failure`], [`WaitError::Gate`].
     pub fn try_send(
         &self,
         to: Peer,
@@ -691,12 +741,12 @@ impl Shared {
         tag: u32,
         data: &[u8],
     ) -> Result<bool, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        kernel.progress();
-        kernel.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
+        let mut engine = self.kernel.enter()?;
+        engine.progress();
+        engine.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
     }
 
-    /// Who this process is.
+    /// The identity of this process.
     pub fn process(&self) -> ProcessId {
         ProcessId {
             host: HostId(self.segment.plan().host),
@@ -712,12 +762,12 @@ impl Shared {
 }
 
 /// Why a wait found nothing.
-pub fn why(kernel: &Engine, id: Option<OperationId>, end: End) -> WaitError {
+pub fn why(engine: &Engine, id: Option<OperationId>, end: End) -> WaitError {
     match end {
         End::TimedOut => WaitError::TimedOut,
         End::Ended => WaitError::Ended,
         End::Ready | End::PeerFailed | End::Revoked | End::Cancelled => {
-            let failure = id.and_then(|id| kernel.failure_of_pending(id));
+            let failure = id.and_then(|id| engine.failure_of_pending(id));
             WaitError::Failure(failure.unwrap_or(Failure::Gone))
         }
     }
@@ -740,7 +790,7 @@ mod tests {
     use landeck_testing::Watchdog;
     use std::time::Duration;
 
-    /// Enters the kernel when it goes, as a mailbox of a group's server does.
+    /// Enters the engine when it goes, as a mailbox of a group's server does.
     struct Enters(Arc<Shared>);
 
     impl Drop for Enters {

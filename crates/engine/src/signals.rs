@@ -8,7 +8,7 @@ pub struct SignalId {
     generation: u32,
 }
 
-/// Those that nobody has taken the end of yet.
+/// The operations whose end nobody has taken yet.
 #[derive(Default)]
 pub struct Signals {
     entries: Vec<Entry>,
@@ -24,6 +24,7 @@ struct Entry {
 }
 
 impl Signals {
+    /// Begins one, which goes on until the program ends it.
     pub fn begin(&mut self) -> SignalId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());

@@ -1,4 +1,4 @@
-//! The collective operations of a process that nobody has taken the outcome of yet.
+//! The collective operations of a process whose outcome nobody has taken yet.
 
 use crate::running::Running;
 
@@ -14,7 +14,7 @@ pub struct CollectiveId {
 pub(crate) struct Table {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Those that are not over.
+    /// The operations that are not complete.
     active: Vec<CollectiveId>,
     /// How many have ended so far.
     endings: u64,
@@ -38,7 +38,7 @@ impl Table {
         self.endings
     }
 
-    /// Those that are not over.
+    /// The operations that are not complete.
     pub(crate) fn active(&self) -> &[CollectiveId] {
         &self.active
     }

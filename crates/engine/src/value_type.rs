@@ -7,7 +7,7 @@ pub(super) const NUMBERS: u32 = 1 << 10;
 /// Numbers of types with a name; those above are made of what else is known.
 const NAMED_TYPES: u32 = 1 + Element::ALL.len() as u32;
 
-/// The type of the values of a call, as far as whoever calls knows it; 0 when it does not.
+/// The type of the values of a call, as far as the caller knows it; 0 when it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueType(u32);
 

@@ -25,3 +25,7 @@ impl From<GateError> for WaitError {
         Self::Gate(error)
     }
 }
+
+/// The end of a call. A failure has memory of its own, so that the answer is one word: one that was written to
+/// memory would be copied at each step back to the caller.
+pub(crate) type Ended = Result<(), Box<WaitError>>;

@@ -14,21 +14,19 @@
 //! # Ok(()) }
 //! ```
 
-use std::cell::Cell;
 use std::ops::Range;
 
-use landeck_arithmetic::Operator;
 use landeck_collectives::{Operation, Way};
 use landeck_kernel::Area;
 use landeck_layout::Layout;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
-use crate::combine::{Combination, Combine};
+use crate::combine::Combine;
 use crate::error::{Error, Result};
 use crate::world::World;
 use landeck_engine::{
-    Begun, Call, Caller, Fault, InlineCollective, OperationId, Parts, ValueType, WaitError,
+    Call, CallDescription, Caller, Fault, GroupRef, OperationId, Parts, ValueType, WaitError,
 };
 
 /// Data that lie as a layout says: `count` items of it, its offset zero `offset_bytes` into the
@@ -57,7 +55,7 @@ impl World {
     #[must_use]
     pub fn via(&self, way: impl Into<Way>) -> Self {
         let mut world = self.clone();
-        world.manner.way = Some(way.into());
+        world.options.way = Some(way.into());
         world
     }
 
@@ -66,7 +64,7 @@ impl World {
     #[must_use]
     pub fn reproducible(&self) -> Self {
         let mut world = self.clone();
-        world.manner.is_reproducible = true;
+        world.options.is_reproducible = true;
         world
     }
 
@@ -82,7 +80,7 @@ impl World {
     #[must_use]
     pub fn checking(&self, is_checked: bool) -> Self {
         let mut world = self.clone();
-        world.manner.is_checked = is_checked;
+        world.options.is_checked = is_checked;
         world
     }
 
@@ -92,10 +90,6 @@ impl World {
     /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::Disagreement`] (where members compare),
     /// [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn barrier(&self) -> Result<()> {
-        let nothing = (Buffer::EMPTY, Buffer::EMPTY);
-        if self.brief(Operation::Barrier, nothing, 0, None)? {
-            return Ok(());
-        }
         self.collective(self.caller::<()>().barrier())
     }
 
@@ -115,9 +109,6 @@ impl World {
     pub fn broadcast<T: Plain>(&self, values: &mut [T], root: usize) -> Result<()> {
         // SAFETY: the operation is over when the call returns; the values are borrowed until then.
         let data = unsafe { Buffer::of_mut(values) };
-        if self.brief(Operation::Broadcast, (data, data), root, None)? {
-            return Ok(());
-        }
         self.collective(self.caller::<T>().broadcast(data, root))
     }
 
@@ -136,9 +127,6 @@ impl World {
     /// As [`World::broadcast`], and [`crate::ErrorKind::WrongLength`].
     pub fn gather<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            if self.brief(Operation::Gather, (input, output), root, None)? {
-                return Ok(());
-            }
             self.collective(self.caller::<T>().gather(input, output, root))
         })
     }
@@ -150,9 +138,6 @@ impl World {
     /// As [`World::gather`].
     pub fn scatter<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            if self.brief(Operation::Scatter, (input, output), root, None)? {
-                return Ok(());
-            }
             self.collective(self.caller::<T>().scatter(input, output, root))
         })
     }
@@ -163,9 +148,6 @@ impl World {
     /// As [`World::gather`].
     pub fn all_gather<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            if self.brief(Operation::AllGather, (input, output), 0, None)? {
-                return Ok(());
-            }
             self.collective(self.caller::<T>().all_gather(input, output))
         })
     }
@@ -185,9 +167,6 @@ impl World {
     /// As [`World::gather`].
     pub fn all_to_all<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            if self.brief(Operation::AllToAll, (input, output), 0, None)? {
-                return Ok(());
-            }
             self.collective(self.caller::<T>().all_to_all(input, output))
         })
     }
@@ -297,7 +276,7 @@ impl World {
             self.with_both(values, into, |input, output| {
                 let call =
                     self.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
-                self.collective(self.made(call)?)
+                self.collective(self.described(call)?)
             })
         })
     }
@@ -375,7 +354,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let call = self.caller::<T>().gather_varying(input, parts_of::<T>(output, parts), root);
-            self.collective(self.made(call)?)
+            self.collective(self.described(call)?)
         })
     }
 
@@ -394,7 +373,7 @@ impl World {
         self.with_both(values, into, |input, output| {
             let call =
                 self.caller::<T>().scatter_varying(parts_of::<T>(input, parts), output, root);
-            self.collective(self.made(call)?)
+            self.collective(self.described(call)?)
         })
     }
 
@@ -411,7 +390,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let call = self.caller::<T>().all_gather_varying(input, parts_of::<T>(output, parts));
-            self.collective(self.made(call)?)
+            self.collective(self.described(call)?)
         })
     }
 
@@ -429,7 +408,7 @@ impl World {
         self.with_both(values, into, |input, output| {
             let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
             let call = self.caller::<T>().all_to_all_varying(input, output);
-            self.collective(self.made(call)?)
+            self.collective(self.described(call)?)
         })
     }
 
@@ -461,9 +440,6 @@ impl World {
         self.call(operation.as_str(), || {
             let how = combine.combination()?;
             self.with_both(values, into, |input, output| {
-                if self.brief(operation, (input, output), root, Some(&how))? {
-                    return Ok(());
-                }
                 self.collective(self.caller::<T>().reduction(operation, input, output, &how, root))
             })
         })
@@ -479,72 +455,11 @@ impl World {
             let how = combine.combination()?;
             // SAFETY: the operation is over when the call returns; the values are borrowed until then.
             let data = unsafe { Buffer::of_mut(values) };
-            if self.brief(operation, (data, data), 0, Some(&how))? {
-                return Ok(());
-            }
             self.collective(self.caller::<T>().reduction_in_place(operation, data, &how))
         })
     }
 
-    /// Does it at once if it is an operation on short data that goes over the board. False when it
-    /// is to be called in the ordinary way, which also says what is wrong with it.
-    #[inline]
-    fn brief(
-        &self,
-        operation: Operation,
-        (input, output): (Buffer, Buffer),
-        root: usize,
-        how: Option<&Combination>,
-    ) -> Result<bool> {
-        if !how.is_none_or(Combination::is_usual) {
-            return Ok(false);
-        }
-        self.brief_with(operation, (input, output), root, how.map(|how| &how.operator))
-    }
-
-    /// The same with a predefined operator, in no special way.
-    #[inline]
-    pub(crate) fn brief_with(
-        &self,
-        operation: Operation,
-        (input, output): (Buffer, Buffer),
-        root: usize,
-        operator: Option<&Operator>,
-    ) -> Result<bool> {
-        if !self.manner.is_usual() || root >= self.size() {
-            return Ok(false);
-        }
-        let place = (self.size(), self.rank());
-        let brief = InlineCollective::new(operation, root as u32, (input, output), operator, place);
-        let Some(mut brief) = brief else { return Ok(false) };
-        match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
-            Ok(is_done) => Ok(is_done),
-            Err(error) => Err(self.in_call(operation.as_str(), self.error(*error, None))),
-        }
-    }
-
-    /// A broadcast or a scatter of a message, whose blocks stand behind a word each and have room for so
-    /// many bytes; the word is the root's afterwards. As [`InlineCollective::of_message`] has it.
-    #[inline(always)]
-    pub(crate) fn brief_of_message(
-        &self,
-        (operation, root): (Operation, usize),
-        room: (&Cell<u64>, usize),
-        data: (Buffer, Buffer),
-    ) -> Result<bool> {
-        if !self.manner.is_usual() || root >= self.size() {
-            return Ok(false);
-        }
-        let place = (self.size(), self.rank());
-        let brief = InlineCollective::of_message((operation, root as u32), room, data, place);
-        let Some(mut brief) = brief else { return Ok(false) };
-        match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
-            Ok(is_done) => Ok(is_done),
-            Err(error) => Err(self.in_call(operation.as_str(), self.error(*error, None))),
-        }
-    }
-
-    /// Makes a call on the memory of input and output, which is over in the end.
+    /// Makes a call on the memory of input and output, which is complete in the end.
     fn with_both<T: Plain>(
         &self,
         values: &[T],
@@ -556,15 +471,15 @@ impl World {
         call(input, output)
     }
 
-    /// The same for values that are replaced.
-    fn with_one<T: Plain>(
-        &self,
+    /// Makes a call on the memory of values that the result replaces.
+    fn with_one<'a, T: Plain>(
+        &'a self,
         values: &mut [T],
-        make: impl FnOnce(Buffer) -> Call,
+        describe: impl FnOnce(Buffer) -> CallDescription<'a>,
     ) -> Result<()> {
         // SAFETY: they are borrowed mutably until this returns, and the operation is over by then.
         let data = unsafe { Buffer::of_mut(values) };
-        self.collective(make(data))
+        self.collective(describe(data))
     }
 
     pub(crate) fn areas(&self, buffer: Buffer, parts: &[Part]) -> Result<Vec<Area>> {
@@ -575,47 +490,60 @@ impl World {
         parts.iter().map(area).collect()
     }
 
-    /// Who calls, for values of this type.
-    pub(crate) fn caller<T>(&self) -> Caller<'_> {
-        let manner = &self.manner;
-        let value_type =
-            if manner.is_checked { ValueType::of::<T>() } else { ValueType::default() };
-        Caller { rank: self.rank(), size: self.size(), manner, value_type }
+    /// The group of its collective operations.
+    #[inline(always)]
+    pub(crate) fn group(&self) -> GroupRef<'_> {
+        GroupRef { context: self.context, members: &self.members, rank: self.rank() }
     }
 
-    pub(crate) fn made(&self, call: std::result::Result<Call, Fault>) -> Result<Call> {
-        call.map_err(|fault| self.fault(fault))
+    /// Describes calls on values of this type.
+    #[inline(always)]
+    pub(crate) fn caller<T>(&self) -> Caller<'_> {
+        let options = &self.options;
+        let value_type =
+            if options.is_checked { ValueType::of::<T>() } else { ValueType::default() };
+        Caller { rank: self.rank(), options, value_type }
+    }
+
+    /// A description that may be at fault.
+    pub(crate) fn described<T>(&self, described: std::result::Result<T, Fault>) -> Result<T> {
+        described.map_err(|fault| self.fault(fault))
     }
 
     /// Does it, and returns when this member has done its part.
-    pub(crate) fn collective(&self, call: Call) -> Result<()> {
-        self.call(call.operation.as_str(), || {
-            match self.shared.visit(self.context, &self.members, self.rank(), &call) {
-                Ok(None) => {}
-                Ok(Some(())) => return Ok(()),
-                Err(error) => return Err(self.error(error, None)),
-            }
-            match self.start(call, u64::MAX)? {
-                None => Ok(()),
-                Some(id) => match self.shared.wait_or_abandon(id, None) {
-                    Ok(_) => Ok(()),
-                    Err(error) => Err(self.error(error, None)),
-                },
-            }
-        })
+    #[inline(always)]
+    pub(crate) fn collective(&self, asked: CallDescription<'_>) -> Result<()> {
+        let operation = asked.operation;
+        match self.shared.collective(self.group(), asked) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.failed(operation, *error)),
+        }
     }
 
-    /// Begins it; none when it is over at once.
-    pub(crate) fn start(&self, call: Call, allowance_bytes: u64) -> Result<Option<OperationId>> {
-        let name = call.operation.as_str();
-        let mut kernel = self.shared.kernel.enter()?;
-        let begun = kernel.start(self.context, &self.members, self.rank(), call, allowance_bytes);
-        drop(kernel);
-        match begun {
-            Ok(Begun::Over) => Ok(None),
-            Ok(Begun::Going(id)) => Ok(Some(OperationId::Collective(id))),
-            Err(fault) => Err(self.in_call(name, self.fault(fault))),
+    /// Begins it; none when it is complete at once.
+    pub(crate) fn start(&self, asked: CallDescription<'_>) -> Result<Option<OperationId>> {
+        let operation = asked.operation;
+        let call = asked.into_call(self.group());
+        match call {
+            Ok(call) => self.start_call(operation, call),
+            Err(fault) => Err(self.failed(operation, WaitError::Collective(fault))),
         }
+    }
+
+    /// Begins a call that is made already; none when it is complete at once.
+    pub(crate) fn start_call(
+        &self,
+        operation: Operation,
+        call: Call,
+    ) -> Result<Option<OperationId>> {
+        let started = self.shared.start(self.group(), call, self.shared.start_bytes());
+        started.map_err(|error| self.failed(operation, *error))
+    }
+
+    /// The error of an operation that failed.
+    #[cold]
+    fn failed(&self, operation: Operation, error: WaitError) -> Error {
+        self.in_call(operation.as_str(), self.error(error, None))
     }
 
     #[cold]

@@ -58,7 +58,7 @@ impl Duplication {
         let shape = self.world.shared.kernel.enter()?.shape(self.world.context);
         let made = self.world.divide(&self.records, shape, setting)?;
         let mut world = made.ok_or(ErrorKind::NotAMember)?;
-        world.manner = self.world.manner.clone();
+        world.options = self.world.options.clone();
         Ok(world)
     }
 }
@@ -104,8 +104,8 @@ impl World {
             // over, and it goes only after that, or never.
             let (input, output) =
                 unsafe { (Buffer::of(&made.record), Buffer::of_mut(&mut made.records)) };
-            let call = self.caller::<u64>().all_gather(input, output);
-            made.going = self.start(call, self.shared.start_bytes())?;
+            let asked = self.caller::<u64>().all_gather(input, output);
+            made.going = self.start(asked)?;
             self.shared.goes_on();
             Ok(made)
         })

@@ -103,7 +103,7 @@ impl World {
         self.call("duplicate", || {
             let shape = self.shared.kernel.enter()?.shape(self.context);
             let mut world = self.split_as(Some(0), 0, shape)?.ok_or(ErrorKind::NotAMember)?;
-            world.manner = self.manner.clone();
+            world.options = self.options.clone();
             Ok(world)
         })
     }
@@ -267,7 +267,7 @@ impl World {
             self.broadcast(&mut places, 0)?;
             let shape = group_of(&places).map_err(ErrorKind::Clusters)?;
             let mut world = self.split_as(Some(0), 0, Some(shape))?.ok_or(ErrorKind::NotAMember)?;
-            world.manner = self.manner.clone();
+            world.options = self.options.clone();
             Ok(world)
         })
     }
@@ -361,7 +361,7 @@ impl World {
     /// [`ErrorKind::NotAMember`], [`ErrorKind::Thread`].
     pub fn clusters(&self) -> Result<Group> {
         let mut kernel = self.shared.kernel.enter()?;
-        let shape = kernel.shape_or_make(self.context, &self.members, self.rank());
+        let shape = kernel.shape_or_make(self.group());
         drop(kernel);
         shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
@@ -422,7 +422,7 @@ impl World {
     pub fn revoke(&self) -> Result<()> {
         self.call("revoke", || {
             let mut kernel = self.shared.kernel.enter()?;
-            let revoked = kernel.revoke_group(self.context, &self.members, self.rank());
+            let revoked = kernel.revoke_group(self.group());
             drop(kernel);
             revoked.map_err(|fault| self.error(WaitError::Collective(fault), None))
         })
@@ -491,7 +491,7 @@ impl World {
 
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
         let mut kernel = self.shared.kernel.enter()?;
-        let begun = kernel.bring(self.context, (&self.members, self.rank()), (flags, offer));
+        let begun = kernel.bring(self.group(), (flags, offer));
         let board = kernel.board_of(self.context).unwrap_or(0);
         drop(kernel);
         begun.map_err(|fault| self.error(WaitError::Collective(fault), None))?;

@@ -21,7 +21,7 @@ impl World {
     /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::NotAMember`], [`crate::ErrorKind::Thread`].
     pub(crate) fn is_ready_to_make(&self) -> Result<()> {
         let mut kernel = self.shared.kernel.enter()?;
-        let ready = kernel.is_ready(self.context, &self.members, self.rank());
+        let ready = kernel.is_ready(self.group());
         drop(kernel);
         ready.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }

@@ -30,6 +30,7 @@
 //! are; the others learn it with the data, which have as much room as those of the last such
 //! operation. A message that needs more follows in a second step.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -46,7 +47,10 @@ use crate::collectives::parts_of;
 use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
 use crate::world::World;
-use landeck_engine::{Blocks, Call, HEAD_BYTES, ValueType};
+use landeck_engine::{
+    Blocks, CallBlocks, CallData, CallDescription, CallOptions, Fault, HEAD_BYTES, MessageData,
+    ValueType,
+};
 
 /// Bytes that say more of a message for which there is no room: they stand in its place.
 const MORE_BYTES: usize = 16;
@@ -105,6 +109,28 @@ struct Slots {
     filler: Vec<u8>,
 }
 
+/// Values in one piece that each member gets so many bytes of.
+struct EqualParts {
+    kind: Kind,
+    values: Buffer,
+    bytes: usize,
+}
+
+/// The values that a member brings to an operation.
+enum Input {
+    Piece(Buffer),
+    Area(Area),
+}
+
+impl Input {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Piece(buffer) => buffer.len() as u64,
+            Self::Area(area) => area.packed_bytes(),
+        }
+    }
+}
+
 impl MessageWorld {
     /// A world whose collective operations take messages. All members make theirs at the same
     /// place of what they do together.
@@ -140,18 +166,20 @@ impl MessageWorld {
         if self.world.rank() != root {
             return self.take(Operation::Broadcast, message, root);
         }
-        if self.broadcast_briefly(message, root)? {
-            return Ok(());
-        }
         let room_bytes = self.room_bytes;
+        if let Some((kind, values)) = message.run_in_place()
+            && values.len() <= room_bytes
+        {
+            return self.broadcast_values(kind, values, root);
+        }
         let mut headers = Vec::new();
         let (tag, body) = message.outgoing_area(&mut headers);
         let heads = Head::of_parts(&[tag], std::slice::from_ref(&body));
         let mut slots = Slots::new(room_bytes, &heads, std::slice::from_ref(&body));
         let first = slots.areas(&heads, std::slice::from_ref(&body)).swap_remove(0);
-        self.with(Operation::Broadcast, |world| broadcast(world, (first, None), root))?;
+        self.send_out((first, None), root)?;
         if heads[0].longest > room_bytes {
-            self.with(Operation::Broadcast, |world| broadcast(world, (body, None), root))?;
+            self.send_out((body, None), root)?;
         }
         self.expect(&heads[0]);
         Ok(())
@@ -167,8 +195,8 @@ impl MessageWorld {
         if self.world.rank() != root {
             return self.take(Operation::Scatter, own, root);
         }
-        if self.scatter_briefly(all, own, root)? {
-            return Ok(());
+        if let Some(values) = self.equal_parts(all) {
+            return self.scatter_values(values, own, root);
         }
         let room_bytes = self.room_bytes;
         let parts = all.split(self.world.size())?;
@@ -180,15 +208,11 @@ impl MessageWorld {
         let mut slots = Slots::new(room_bytes, &heads, &bodies);
         let mut room = own.room(HEAD_BYTES + room_bytes)?;
         let first = slots.blocks(&heads, &bodies);
-        self.with(Operation::Scatter, |world| {
-            scatter(world, first, (writable(&mut room), None), root, false)
-        })?;
+        self.hand_out(first, (writable(&mut room), None), root, false)?;
         let head = Head::in_front_of(&room)?;
         if head.longest > room_bytes {
             let (long, own) = long_room(head.bytes, &mut room);
-            self.with(Operation::Scatter, |world| {
-                scatter(world, Blocks::Areas(bodies), (long, own), root, head.is_uneven)
-            })?;
+            self.hand_out(Blocks::Areas(bodies), (long, own), root, head.is_uneven)?;
         }
         self.finish(own, &head, room)
     }
@@ -258,93 +282,184 @@ impl MessageWorld {
         self.bring((Operation::AllReduce, 0, Some(combine)), own, Some(result))
     }
 
-    /// Calls on the world, which goes the way that was asked for.
+    /// How an operation is to be done: as the world says, or as the preset does it.
+    #[inline]
+    fn options(&self, operation: Operation) -> Cow<'_, CallOptions> {
+        let of_world = &self.world.options;
+        match &self.preset {
+            None => Cow::Borrowed(of_world),
+            Some(preset) => Cow::Owned(CallOptions {
+                way: Some(preset.way(operation)),
+                is_late: preset.order(operation) == Some(Order::Late),
+                ..of_world.clone()
+            }),
+        }
+    }
+
+    /// Calls on a world whose operations of this kind are done so.
     fn with<R>(&self, operation: Operation, call: impl FnOnce(&World) -> Result<R>) -> Result<R> {
-        let Some(preset) = &self.preset else { return call(&self.world) };
-        let mut world = self.world.via(preset.way(operation));
-        world.manner.is_late = preset.order(operation) == Some(Order::Late);
+        let Cow::Owned(options) = self.options(operation) else { return call(&self.world) };
+        let mut world = self.world.clone();
+        world.options = options;
         call(&world)
     }
 
-    /// A broadcast of values that lie in one piece and are short: they go from there to the board. False
-    /// where it is to go another way.
+    /// An operation with a root and without an operator.
     #[inline]
-    fn broadcast_briefly(&mut self, message: &Message, root: usize) -> Result<bool> {
-        let Some((kind, values)) = message.run_in_place() else { return Ok(false) };
-        self.hand_out(Operation::Broadcast, (kind, values, values.len()), Buffer::EMPTY, root)
+    fn rooted<'a>(
+        &'a self,
+        operation: Operation,
+        data: CallData<'a>,
+        root: usize,
+    ) -> CallDescription<'a> {
+        let asked = CallDescription::new(operation, data, &self.world.options).rooted(root);
+        CallDescription { options: self.options(operation), ..asked }
     }
 
-    /// The same for the equal parts of such values.
+    /// The values of a message, if they lie in one piece, divide equally among the members, and fit into the room.
     #[inline]
-    fn scatter_briefly(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<bool> {
-        let (Some((kind, values)), members) = (all.run_in_place(), self.world.size()) else {
-            return Ok(false);
-        };
+    fn equal_parts(&self, all: &Message) -> Option<EqualParts> {
+        let ((kind, values), members) = (all.run_in_place()?, self.world.size());
         let bytes = values.len() / members;
         let is_even = bytes * members == values.len();
-        if !is_even || !(bytes as u64).is_multiple_of(kind.size_bytes()) || bytes > self.room_bytes
-        {
-            return Ok(false);
-        }
-        let place = buffer_of(own.own_room(bytes)?);
-        let is_done = self.hand_out(Operation::Scatter, (kind, values, bytes), place, root)?;
-        if is_done {
-            own.receive_run(kind, bytes);
-        }
-        Ok(is_done)
+        let is_whole = (bytes as u64).is_multiple_of(kind.size_bytes());
+        (is_even && is_whole && bytes <= self.room_bytes).then_some(EqualParts {
+            kind,
+            values,
+            bytes,
+        })
     }
 
-    /// Hands values out, of which each member gets so many bytes.
+    /// Broadcasts values that lie in one piece and fit into the room.
     #[inline]
-    fn hand_out(
-        &mut self,
-        operation: Operation,
-        (kind, values, bytes): (Kind, Buffer, usize),
-        own: Buffer,
-        root: usize,
-    ) -> Result<bool> {
-        if self.preset.is_some() || bytes > self.room_bytes {
-            return Ok(false);
-        }
+    fn broadcast_values(&mut self, kind: Kind, values: Buffer, root: usize) -> Result<()> {
+        let (room_bytes, bytes) = (self.room_bytes, values.len());
         let head = Head { tag: tag_of_kind(kind), bytes, longest: bytes, is_uneven: false };
         let word = Cell::new(head.to_word());
-        let asked = ((operation, root), (&word, self.room_bytes), (values, own));
-        let is_done = self.world.brief_of_message(asked.0, asked.1, asked.2)?;
-        if is_done {
-            self.expect(&head);
-        }
-        Ok(is_done)
+        let mut slots = None;
+        let mut in_blocks = || {
+            let body = [Area::contiguous(values)];
+            let slots = slots.insert(Slots::new(room_bytes, &[head], &body));
+            let output = Blocks::whole(slots.areas(&[head], &body).swap_remove(0));
+            Ok(CallBlocks::apart(Blocks::Nothing, output))
+        };
+        let (head_word, input, output) = (&word, values, Buffer::EMPTY);
+        let message =
+            MessageData { head: head_word, room_bytes, input, output, in_blocks: &mut in_blocks };
+        let data = CallData::Message(message);
+        self.world.collective(self.rooted(Operation::Broadcast, data, root))?;
+        self.expect(&head);
+        Ok(())
     }
 
-    /// Takes what the root sends or hands out.
+    /// Scatters values that lie in one piece and fit into the room.
+    #[inline]
+    fn scatter_values(&mut self, all: EqualParts, own: &mut Message, root: usize) -> Result<()> {
+        let EqualParts { kind, values, bytes } = all;
+        let (room_bytes, members) = (self.room_bytes, self.world.size());
+        let head = Head { tag: tag_of_kind(kind), bytes, longest: bytes, is_uneven: false };
+        let (word, output) = (Cell::new(head.to_word()), buffer_of(own.own_room(bytes)?));
+        let (mut slots, mut room) = (None, None);
+        let mut in_blocks = || {
+            let part = |member| Area::contiguous(values.part(member * bytes, bytes));
+            let bodies: Vec<Area> = (0..members).map(part).collect();
+            let heads = vec![head; members];
+            let slots = slots.insert(Slots::new(room_bytes, &heads, &bodies));
+            let room = room.insert(own.room(HEAD_BYTES + room_bytes).map_err(Fault::NoMemory)?);
+            let output = Blocks::whole(writable(room));
+            Ok(CallBlocks::apart(slots.blocks(&heads, &bodies), output))
+        };
+        let message = MessageData {
+            head: &word,
+            room_bytes,
+            input: values,
+            output,
+            in_blocks: &mut in_blocks,
+        };
+        let data = CallData::Message(message);
+        self.world.collective(self.rooted(Operation::Scatter, data, root))?;
+        match room {
+            Some(room) => self.finish(own, &head, room),
+            None => {
+                self.expect(&head);
+                own.receive_run(kind, bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the message that the root broadcasts, or this member's part of what it scatters.
     fn take(&mut self, operation: Operation, message: &mut Message, root: usize) -> Result<()> {
         let (room_bytes, word) = (self.room_bytes, Cell::new(0));
         let here = buffer_of(message.own_room(room_bytes)?);
-        let is_here = self.preset.is_none()
-            && self.world.brief_of_message(
-                (operation, root),
-                (&word, room_bytes),
-                (Buffer::EMPTY, here),
-            )?;
-        let (head, mut room) = if is_here {
-            let head = Head::read(word.get(), here.bytes())?;
-            if head.longest <= room_bytes {
-                self.expect(&head);
-                return Ok(message.receive_here(head.tag, head.bytes)?);
+        let mut room = None;
+        let mut in_blocks = || {
+            let room = room.insert(message.room(HEAD_BYTES + room_bytes).map_err(Fault::NoMemory)?);
+            Ok(CallBlocks::apart(Blocks::Nothing, Blocks::whole(writable(room))))
+        };
+        let data = MessageData {
+            head: &word,
+            room_bytes,
+            input: Buffer::EMPTY,
+            output: here,
+            in_blocks: &mut in_blocks,
+        };
+        self.world.collective(self.rooted(operation, CallData::Message(data), root))?;
+        let (head, mut room) = match room {
+            Some(room) => (Head::in_front_of(&room)?, room),
+            None => {
+                let head = Head::read(word.get(), here.bytes())?;
+                if head.longest <= room_bytes {
+                    self.expect(&head);
+                    return Ok(message.receive_here(head.tag, head.bytes)?);
+                }
+                (head, Vec::new())
             }
-            (head, Vec::new())
-        } else {
-            let mut room = message.room(HEAD_BYTES + room_bytes)?;
-            self.with(operation, |world| {
-                taken(world, operation, (writable(&mut room), None), root, false)
-            })?;
-            (Head::in_front_of(&room)?, room)
         };
         if head.longest > room_bytes {
             let long = long_room(head.bytes, &mut room);
-            self.with(operation, |world| taken(world, operation, long, root, head.is_uneven))?;
+            match operation {
+                Operation::Scatter => {
+                    self.hand_out(Blocks::Nothing, long, root, head.is_uneven)?;
+                }
+                _ => self.send_out(long, root)?,
+            }
         }
         self.finish(message, &head, room)
+    }
+
+    /// Broadcasts data with their heads, or the data of a message that did not fit into the room.
+    fn send_out(&self, (data, missing): (Area, Option<NoMemory>), root: usize) -> Result<()> {
+        let data = match data.as_buffer() {
+            Some(data) => CallData::Pieces { input: data, output: data },
+            None => CallData::Blocks(CallBlocks::apart(Blocks::Nothing, Blocks::whole(data))),
+        };
+        let asked = self.rooted(Operation::Broadcast, data, root);
+        self.world.collective(CallDescription { missing, ..asked })
+    }
+
+    /// Scatters data with their heads, or the data of messages that did not fit into the room.
+    fn hand_out(
+        &self,
+        blocks: Blocks,
+        (own, missing): (Area, Option<NoMemory>),
+        root: usize,
+        is_varying: bool,
+    ) -> Result<()> {
+        let input = match &blocks {
+            Blocks::Equal { buffer, .. } => Some(*buffer),
+            Blocks::Nothing => Some(Buffer::EMPTY),
+            _ => None,
+        };
+        let data = match (input, own.as_buffer()) {
+            (Some(input), Some(output)) if !is_varying => CallData::Pieces { input, output },
+            _ => {
+                let blocks = CallBlocks::apart(blocks, Blocks::whole(own));
+                CallData::Blocks(CallBlocks { is_varying, ..blocks })
+            }
+        };
+        let asked = self.rooted(Operation::Scatter, data, root);
+        self.world.collective(CallDescription { missing, ..asked })
     }
 
     /// Makes room for the next message as for this one, which came in this room.
@@ -373,77 +488,45 @@ impl MessageWorld {
         Ok(all.map(|all| all as usize).ok_or(NoMemory { bytes: usize::MAX })?)
     }
 
-    /// An operation in which all bring equally many values of one kind, and those who have a result get it.
+    /// An operation in which all bring equally many values of one kind. A member that has a result gets it.
     fn bring(
         &self,
         (operation, root, combine): (Operation, usize, Option<Combining>),
         own: &Message,
         mut result: Option<&mut Message>,
     ) -> Result<()> {
-        let Some((kind, input)) = own.run_in_place() else {
-            let (kind, input) = own.run()?;
-            return self.bring_area((operation, root, combine), (kind, input), result);
+        let (kind, input) = match own.run_in_place() {
+            Some((kind, input)) => (kind, Input::Piece(input)),
+            None => own.run().map(|(kind, area)| (kind, Input::Area(area)))?,
         };
         let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
-        let bytes = self.result_bytes(operation, input.len() as u64)?;
+        let input_bytes = input.bytes();
+        let bytes = self.result_bytes(operation, input_bytes)?;
         let (output, missing) = place_in(&mut result, bytes);
-        let is_done = self.preset.is_none()
-            && missing.is_none()
-            && self.world.brief_with(operation, (input, output), root, operator.as_ref())?;
-        if !is_done {
-            let input = Area::contiguous(input);
-            self.bring_by_plan((operation, root, kind, operator), input, (output, missing))?;
-        }
-        if let Some(result) = result {
-            result.receive_run(kind, bytes);
-        }
-        Ok(())
-    }
-
-    /// The same where the values do not lie in one piece.
-    #[inline(never)]
-    fn bring_area(
-        &self,
-        (operation, root, combine): (Operation, usize, Option<Combining>),
-        (kind, input): (Kind, Area),
-        mut result: Option<&mut Message>,
-    ) -> Result<()> {
-        let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
-        let bytes = self.result_bytes(operation, input.packed_bytes())?;
-        let output = place_in(&mut result, bytes);
-        self.bring_by_plan((operation, root, kind, operator), input, output)?;
-        if let Some(result) = result {
-            result.receive_run(kind, bytes);
-        }
-        Ok(())
-    }
-
-    /// The same where it is to go by a plan.
-    #[inline(never)]
-    fn bring_by_plan(
-        &self,
-        (operation, root, kind, operator): (Operation, usize, Kind, Option<Operator>),
-        input: Area,
-        (output, missing): (Buffer, Option<NoMemory>),
-    ) -> Result<()> {
-        self.with(operation, |world| {
-            let block_bytes = input.packed_bytes() as usize;
-            let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
-            let is_told = !world.manner.is_checked;
-            let mut call = rooted(world, operation, root);
-            if !is_told {
-                let count = input.packed_bytes() / kind.size_bytes();
-                call.value_type = ValueType::of_layout(&Layout::element(kind), count);
+        let data = match input {
+            Input::Piece(input) => CallData::Pieces { input, output },
+            Input::Area(input) => {
+                let has_none = output.is_empty() && self.world.rank() != root;
+                let output = match operation {
+                    _ if has_none => Blocks::Nothing,
+                    Operation::Gather | Operation::AllGather => {
+                        Blocks::Equal { buffer: output, block_bytes: input_bytes as usize }
+                    }
+                    _ => Blocks::of(output),
+                };
+                CallData::Blocks(CallBlocks::apart(Blocks::whole(input), output))
             }
-            (call.operator, call.missing) = (operator, missing);
-            call.input = Blocks::whole(input);
-            call.output = match output.len() {
-                0 if world.rank() != root => Blocks::Nothing,
-                _ if is_collected => Blocks::Equal { buffer: output, block_bytes },
-                _ => Blocks::whole(Area::contiguous(output)),
-            };
-            world.collective(call)
-        })
+        };
+        let value_type = match self.world.options.is_checked {
+            true => ValueType::of_layout(&Layout::element(kind), input_bytes / kind.size_bytes()),
+            false => ValueType::default(),
+        };
+        let (operator, asked) = (operator.as_ref(), self.rooted(operation, data, root));
+        self.world.collective(CallDescription { operator, missing, value_type, ..asked })?;
+        if let Some(result) = result {
+            result.receive_run(kind, bytes);
+        }
+        Ok(())
     }
 
     /// Tells everybody the lengths, then brings the messages to who is to have them.
@@ -462,16 +545,14 @@ impl MessageWorld {
         let places = if has_all { places_of(&heads)? } else { Vec::new() };
         let (mut room, bytes) = (Vec::new(), places.last().map_or(0, |place| place.end));
         let (output, missing) = long_buffer(bytes, &mut room);
-        self.with(operation, |world| {
-            let parts = parts_of::<u8>(output, &places);
-            let output = match has_all {
-                true => parts.blocks(operation, "output").map_err(|fault| world.fault(fault))?,
-                false => Blocks::Nothing,
-            };
-            let input = Blocks::whole(body);
-            let call = rooted(world, operation, root);
-            world.collective(Call { input, output, is_varying: true, missing, ..call })
-        })?;
+        let parts = parts_of::<u8>(output, &places);
+        let output = match has_all {
+            true => self.world.described(parts.blocks(operation, "output"))?,
+            false => Blocks::Nothing,
+        };
+        let data = CallData::Blocks(CallBlocks::varying(Blocks::whole(body), output));
+        let asked = self.rooted(operation, data, root);
+        self.world.collective(CallDescription { missing, ..asked })?;
         let message = |(head, place): (&[u64; 2], &Range<usize>)| {
             let mut message = Message::new();
             message.receive_own(head[0] as u32, room::copy(Bytes::from(&room[place.clone()]))?)?;
@@ -628,59 +709,6 @@ fn word_at(bytes: Bytes<'_>, at: usize) -> u64 {
     let mut word = [0; 8];
     bytes.part(at, 8).copy_to_slice(&mut word);
     u64::from_ne_bytes(word)
-}
-
-/// What a member gets that is not the root.
-fn taken(
-    world: &World,
-    operation: Operation,
-    data: (Area, Option<NoMemory>),
-    root: usize,
-    is_varying: bool,
-) -> Result<()> {
-    match operation {
-        Operation::Scatter => scatter(world, Blocks::Nothing, data, root, is_varying),
-        _ => broadcast(world, data, root),
-    }
-}
-
-fn rooted(world: &World, operation: Operation, root: usize) -> Call {
-    let mut call = Call::new(operation, &world.manner);
-    call.root = u32::try_from(root).unwrap_or(u32::MAX);
-    call
-}
-
-fn broadcast(world: &World, (data, missing): (Area, Option<NoMemory>), root: usize) -> Result<()> {
-    if let (Some(buffer), None) = (data.as_buffer(), missing)
-        && world.brief_with(Operation::Broadcast, (buffer, buffer), root, None)?
-    {
-        return Ok(());
-    }
-    let call = rooted(world, Operation::Broadcast, root);
-    world.collective(Call { output: Blocks::whole(data), missing, ..call })
-}
-
-fn scatter(
-    world: &World,
-    blocks: Blocks,
-    (own, missing): (Area, Option<NoMemory>),
-    root: usize,
-    is_varying: bool,
-) -> Result<()> {
-    let input = match &blocks {
-        Blocks::Equal { buffer, .. } => Some(*buffer),
-        Blocks::Nothing => Some(Buffer::EMPTY),
-        _ => None,
-    };
-    if let (Some(input), Some(output), false) = (input, own.as_buffer(), is_varying)
-        && missing.is_none()
-        && world.brief_with(Operation::Scatter, (input, output), root, None)?
-    {
-        return Ok(());
-    }
-    let call = rooted(world, Operation::Scatter, root);
-    let output = Blocks::whole(own);
-    world.collective(Call { input: blocks, output, is_varying, missing, ..call })
 }
 
 /// Memory for what another process has said the length of, kept in `room`. The others count on this member:

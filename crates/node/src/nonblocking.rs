@@ -28,7 +28,7 @@ use crate::collectives::{Part, parts_of};
 use crate::combine::Combine;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
-use landeck_engine::Call;
+use landeck_engine::CallDescription;
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`World::barrier`](crate::World::barrier).
@@ -177,7 +177,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
-        self.begin(world.made(call)?)
+        self.begin(world.described(call)?)
     }
 
     /// As [`World::scan`](crate::World::scan).
@@ -220,7 +220,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller::<T>().gather_varying(input, parts_of::<T>(output, parts), root);
-        self.begin(world.made(call)?)
+        self.begin(world.described(call)?)
     }
 
     /// As [`World::scatter_varying`](crate::World::scatter_varying).
@@ -237,7 +237,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller::<T>().scatter_varying(parts_of::<T>(input, parts), output, root);
-        self.begin(world.made(call)?)
+        self.begin(world.described(call)?)
     }
 
     /// As [`World::all_gather_varying`](crate::World::all_gather_varying).
@@ -253,7 +253,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller::<T>().all_gather_varying(input, parts_of::<T>(output, parts));
-        self.begin(world.made(call)?)
+        self.begin(world.described(call)?)
     }
 
     /// As [`World::all_to_all_varying`](crate::World::all_to_all_varying).
@@ -270,7 +270,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
-        self.begin(world.made(world.caller::<T>().all_to_all_varying(input, output))?)
+        self.begin(world.described(world.caller::<T>().all_to_all_varying(input, output))?)
     }
 
     /// As [`World::all_to_all_layouts`](crate::World::all_to_all_layouts).
@@ -317,9 +317,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         unsafe { Buffer::of_mut(values) }
     }
 
-    fn begin(&'scope self, call: Call) -> Result<Request<'scope>> {
-        let world = self.world();
-        let started = world.start(call, world.shared.start_bytes())?;
-        Ok(self.collective(started))
+    fn begin(&'scope self, asked: CallDescription<'_>) -> Result<Request<'scope>> {
+        Ok(self.collective(self.world().start(asked)?))
     }
 }

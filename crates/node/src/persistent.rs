@@ -24,7 +24,7 @@ use landeck_memory::plain::{Plain, zero};
 use crate::combine::{Combination, Combine};
 use crate::error::{Error, Result};
 use crate::world::World;
-use landeck_engine::{Call, Caller, OperationId, WaitError};
+use landeck_engine::{CallDescription, Caller, OperationId, WaitError};
 
 /// A collective operation with its memory, to be begun any number of times.
 pub struct Persistent<T: Plain> {
@@ -65,7 +65,12 @@ impl Form {
         operation.as_str()
     }
 
-    fn call(&self, caller: Caller<'_>, input: Buffer, output: Buffer) -> Call {
+    fn describe<'a>(
+        &'a self,
+        caller: Caller<'a>,
+        input: Buffer,
+        output: Buffer,
+    ) -> CallDescription<'a> {
         match self {
             Self::Barrier => caller.barrier(),
             Self::Broadcast(root) => caller.broadcast(output, *root),
@@ -198,8 +203,8 @@ impl<T: Plain> Persistent<T> {
         // over, and it goes only after that, or never.
         let (input, output) =
             unsafe { (Buffer::of(&self.input), Buffer::of_mut(&mut self.output)) };
-        let call = self.form.call(self.world.caller::<T>(), input, output);
-        self.going = self.world.start(call, self.world.shared.start_bytes())?;
+        let asked = self.form.describe(self.world.caller::<T>(), input, output);
+        self.going = self.world.start(asked)?;
         self.world.shared.goes_on();
         Ok(())
     }

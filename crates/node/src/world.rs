@@ -14,7 +14,7 @@ use landeck_wire::Tag;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use landeck_engine::context::{WORLD_CONTEXT, inside_of};
-use landeck_engine::{Engine, Manner, OperationId, Shared, WaitError, deadline_ns};
+use landeck_engine::{CallOptions, Engine, OperationId, Shared, WaitError, deadline_ns};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct World {
     pub(crate) members: Arc<[Peer]>,
     rank: usize,
     /// How its collective operations are to be done.
-    pub(crate) manner: Manner,
+    pub(crate) options: CallOptions,
     /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
     is_plain: bool,
     /// Frees the group in the end, if it was made of another.
@@ -118,8 +118,8 @@ impl World {
         let is_successor = context == WORLD_CONTEXT && shared.segment.rank_of(own.0).is_none();
         let rank = own_rank.filter(|_| !is_successor).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
-        let manner = Manner { is_checked: shared.is_checked, ..Manner::default() };
-        Self { shared, context, members, rank, manner, is_plain, _lease: None }
+        let options = CallOptions { is_checked: shared.is_checked, ..CallOptions::default() };
+        Self { shared, context, members, rank, options, is_plain, _lease: None }
     }
 
     /// A world that was made of another.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::check::Check;
 
-/// What is shorter is not laid in a cell.
+/// Shorter deposits are not laid in a cell.
 const CELL_BYTES_MIN: usize = 2 << 10;
 
 impl AtBoard {
@@ -64,7 +64,7 @@ impl AtBoard {
         if self.done < deposit_bytes(around.memory, cells) {
             return Ok(Stepped::Moved);
         }
-        // Who counts while others call for something else spoils what comes after.
+        // A member that counts while others call something else spoils later operations.
         if self.check == Check::NONE.word() {
             self.count(around.board)?;
         }
@@ -206,7 +206,7 @@ pub(crate) fn block_for(
     }
 }
 
-/// The same, now or not at all.
+/// A block for a deposit, now or not at all.
 pub(super) fn spare_or_new(
     board: &mut Board,
     allocate: Allocate<'_>,
@@ -269,7 +269,7 @@ fn lay_out<M: BlockMemory>(
     }
 }
 
-/// What lies between two positions and outside a hole.
+/// The ranges between two positions and outside a hole.
 #[inline(always)]
 fn each_around(
     hole: Option<Range<usize>>,

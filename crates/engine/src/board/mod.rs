@@ -3,9 +3,9 @@
 //! A step is done in pieces: each call does what can be done now and says whether the step is
 //! over. Nothing here waits.
 //!
-//! A member's word is what counts: who has come has brought, or will bring, what it came with; who
-//! is gone without it never will. So all who wait find the same, whoever dies when. Operations in
-//! which all wait for the last to come end by one exchange of the commit word.
+//! A member's word decides: a member that has come has brought, or will bring, the data it came with; a member that
+//! is gone without coming never will. So all waiting members find the same, whichever member dies when. Operations in
+//! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
 use landeck_board::{Board, Came, Deposit, Outcome};
@@ -36,13 +36,13 @@ const _: () =
 pub(crate) const AT_ONCE_BYTES: usize = 16 << 10;
 /// Pieces in which longer data are filled, read and combined.
 const PIECE_BYTES: usize = 16 << 10;
-/// The same for much longer data: telling of a piece costs the transfer of a line.
+/// Pieces of much longer data: telling of a piece costs the transfer of a line.
 const LONG_PIECE_BYTES: usize = 32 << 10;
 const LONG_BYTES: usize = 128 << 10;
-/// The same where nobody waits for the first piece.
+/// Pieces of data whose first piece nobody waits for.
 const WHOLE_PIECE_BYTES: usize = 64 << 10;
 
-/// What a member brings to an operation, and where its results go.
+/// The memory of a member's input and output in an operation.
 pub(crate) trait BlockMemory {
     /// Where blocks lie, if it is plain that they lie in one piece; else [`BlockMemory::area`] says it.
     fn plain(&self, cells: Cells) -> Option<Buffer>;
@@ -53,7 +53,7 @@ pub(crate) trait BlockMemory {
     /// Deposits of several blocks begin with a table of where each block begins: only their
     /// depositor knows how long they are.
     fn has_table(&self) -> bool;
-    /// What is taken is more than caches have room for.
+    /// The data taken are more than the caches have room for.
     fn goes_past_caches(&self) -> bool;
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Stepped {
 
 type Result<T> = std::result::Result<T, BoardError>;
 
-/// What a step works with.
+/// The surroundings of a step.
 pub(crate) struct Around<'a, M> {
     pub(crate) board: &'a mut Board,
     pub(crate) memory: &'a M,
@@ -83,7 +83,7 @@ pub(crate) struct Around<'a, M> {
 
 /// How members come to an operation: all find the same from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub(crate) struct Manner {
     /// The last to come knows it by a counter, and the commit word says how the operation ends.
     /// With few members everybody looks at everybody's word instead.
     counted: bool,
@@ -95,22 +95,22 @@ pub struct Manner {
     is_whole: bool,
     /// One of several rounds: the place that was used last is used again.
     is_round: bool,
-    /// What a member lays down one other takes, and nobody else: it may lie in a cell.
+    /// One other member takes the deposit, and nobody else: it may lie in a cell.
     is_handed_over: bool,
-    /// The same, and the other one makes of it a part of the result, which comes back in the cell: each writes
-    /// only where it has just read.
+    /// One other member takes the deposit and makes a part of the result of it, which comes back in the cell: each
+    /// writes only where it has just read.
     comes_back: bool,
     /// A root lays down for several others who share processors: it may lie in a common place.
     is_of_root: bool,
 }
 
 impl Manner {
-    /// That of an operation whose data fit in a line.
+    /// The protocol of an operation whose data fit in a line.
     pub(crate) fn brief(counted: bool) -> Self {
         Self { counted, ..Self::default() }
     }
 
-    /// The same for one that is not planned: the operation's style, and the number of members.
+    /// The protocol of an operation without a plan, from its style and the number of members.
     #[inline]
     pub(crate) fn of_brief(is_together: bool, awaits: bool, size: u32, is_crowded: bool) -> Self {
         Self::brief(is_together || (awaits && size > few(is_crowded)))
@@ -121,7 +121,7 @@ impl Manner {
         self.counted
     }
 
-    /// That of a plan of an operation.
+    /// The protocol of a plan of an operation.
     pub(crate) fn of(operation: Operation, plan: &Plan, is_crowded: bool) -> Self {
         let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
         let together = any(|action| matches!(action, Action::Together { .. }));
@@ -146,12 +146,19 @@ impl Manner {
         }
     }
 
-    /// The same of one of several rounds, or of the only one.
+    /// The protocol of a plan that has messages between its steps at the board.
+    pub(crate) fn of_mixed(plan: &Plan, is_crowded: bool) -> Self {
+        let (is_handed_over, comes_back, is_of_root) = (false, false, false);
+        let alone = Self::of(plan.operation, plan, is_crowded);
+        Self { is_handed_over, comes_back, is_of_root, ..alone }
+    }
+
+    /// The protocol of one of several rounds, or of the only one.
     pub(crate) fn in_rounds(self, is_round: bool) -> Self {
         Self { is_round, ..self }
     }
 
-    /// The same of a round in which what a member lays down is taken by one other.
+    /// The protocol of a round in which one other member takes each deposit.
     pub(crate) fn handed_over(self) -> Self {
         Self { is_handed_over: true, ..self }
     }
@@ -255,7 +262,7 @@ impl AtBoard {
         board.decide(self.number, error.outcome(board.own()));
     }
 
-    /// What the processes on this processor are to a step that waits.
+    /// The relation of the processes on this processor to a step that waits.
     pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
         if let Action::Take { from, resolved: false, .. } = *action
             && self.has_come
@@ -325,8 +332,7 @@ impl AtBoard {
         }
     }
 
-    /// Somebody who is through with this operation, and whose words say that it neither came nor
-    /// refused to.
+    /// A member that is past this operation, and whose words say that it neither came nor refused to.
     fn overwritten(&self, board: &Board, mut others: impl Iterator<Item = u32>) -> Option<u32> {
         others.find(|&member| {
             // First whether it is through: what it did before that counts.
@@ -341,8 +347,8 @@ impl AtBoard {
         if self.manner.counted { board.own() + 1 } else { self.seen }
     }
 
-    /// Whose result a step needs, if that member is through with this operation without it: it has
-    /// failed there.
+    /// The member whose result a step needs, if that member has failed: it is past this operation without the
+    /// result.
     fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
         let Action::Take { from, resolved: true, .. } = *action else { return None };
         // First whether it is through: what it did before that counts.
@@ -388,7 +394,7 @@ impl AtBoard {
         }
     }
 
-    /// Who is gone while nothing is decided, or while this member waits for room, may have left words
+    /// Whether a member is gone while nothing is decided, or while this member waits for room. It may have left words
     /// that nobody will set right.
     fn spoils(&self, board: &Board, member: u32) -> bool {
         (self.manner.counted || !self.has_come) && board.is_gone(member)
@@ -569,7 +575,7 @@ mod tests {
         memory
     }
 
-    /// What member `member` is to have in the end; none where it is to have nothing.
+    /// The data of member `member` in the end; none where it has nothing.
     fn expected(
         operation: Operation,
         size: u32,

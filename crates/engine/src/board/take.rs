@@ -45,7 +45,7 @@ impl AtBoard {
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
-        // What they have made of ours is where we have laid it down.
+        // The result of our data lies where we deposited them.
         let came_back = around.board.coming_back(self.number).filter(|_| resolved);
         write(memory, into, came_back.unwrap_or(bytes_of(&deposit)), start, self.done..end);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);

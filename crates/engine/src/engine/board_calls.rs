@@ -1,9 +1,6 @@
 //! Operations over boards that the caller waits for by polling them, as the endpoint of the process does them.
 
-use std::sync::Arc;
-
-use landeck_channel::Peer;
-use landeck_collectives::Way;
+use landeck_collectives::BoardStyle;
 use landeck_kernel::Area;
 use landeck_memory::waiter::Neighbours;
 
@@ -12,73 +9,67 @@ use crate::board::BoardError;
 use crate::board_call::{BoardCall, BoardStep};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::oversize::{has_long_blocks, long_instead};
+use crate::oversize::long_instead;
 use crate::scan_scope::ScanScope;
 
 impl Engine {
-    /// Begins an operation over the board that the caller waits for by polling it; none when the
-    /// call takes another way.
+    /// Begins an operation over the board that the caller waits for by polling it.
+    ///
+    /// # Errors
+    /// The [`Fault`] of the call, or [`Fault::NoBoard`].
     #[inline]
-    pub(crate) fn visit(
+    pub(crate) fn begin_board_call(
         &mut self,
         context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
         call: &Call,
-    ) -> Result<Option<BoardCall>, Fault> {
-        let group = self.ready(context, members, member)?;
-        match call.check(group.size(), group.place.member) {
-            Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
-            checked => checked?,
-        }
-        match group.way(call) {
-            Way::Board(style) if !call.needs_copy() && call.missing.is_none() => {
-                let longest = group.longest_on_board(call.operation);
-                match has_long_blocks(call, longest) {
-                    false => group.visit(call, style).map(Some),
-                    true => Ok(None),
-                }
-            }
-            _ => Ok(None),
-        }
+        style: BoardStyle,
+    ) -> Result<BoardCall, Fault> {
+        let Some(group) = self.groups.get_mut(&context) else { return Err(Fault::NotAMember) };
+        call.check(group.size(), group.place.member)?;
+        group.board_call(call, style)
     }
 
-    /// Does what can be done of a visit, and says in `outcome` how it ended when it is over. That is
+    /// Does what can be done of a board call, and says in `outcome` how it ended when it is complete. That is
     /// written then and not returned each time: moving it would wait for all that was written
     /// before, to where others poll.
     #[inline]
-    pub(crate) fn poll_visit(
+    pub(crate) fn poll_board_call(
         &mut self,
         context: u32,
         call: &Call,
-        visit: &mut BoardCall,
+        board_call: &mut BoardCall,
         outcome: &mut Option<Result<(), Fault>>,
     ) {
         let Some(group) = self.groups.get_mut(&context) else { return };
         let Some(board) = group.board.as_mut() else { return };
-        let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
+        let advanced = board_call.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
         match advanced {
             Ok(BoardStep::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
-                *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
+                *outcome = Some(Err(self.board_call_fault(context, call, board_call, error)));
             }
         }
     }
 
-    /// What the processes on this processor are to a visit that waits.
-    pub(crate) fn neighbours(&self, context: u32, visit: &BoardCall, processor: u32) -> Neighbours {
+    /// The relation of the processes on this processor to a board call that waits.
+    pub(crate) fn neighbours(
+        &self,
+        context: u32,
+        board_call: &BoardCall,
+        processor: u32,
+    ) -> Neighbours {
         let board = self.board_of(context);
-        board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
+        board.map_or(Neighbours::Awaited, |board| board_call.neighbours(board, processor))
     }
 
-    /// Before sleep, or when members are gone: if a visit can never be over, why.
+    /// Before sleep, or when members are gone: fails a board call that can never complete.
     #[cold]
-    pub(crate) fn judge_visit(
+    pub(crate) fn judge_board_call(
         &mut self,
         context: u32,
         call: &Call,
-        visit: &mut BoardCall,
+        board_call: &mut BoardCall,
         (sight, outcome): (ScanScope, &mut Option<Result<(), Fault>>),
     ) {
         self.endpoint.refresh();
@@ -87,44 +78,45 @@ impl Engine {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let Some(error) = group.board.as_ref().and_then(|board| visit.verdict(board, sight)) else {
+        let Some(error) = group.board.as_ref().and_then(|board| board_call.verdict(board, sight))
+        else {
             return;
         };
-        // What the gone have brought still counts.
-        self.poll_visit(context, call, visit, outcome);
+        // The deposits of gone members still count.
+        self.poll_board_call(context, call, board_call, outcome);
         let board = self.groups.get_mut(&context).and_then(|group| group.board.as_mut());
         if let (None, Some(board)) = (&outcome, board)
-            && let Err(error) = visit.fail(board, error)
+            && let Err(error) = board_call.fail(board, error)
         {
-            *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
+            *outcome = Some(Err(self.board_call_fault(context, call, board_call, error)));
         }
     }
 
-    /// What is wrong, for the caller. Long blocks in the place of short ones are taken and dropped, lest their
+    /// The fault of a board call, for the caller. Long blocks in the place of short ones are taken and dropped, lest their
     /// senders wait for ever.
     #[cold]
-    fn visit_fault(
+    fn board_call_fault(
         &mut self,
         context: u32,
         call: &Call,
-        visit: &BoardCall,
+        board_call: &BoardCall,
         error: BoardError,
     ) -> Fault {
         let Some(group) = self.groups.get_mut(&context) else { return Fault::NoBoard };
         let mut fault = board_fault(&mut self.endpoint, group, call.operation, error);
-        let refused = visit.refused();
-        for wanted in long_instead(group, visit.signature().tag(), &refused, &mut fault) {
+        let refused = board_call.refused();
+        for wanted in long_instead(group, board_call.signature().tag(), &refused, &mut fault) {
             let id = self.endpoint.receive(wanted, Area::EMPTY);
             self.release(id.into());
         }
         fault
     }
 
-    /// A visit is over, or given up.
+    /// A board call is complete, or given up.
     #[inline]
-    pub(crate) fn end_visit(&mut self, context: u32, visit: BoardCall) {
+    pub(crate) fn end_board_call(&mut self, context: u32, board_call: BoardCall) {
         if let Some(group) = self.groups.get_mut(&context) {
-            group.end_visit(visit);
+            group.end_board_call(board_call);
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::context::{collective_context, context_of, contexts_beside, council_of
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::holdings::Holdings;
+use crate::identity::GroupRef;
 use crate::mismatch::Mismatch;
 
 /// The memory that this process has in groups, or had.
@@ -37,17 +38,22 @@ pub(super) struct GroupMemory {
 
 /// Memory set aside for a group that is not yet made.
 pub struct Reservation {
+    /// The offer that the other members are told of.
     pub offer: Offer,
     holdings: Holdings,
 }
 
 /// A group to be made here.
 pub struct Founding {
+    /// The context of the new group.
     pub context: u32,
+    /// Its processes, in the order of ranks.
     pub members: Arc<[Peer]>,
+    /// The rank of this process.
     pub member: u32,
-    /// What its members have offered, in their order.
+    /// The offers of its members, in their order.
     pub offers: Vec<Offer>,
+    /// Its members, divided into clusters.
     pub shape: Group,
 }
 
@@ -231,20 +237,18 @@ impl Engine {
     }
 
     /// Revokes a group, for all members: over its board, or by messages.
-    pub fn revoke_group(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<(), Fault> {
-        match &self.group(context, members, member)?.board {
+    ///
+    /// # Errors
+    /// [`Fault::NotAMember`].
+    pub fn revoke_group(&mut self, of: GroupRef<'_>) -> Result<(), Fault> {
+        match &self.group(of)?.board {
             Some(board) => board.revoke(),
             None => {
-                self.open_council(context, members, member as u32);
-                self.revoke_in_council(context);
+                self.open_council(of.context, of.members, of.rank as u32);
+                self.revoke_in_council(of.context);
             }
         }
-        self.revoke(context);
+        self.revoke(of.context);
         Ok(())
     }
 
@@ -252,16 +256,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::NotAMember`], [`Fault::Heap`].
-    pub fn bring(
-        &mut self,
-        context: u32,
-        (members, member): (&Arc<[Peer]>, usize),
-        (flags, offer): (u32, Offer),
-    ) -> Result<(), Fault> {
+    pub fn bring(&mut self, of: GroupRef<'_>, (flags, offer): (u32, Offer)) -> Result<(), Fault> {
+        let GroupRef { context, members, rank } = of;
         self.refresh();
         let acknowledged = self.acknowledged_among(members);
-        if self.group(context, members, member)?.board.is_none() {
-            self.open_council(context, members, member as u32);
+        if self.group(of)?.board.is_none() {
+            self.open_council(context, members, rank as u32);
             self.bring_to_council(context, flags, offer)?;
             self.agreeing += 1;
             return Ok(());
@@ -276,7 +276,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a group has agreed on; none while others are missing.
+    /// The result of a group's agreement; none while others are missing.
     pub fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.refresh();
         let Some(board) = self.groups.get_mut(&context)?.board.as_mut() else {
@@ -291,7 +291,7 @@ impl Engine {
         self.agreeing = self.agreeing.saturating_sub(1);
     }
 
-    /// What the members have offered in the last agreement of a group.
+    /// The offer of a member in the last agreement of a group.
     pub fn offer_of(&self, context: u32, member: u32) -> Offer {
         match self.groups.get(&context).and_then(|group| group.board.as_ref()) {
             Some(board) => board.offer(member),
@@ -299,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// Where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
+    /// The place where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
     /// to when it is first asked (0 for none).
     pub fn own_place(&mut self, slot: u32, bound_to: impl FnOnce() -> u16) -> Place {
         let known = self.places.get(slot as usize).copied().unwrap_or_default();
@@ -314,13 +314,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::NotAMember`].
-    pub fn shape_or_make(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-    ) -> Result<Group, Fault> {
-        Ok(self.group(context, members, member)?.shape().clone())
+    pub fn shape_or_make(&mut self, of: GroupRef<'_>) -> Result<Group, Fault> {
+        Ok(self.group(of)?.shape().clone())
     }
 
     /// How a group is divided into clusters, if that is known here.

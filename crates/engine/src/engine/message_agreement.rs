@@ -1,10 +1,9 @@
-//! What members of a group without a board agree on, and how they learn of its revocation: by
-//! messages.
+//! Agreement and revocation of a group without a board: by messages.
 //!
 //! The machines of `landeck_groups` say what is to be told to whom; here that is sent and heard, in
 //! a context beside the group's own that a revocation leaves alone. A member listens whenever it
 //! looks for progress thoroughly, and all the time while it agrees itself. So a member that has
-//! returned still answers who asks late, as long as it calls the library now and then, even if the
+//! returned still answers a member that asks late, as long as it calls the library now and then, even if the
 //! program has dropped the group: the council of a group that has agreed or was revoked stays until
 //! the process ends, some words for each member.
 
@@ -34,7 +33,7 @@ pub(super) struct MessageAgreement {
     own: u32,
     agreement: Agreement,
     flood: Flood,
-    /// Whom the machines know to be gone.
+    /// The processes that the machines know to be gone.
     known_gone: Vec<bool>,
     /// A receive of what comes next, while there is reason to have one.
     ear: Option<RequestId>,
@@ -46,7 +45,7 @@ pub(super) struct MessageAgreement {
 #[derive(Default)]
 pub(super) struct MessageAgreements {
     of: HashMap<u32, MessageAgreement>,
-    /// What is on its way, with its memory.
+    /// The messages on their way, with their memory.
     letters: Vec<(RequestId, Box<[u64]>)>,
 }
 
@@ -75,7 +74,7 @@ impl MessageAgreement {
         self.members.iter().position(|&member| member == peer).map(|rank| rank as u32)
     }
 
-    /// Who is newly gone, and how.
+    /// The processes that are newly gone, and how.
     fn newly_gone(
         &mut self,
         context: u32,
@@ -99,7 +98,7 @@ impl MessageAgreement {
         gone
     }
 
-    /// What has come next, if anything has.
+    /// The next message, if one has come.
     fn hear(&mut self, context: u32, endpoint: &mut Endpoint<SharedMemory>) -> Option<Word> {
         loop {
             let place = council_of(context);
@@ -119,7 +118,7 @@ impl MessageAgreement {
             }
             self.ear = None;
             let heard = endpoint.take(ear)?;
-            // Who died while it spoke has said nothing.
+            // A member that died while it spoke has said nothing.
             let (Ok(status), Some(data)) = (heard.result, heard.data) else { continue };
             if let Some(from) = self.rank_of(status.peer) {
                 return Some(Word { from, tag: status.tag, words: words_of(&data) });
@@ -128,7 +127,7 @@ impl MessageAgreement {
     }
 }
 
-/// What a member was told.
+/// A message of the agreement.
 struct Word {
     from: u32,
     tag: u32,
@@ -152,7 +151,7 @@ impl MessageAgreements {
         let (tag, words) = letter;
         // SAFETY: the words stay where they are until the request has ended: `letters` keeps them.
         let area = Area::contiguous(unsafe { Buffer::of(&words[..]) });
-        // Who is gone need not be told.
+        // A gone member need not be told.
         if let Ok(Started::Pending(id)) = endpoint.send(to, place, tag, area) {
             self.letters.push((id, words));
         }
@@ -219,7 +218,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a group without a board has agreed on; none while others are missing.
+    /// The result of an agreement of a group without a board; none while others are missing.
     pub(super) fn agreed_in_council(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.endpoint.refresh_far();
         self.listen(context);
@@ -234,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// What a member has offered in the last agreement of a group without a board.
+    /// The offer of a member in the last agreement of a group without a board.
     pub(super) fn offer_in_council(&self, context: u32, member: u32) -> Offer {
         let outcome = self
             .message_agreements
@@ -255,7 +254,7 @@ impl Engine {
         self.pass_on(context, &to);
     }
 
-    /// Listens to all councils: what members say, and who is gone. True when anything was heard.
+    /// Listens to all councils: messages of members, and news of deaths. True when anything was heard.
     #[cold]
     pub(super) fn advance_agreements(&mut self) -> bool {
         let contexts: Vec<u32> = self.message_agreements.of.keys().copied().collect();
@@ -273,7 +272,7 @@ impl Engine {
             any = true;
             match word.tag {
                 REVOCATION => self.hear_revocation(context),
-                // What makes no sense was not said.
+                // A message that makes no sense was not said.
                 _ => {
                     if let Ok(message) = Message::from_words(&word.words) {
                         let input = Input::Heard { from: word.from, message };

@@ -1,12 +1,14 @@
-//! What of a process's memory a group is made of.
+//! The memory of this process that a group is made of.
 
 use landeck_memory::heap::Block;
 
-/// What of this process's memory a group is made of.
+/// The memory of this process that a group is made of.
 #[derive(Default)]
 pub(crate) struct Holdings {
-    pub lines: Option<Block>,
-    pub board: Option<u64>,
-    /// Who the members are, for those who look from outside; where this process leads.
-    pub roster: Option<Block>,
+    /// The member's own lines.
+    pub(crate) lines: Option<Block>,
+    /// The page with the words that all members write; at the first member.
+    pub(crate) board: Option<u64>,
+    /// The list of members, for readers from outside; at the first member.
+    pub(crate) roster: Option<Block>,
 }

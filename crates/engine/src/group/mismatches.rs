@@ -2,13 +2,13 @@
 //!
 //! Each message says what its sender called. One that says something else than this member called
 //! in its place waits for ever, and is found before this member sleeps, after its next operation, or
-//! when it leaves. Who waits long for somebody says to it what it is in, for it may be that neither
-//! sends the other anything. Who finds a mismatch tells all.
+//! when it leaves. A member that waits long tells its peer which call it is in, for it may be that neither
+//! sends the other anything. The member that finds a mismatch tells all.
 //!
 //! On a board each word tells what its member has called so far (see [`landeck_board`]), so
 //! members find out when they meet, before a line there is used again, or when they leave.
 //!
-//! The tag of a message has room for 13 bits of a call's number. So a message from who is 8,192 calls
+//! The tag of a message has room for 13 bits of a call's number. So a message from a member that is 8,192 calls
 //! ahead is taken for one of today if that member waited for nobody in all of them and now calls
 //! something else. That takes as many operations that only send, to a member that takes no part in any
 //! of them meanwhile: any operation in which all wait for each other, in between, prevents it. Words
@@ -25,7 +25,7 @@ use crate::identity::GroupIdentity;
 use crate::mismatch::{Mismatch, Remark};
 
 impl GroupState {
-    /// What the waiting messages of the group say against its calls here.
+    /// The mismatch that the waiting messages of the group reveal.
     #[cold]
     pub(crate) fn look_for_mismatch(
         &mut self,
@@ -59,8 +59,8 @@ impl GroupState {
         found
     }
 
-    /// What the message of the group that has waited longest says against its calls here: all that
-    /// members ask for goes, so one that nobody asks for comes to be that.
+    /// The mismatch that the oldest waiting message of the group reveals. Messages that are asked for go, so a message
+    /// that nobody asks for becomes the oldest.
     #[inline]
     pub(crate) fn look_at_oldest(
         &mut self,
@@ -74,7 +74,7 @@ impl GroupState {
         self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
     }
 
-    /// What there is to be found when nobody waits any more, and nobody was told of.
+    /// The mismatch that is found when nobody waits any more, if nobody was told of it.
     #[cold]
     pub(crate) fn unnoticed(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
         if self.mismatch.is_some() {
@@ -85,7 +85,7 @@ impl GroupState {
         found.or_else(|| self.look_for_mismatch(endpoint))
     }
 
-    /// What is about later calls is looked at again.
+    /// Messages about later calls are looked at again.
     fn forget_remarks(&mut self) {
         let next = self.next_number;
         self.remarks.retain(|&(_, theirs)| theirs.number.wrapping_sub(next) as i32 >= 0);
@@ -135,15 +135,15 @@ impl GroupState {
         self.mismatch
     }
 
-    /// Tells the others what was found, as far as there is room: who waits learns of it, and who
-    /// does not need not.
+    /// Tells the others of a mismatch, as far as there is room. A member that waits learns of it; one that does not wait
+    /// need not.
     #[cold]
     pub(crate) fn tell_all(&self, endpoint: &mut Endpoint<SharedMemory>, mismatch: &Mismatch) {
         let (place, data) = (&self.place, mismatch.encode());
         let tag = mismatch.second_calls.alarm().tag();
         let own = place.members[place.member as usize];
         for &peer in place.members.iter().filter(|&&peer| peer != own) {
-            // Who is gone, or has no room because it does not listen, is not told.
+            // A member that is gone, or has no room because it does not listen, is not told.
             let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
         }
     }

@@ -1,4 +1,4 @@
-//! What a process knows of a group for its collective operations.
+//! A group, as a process knows it for its collective operations.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place, Request, Settings, Signature, Table,
-    Task, Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place, Settings, Signature, Table, Task, Walk,
+    Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -16,6 +16,7 @@ use landeck_memory::message_cells::CELL_BYTES;
 use crate::board::{AtBoard, Manner};
 use crate::board_call::{BoardCall, Rounds};
 use crate::call::Call;
+use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
 use crate::fault::Fault;
@@ -24,6 +25,7 @@ use crate::group::plans::{Plans, Prepared};
 use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, Remark};
+use crate::route::{Circumstances, Polling, Route, decide};
 
 pub(crate) mod holdings;
 mod mismatches;
@@ -40,7 +42,7 @@ pub(crate) struct GroupState {
     pub(super) next_number: u32,
     /// The last calls, to recognise what others called in their place.
     called: [u32; CALLS_KEPT],
-    /// What others who wait have said they are in, the last of each.
+    /// The calls that other waiting members have said they are in, the last of each.
     pub(super) remarks: Vec<(Peer, Remark)>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
@@ -52,7 +54,7 @@ pub(crate) struct GroupState {
     /// The plans over the board that were used last, by what they are for.
     board_plans: Vec<(u64, Arc<Walk>, Manner)>,
     pub(crate) combiner: Combiner,
-    /// What of this process's memory the group is made of.
+    /// The memory of this process that the group is made of.
     pub(super) holdings: Holdings,
 }
 
@@ -86,7 +88,7 @@ impl GroupState {
         Ok(Self::shaped(context, members, member, shape, plan, board))
     }
 
-    /// The same, with its members divided into clusters.
+    /// A group that has done nothing yet, with its members divided into clusters.
     pub(crate) fn shaped(
         context: u32,
         members: Arc<[Peer]>,
@@ -142,13 +144,32 @@ impl GroupState {
         self.table.facts().group.size()
     }
 
-    /// The way that a call takes.
-    #[inline]
-    pub(crate) fn way(&mut self, call: &Call) -> Way {
-        match &call.manner.way {
-            Some(way) => way.clone(),
-            None => self.table.way(&call.request()).way.clone(),
-        }
+    /// Whether the members share processors.
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// The route of a call with these facts, and with an inline form if its data are short.
+    #[inline(always)]
+    pub(crate) fn route<'i, 'a>(
+        &mut self,
+        facts: CallFacts<'_>,
+        inline: Option<&'i mut InlineCollective<'a>>,
+        polling: Polling,
+        is_idle: bool,
+    ) -> Route<'i, 'a> {
+        let here = Circumstances {
+            polling,
+            is_idle,
+            has_board: self.board.is_some(),
+            is_oversubscribed: self.is_crowded,
+            board_bytes: self.table.facts().board_bytes,
+        };
+        let way = match facts.way {
+            Some(way) => way,
+            None => &self.table.way(&facts.request).way,
+        };
+        decide(way, inline, facts.fits_board_call, here)
     }
 
     /// The longest block of a call that goes over the board, where blocks differ in length: so many as a
@@ -165,27 +186,16 @@ impl GroupState {
         }
     }
 
-    /// Begins an operation with short data. False when it is not to go over the board.
-    #[inline]
-    pub(crate) fn begin_brief(&mut self, brief: &mut InlineCollective<'_>) -> bool {
-        let bytes = brief.block_bytes as u64;
-        let request = Request::new(brief.operation, bytes);
-        let Way::Board(style) = self.table.way(&request).way else { return false };
-        let board_bytes = self.table.facts().board_bytes;
-        if !brief.has_style(style) || !brief.fits(board_bytes, self.is_crowded) {
-            return false;
-        }
-        if self.board.is_none() {
-            return false;
-        }
-        let call = self.count(brief.operation, brief.root, false).call();
-        let Some(board) = &mut self.board else { return false };
+    /// Begins an operation with short data at the board.
+    #[inline(always)]
+    pub(crate) fn begin_inline(&mut self, inline: &mut InlineCollective<'_>, style: BoardStyle) {
+        let call = self.count(inline.operation, inline.root, false).call();
+        let Some(board) = &mut self.board else { return };
         let (number, signature) = board.begin(call);
         let together = style == BoardStyle::Together;
-        let awaits = brief.operation == Operation::Barrier;
+        let awaits = inline.operation == Operation::Barrier;
         let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
-        brief.begin(number, signature, style, manner);
-        true
+        inline.begin(number, signature, style, manner);
     }
 
     /// An operation over the board, with its number.
@@ -193,17 +203,21 @@ impl GroupState {
     /// # Errors
     /// [`Fault::NoBoard`].
     #[inline]
-    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<BoardCall, Fault> {
+    pub(crate) fn board_call(
+        &mut self,
+        call: &Call,
+        style: BoardStyle,
+    ) -> Result<BoardCall, Fault> {
         let plan = self.board_plan(call, style);
         let Some(board) = &self.board else { return Err(Fault::NoBoard) };
         let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
         let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
-        let course = match call.manner.is_checked {
+        let course = match call.options.is_checked {
             true => BoardSchedule::AT_ONCE,
             false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
         };
         let signature = match course.rounds {
-            1 => self.count(call.operation, call.root, call.manner.is_checked),
+            1 => self.count(call.operation, call.root, call.options.is_checked),
             rounds => self.count_rounds(call.operation, rounds),
         };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
@@ -251,16 +265,16 @@ impl GroupState {
         }
     }
 
-    /// Takes back what a visit leaves behind.
+    /// Takes back the memory of a board call that is complete.
     #[inline]
-    pub(crate) fn end_visit(&mut self, visit: BoardCall) {
-        self.spare = Some(visit.into_inner());
+    pub(crate) fn end_board_call(&mut self, board_call: BoardCall) {
+        self.spare = Some(board_call.into_inner());
     }
 
     /// The plan for a call by a way, and in how many segments it has the data.
     pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
         let size = self.size();
-        let chosen = match (way, &call.manner.way) {
+        let chosen = match (way, &call.options.way) {
             (Way::Messages { .. }, None) => Some(self.table.way(&call.request())),
             _ => None,
         };
@@ -294,15 +308,14 @@ impl GroupState {
         first
     }
 
-    /// What was called here with this number, if that was not long ago.
+    /// The call of this member with this number, if that was not long ago.
     pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
         let ago = self.next_number.wrapping_sub(number);
         let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
         is_kept.then(|| Signature::of_tag(self.called[number as usize % CALLS_KEPT]))
     }
 
-    /// What a message of another member says of its call, if that is not what this one called (or
-    /// is what it has heard of such a thing).
+    /// The call of this member that the call of another member, as a message says it, contradicts.
     pub(crate) fn contradicts(&self, theirs: Signature) -> Option<Signature> {
         let ours = self.called[theirs.number() as usize % CALLS_KEPT];
         let ours = (ours != NOTHING).then(|| Signature::of_tag(ours))?;
@@ -322,14 +335,15 @@ mod tests {
 
     #[test]
     fn ways_are_those_that_the_segment_asks_for() {
-        let asked = crate::call::Manner::default();
+        let asked = crate::call_options::CallOptions::default();
         let way = |text: &str| {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
             let mut group =
                 GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
-            group.way(&Call::new(Operation::Barrier, &asked)).to_string()
+            let call = Call::new(Operation::Barrier, &asked);
+            group.route(call.facts(), None, Polling::Never, true).way().to_string()
         };
         assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
         assert_eq!((way("ring"), way("barrier=flat")), ("ring".into(), "flat".into()));

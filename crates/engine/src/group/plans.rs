@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     pub(crate) walk: Arc<Walk>,
     /// Members pass on blocks whose lengths only others know, where blocks differ in length.
     pub(crate) relays: bool,
+    /// The plan has steps at the board.
+    pub(crate) uses_board: bool,
 }
 
 /// The plans of one member, by task and way.
@@ -50,8 +52,9 @@ impl Plans {
 }
 
 fn prepare(task: &Task, way: &Way, group: &Group, member: u32) -> Prepared {
-    let walk = Walk::new(plan_of(task, way, group, member));
-    Prepared { walk, relays: relays(task, way, group) }
+    let plan = plan_of(task, way, group, member);
+    let uses_board = plan.uses_board();
+    Prepared { walk: Walk::new(plan), relays: relays(task, way, group), uses_board }
 }
 
 /// Whether some member passes on what is another's. All members must find the same.

@@ -13,10 +13,11 @@ use landeck_memory::Segment;
 use crate::context::WORLD_CONTEXT;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::identity::GroupRef;
 
 /// The groups of a process.
 #[derive(Default)]
-pub struct GroupTable {
+pub(crate) struct GroupTable {
     /// Where each of them is.
     places: HashMap<u32, usize, BuildHasherDefault<KeyHasher>>,
     groups: Vec<Option<Box<GroupState>>>,
@@ -27,13 +28,13 @@ pub struct GroupTable {
 
 impl GroupTable {
     /// The group with this context.
-    pub fn get(&self, context: &u32) -> Option<&GroupState> {
+    pub(crate) fn get(&self, context: &u32) -> Option<&GroupState> {
         self.groups[*self.places.get(context)?].as_deref()
     }
 
-    /// The same, to do something there.
+    /// The group with this context, to do something there.
     #[inline]
-    pub fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
+    pub(crate) fn get_mut(&mut self, context: &u32) -> Option<&mut GroupState> {
         let place = match self.last {
             Some((last, place)) if last == *context => place,
             _ => self.look_up(*context)?,
@@ -55,7 +56,7 @@ impl GroupTable {
     }
 
     /// Keeps a group, in the place of one with the same context.
-    pub fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
+    pub(crate) fn insert(&mut self, context: u32, group: GroupState) -> &mut GroupState {
         self.remove(&context);
         let place = self.free.pop().unwrap_or(self.groups.len());
         if place == self.groups.len() {
@@ -66,7 +67,7 @@ impl GroupTable {
     }
 
     /// Takes a group away.
-    pub fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
+    pub(crate) fn remove(&mut self, context: &u32) -> Option<Box<GroupState>> {
         let place = self.places.remove(context)?;
         self.last = None;
         self.free.push(place);
@@ -74,12 +75,12 @@ impl GroupTable {
     }
 
     /// All of them.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut GroupState> {
         self.groups.iter_mut().filter_map(Option::as_deref_mut)
     }
 
     /// All of them with their contexts.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &GroupState)> {
         let with_group = |(&context, &place): (&u32, &usize)| {
             self.groups[place].as_deref().map(|group| (context, group))
         };
@@ -92,17 +93,17 @@ impl GroupTable {
 /// # Errors
 /// [`Fault::NotAMember`].
 #[inline]
-pub fn group_of<'a>(
+pub(crate) fn group_of<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
+    of: GroupRef<'_>,
 ) -> Result<&'a mut GroupState, Fault> {
-    if !groups.has(context) {
-        return first_group(segment, places, room, groups, (context, members, member));
+    if !groups.has(of.context) {
+        return first_group(segment, places, room, groups, of);
     }
-    groups.get_mut(&context).ok_or(Fault::NotAMember)
+    groups.get_mut(&of.context).ok_or(Fault::NotAMember)
 }
 
 /// A group that does something for the first time. A group is large: no other call has room for one on its
@@ -114,9 +115,10 @@ fn first_group<'a>(
     places: &[Place],
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
+    of: GroupRef<'_>,
 ) -> Result<&'a mut GroupState, Fault> {
-    let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
+    let GroupRef { context, members, rank } = of;
+    let member = u32::try_from(rank).map_err(|_| Fault::NotAMember)?;
     let mut board = world_board(segment, context, members, member);
     if let Some(board) = &mut board {
         board.share_room(room);

@@ -1,4 +1,4 @@
-//! What the thread that advances operations shares with the callers: what it waits for, and that it is to end.
+//! The words that the helping thread shares with the callers: what it waits for, and that it is to end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -6,10 +6,10 @@ use landeck_memory::waiter::Follower;
 
 use crate::Shared;
 
-/// Who advances operations that go on.
+/// The threads that advance operations which go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// Whoever calls the library, during the call.
+    /// The thread that calls the library, during the call.
     #[default]
     Callers,
     /// A thread of the library's as well, while nobody calls. The thread mode is then multiple,
@@ -18,11 +18,11 @@ pub enum Progress {
     Thread,
 }
 
-/// What the thread shares with the callers.
+/// The words that the helping thread shares with the callers.
 #[derive(Default)]
 pub(crate) struct Helper {
     follower: Follower,
-    /// What it is about to wait for, if nobody calls before its last look.
+    /// The event it is about to wait for, if nobody calls before its last look.
     awaits: AtomicU32,
     is_ended: AtomicBool,
 }
@@ -34,7 +34,7 @@ const BEGINNING: u32 = 1;
 /// It waits until the callers leave it the turn.
 const TURN: u32 = 2;
 
-/// What became of the thread's look at what goes on.
+/// The result of the thread's look at the operations that go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assisted {
     /// Nothing goes on any more.
@@ -67,7 +67,7 @@ impl Helper {
         self.awaits.store(NOTHING, Ordering::SeqCst);
     }
 
-    /// Before it gives the turn up, or looks whether it may have it: who leaves it later calls.
+    /// Called before it gives the turn up, or looks whether it may have it: a thread that leaves the turn later calls.
     pub(crate) fn awaits_turn(&self) {
         self.awaits.store(TURN, Ordering::SeqCst);
     }
@@ -83,7 +83,7 @@ impl Helper {
         self.follower.call();
     }
 
-    /// What the thread does.
+    /// The thread's body.
     pub(crate) fn run(&self, shared: &Shared) {
         landeck_memory::processors::follow_parent();
         while !self.is_ended() {

@@ -1,4 +1,4 @@
-//! Who waits, and for what: the only thread for its request, the one that has the turn, the one that helps.
+//! Three waits: of the only thread for its request, of the thread that has the turn, and of the helping thread.
 
 use landeck_memory::waiter::Waiting;
 use landeck_memory::{End, WaitRecord};
@@ -12,39 +12,39 @@ pub(super) type AnyOf<'a> = &'a dyn Fn(&Engine) -> Vec<u32>;
 /// The wait of the only thread for one request.
 pub(super) struct OneRequest<'a> {
     pub(super) shared: &'a Shared,
-    pub(super) kernel: &'a mut Engine,
+    pub(super) engine: &'a mut Engine,
     pub(super) id: OperationId,
-    /// A network has lost whom it depends on; no membership word will tell.
+    /// A network has lost the peer that it depends on; no membership word will tell.
     pub(super) is_hopeless: bool,
 }
 
 impl Waiting for OneRequest<'_> {
     #[inline]
     fn poll(&mut self) -> bool {
-        self.kernel.progress_for(self.id);
-        self.kernel.is_done(self.id) || self.is_hopeless
+        self.engine.progress_for(self.id);
+        self.engine.is_done(self.id) || self.is_hopeless
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.kernel.progress_thoroughly();
-        self.is_hopeless = self.kernel.is_hopeless(self.id);
-        let is_over = self.is_hopeless || self.kernel.is_done(self.id);
+        self.engine.progress_thoroughly();
+        self.is_hopeless = self.engine.is_hopeless(self.id);
+        let is_over = self.is_hopeless || self.engine.is_done(self.id);
         if !is_over {
-            self.shared.let_sockets_wake(self.kernel);
+            self.shared.let_sockets_wake(self.engine);
         }
         is_over
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.kernel.verdict(self.id)
+        self.engine.verdict(self.id)
     }
 
     fn record(&self) -> WaitRecord {
-        self.kernel.wait_record(self.id)
+        self.engine.wait_record(self.id)
     }
 
     fn prepare_sleep(&mut self) {
-        self.kernel.fall_asleep(None);
+        self.engine.fall_asleep(None);
     }
 }
 
@@ -59,11 +59,11 @@ impl Assisting<'_> {
         if self.shared.is_awaited() || self.helper.is_ended() {
             return true;
         }
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
-        let moved = progress(&mut kernel);
-        self.shared.call_ready(&kernel, moved);
-        let (goes_on, ended) = (kernel.goes_on(), kernel.take_ended_watchers());
-        drop(kernel);
+        let Ok(mut engine) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut engine);
+        self.shared.call_ready(&engine, moved);
+        let (goes_on, ended) = (engine.goes_on(), engine.take_ended_watchers());
+        drop(engine);
         drop(ended);
         !goes_on
     }
@@ -78,8 +78,8 @@ impl Waiting for Assisting<'_> {
         if self.look_after(Engine::progress_thoroughly) {
             return true;
         }
-        let Ok(kernel) = self.shared.kernel.enter() else { return true };
-        self.shared.let_sockets_wake(&kernel);
+        let Ok(engine) = self.shared.kernel.enter() else { return true };
+        self.shared.let_sockets_wake(&engine);
         false
     }
 
@@ -95,8 +95,8 @@ impl Waiting for Assisting<'_> {
     }
 
     fn prepare_sleep(&mut self) {
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.fall_asleep(None);
+        if let Ok(mut engine) = self.shared.kernel.enter() {
+            engine.fall_asleep(None);
         }
     }
 }
@@ -109,24 +109,24 @@ pub(super) struct InTurn<'a, T, F> {
     pub(super) any_of: AnyOf<'a>,
     pub(super) found: &'a mut Option<T>,
     pub(super) ready: &'a mut F,
-    /// What others had told of when it was looked at last.
+    /// The count of news at the last look.
     pub(super) news: u32,
-    /// As in [`OneRequest`].
+    /// A network has lost the peer that it depends on; no membership word will tell.
     pub(super) is_hopeless: bool,
 }
 
 impl<T, F: FnMut(&mut Engine) -> Option<T>> InTurn<'_, T, F> {
     fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
-        // A kernel that cannot be entered ends the wait; the next call says why.
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
-        let moved = progress(&mut kernel);
+        // An engine that cannot be entered ends the wait; the next call says why.
+        let Ok(mut engine) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut engine);
         // The waiter looks again after it has found something; finding it took it away.
         if self.found.is_none() {
-            *self.found = (self.ready)(&mut kernel);
+            *self.found = (self.ready)(&mut engine);
         }
         let news = self.shared.segment.news(self.shared.slot);
         let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&kernel, moved || is_news);
+        self.shared.call_ready(&engine, moved || is_news);
         self.found.is_some()
     }
 }
@@ -140,38 +140,38 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
         if self.look_after(Engine::progress_thoroughly) {
             return true;
         }
-        let Ok(kernel) = self.shared.kernel.enter() else { return true };
-        self.is_hopeless = self.id.is_some_and(|id| kernel.is_hopeless(id));
+        let Ok(engine) = self.shared.kernel.enter() else { return true };
+        self.is_hopeless = self.id.is_some_and(|id| engine.is_hopeless(id));
         if !self.is_hopeless {
-            self.shared.let_sockets_wake(&kernel);
+            self.shared.let_sockets_wake(&engine);
         }
         self.is_hopeless
     }
 
     fn verdict(&mut self) -> Option<End> {
-        let mut kernel = self.shared.kernel.enter().ok()?;
-        kernel.refresh();
-        let end = self.id.and_then(|id| kernel.verdict(id));
-        drop(kernel);
+        let mut engine = self.shared.kernel.enter().ok()?;
+        engine.refresh();
+        let end = self.id.and_then(|id| engine.verdict(id));
+        drop(engine);
         self.shared.call_all();
         end
     }
 
     fn record(&self) -> WaitRecord {
         match (self.id, self.shared.kernel.enter()) {
-            (Some(id), Ok(kernel)) => kernel.wait_record(id),
+            (Some(id), Ok(engine)) => engine.wait_record(id),
             _ => *self.record,
         }
     }
 
     fn any_of(&self) -> Vec<u32> {
-        self.shared.kernel.enter().map(|kernel| (self.any_of)(&kernel)).unwrap_or_default()
+        self.shared.kernel.enter().map(|engine| (self.any_of)(&engine)).unwrap_or_default()
     }
 
     fn prepare_sleep(&mut self) {
-        // A kernel that cannot be entered ends the wait at its next look.
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.fall_asleep(None);
+        // An engine that cannot be entered ends the wait at its next look.
+        if let Ok(mut engine) = self.shared.kernel.enter() {
+            engine.fall_asleep(None);
         }
     }
 }

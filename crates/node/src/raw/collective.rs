@@ -11,7 +11,9 @@ use landeck_memory::{Buffer, NoMemory};
 use super::{Memory, Operation, memory};
 use crate::error::Result;
 use crate::world::{Status, World};
-use landeck_engine::{Blocks, Call, Fault, ValueType, WaitError};
+use landeck_engine::{
+    Blocks, Call, CallBlocks, CallData, CallDescription, Fault, OperationId, ValueType,
+};
 
 /// Where one side of a call has its data. Addresses are those of the items' base, which need not
 /// be their first byte.
@@ -84,7 +86,10 @@ pub struct Asked<'a> {
 
 /// A call that is made any number of times.
 #[derive(Clone, Debug)]
-pub struct Prepared(Call);
+pub struct Prepared {
+    operation: What,
+    call: Call,
+}
 
 // SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
 unsafe impl Sync for Prepared {}
@@ -104,8 +109,8 @@ pub struct Pieces<'a> {
     pub operator: Option<&'a Operator>,
 }
 
-/// Does a collective operation on data in one piece. False when it is to go another way: then nothing was done,
-/// and [`call()`] does it.
+/// Does a collective operation on data in one piece. False in a world whose members compare their calls: [`call()`]
+/// is told the types that they compare.
 ///
 /// # Errors
 /// As [`call()`].
@@ -115,45 +120,19 @@ pub struct Pieces<'a> {
 #[inline(never)]
 pub unsafe fn call_pieces(world: &World, pieces: &Pieces<'_>) -> Result<bool> {
     let Pieces { operation, root, input, output, operator } = *pieces;
+    if world.options.is_checked {
+        return Ok(false);
+    }
+    let is_in_place = operation == What::AllReduce && input == output;
     // SAFETY: both sides are as the caller vouches until this returns, when the operation is over.
-    let data = unsafe { (Buffer::new(input.0, input.1), Buffer::new(output.0, output.1)) };
-    if world.brief_with(operation, data, root, operator)? {
-        return Ok(true);
-    }
-    match call_of_pieces(world, pieces, data) {
-        Some(call) => world.collective(call).map(|()| true),
-        None => Ok(false),
-    }
-}
-
-/// The call as the engine takes it; none where members compare what only [`call()`] is told.
-fn call_of_pieces(
-    world: &World,
-    pieces: &Pieces<'_>,
-    (input, output): (Buffer, Buffer),
-) -> Option<Call> {
-    let Pieces { operation, root, operator, .. } = *pieces;
-    let whole = |data| Blocks::whole(Area::contiguous(data));
-    let equal =
-        |buffer: Buffer| Blocks::Equal { buffer, block_bytes: buffer.len() / world.size().max(1) };
-    let at_root = |blocks| if world.rank() == root { blocks } else { Blocks::Nothing };
-    let in_place = operation == What::AllReduce && pieces.input == pieces.output;
-    let (input, output) = match operation {
-        _ if world.manner.is_checked => return None,
-        What::Barrier => (Blocks::Nothing, Blocks::Nothing),
-        What::Broadcast => (Blocks::Nothing, whole(input)),
-        What::Gather => (whole(input), at_root(equal(output))),
-        What::Scatter => (at_root(equal(input)), whole(output)),
-        What::AllGather => (whole(input), equal(output)),
-        What::AllToAll => (equal(input), equal(output)),
-        What::Reduce => (whole(input), at_root(whole(output))),
-        What::AllReduce if in_place => (Blocks::Nothing, whole(output)),
-        What::AllReduce => (whole(input), whole(output)),
-        _ => return None,
+    let (input, output) =
+        unsafe { (Buffer::new(input.0, input.1), Buffer::new(output.0, output.1)) };
+    let data = match is_in_place {
+        true => CallData::InPlace(output),
+        false => CallData::Pieces { input, output },
     };
-    let (root, operator) = (u32::try_from(root).unwrap_or(u32::MAX), operator.cloned());
-    let call = Call::new(operation, &world.manner);
-    Some(Call { root, input, output, operator, in_place, ..call })
+    let asked = CallDescription::new(operation, data, &world.options).rooted(root);
+    world.collective(CallDescription { operator, ..asked }).map(|()| true)
 }
 
 /// Does a collective operation; returns when this member has done its part.
@@ -165,38 +144,9 @@ fn call_of_pieces(
 /// What the two sides name stays mapped during the call. The output is writable, and nobody else
 /// uses it; the input does not overlap it, and nobody writes to it.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
-    // SAFETY: as below, where the memory is there.
-    let brief = || unsafe { brief_data(world.size(), asked) };
-    if asked.missing.is_none()
-        && let Some(data) = brief()
-        && world.brief_with(asked.operation, data, asked.root, asked.operator.as_ref())?
-    {
-        return Ok(());
-    }
     // SAFETY: the caller leaves the memory to the operation until this returns, when it is over.
-    let call = unsafe { call_of(world, asked) }?;
-    world.collective(call)
-}
-
-/// Both sides of a call in one piece each, as short operations have them; none for calls that are
-/// to go the ordinary way.
-///
-/// # Safety
-/// As [`call()`].
-#[inline]
-unsafe fn brief_data(size: usize, asked: &Asked<'_>) -> Option<(Buffer, Buffer)> {
-    let is_own = |operator: &Operator| operator.reduction().is_none();
-    if asked.operator.as_ref().is_some_and(is_own) {
-        return None;
-    }
-    // SAFETY: the caller's promise.
-    let output = unsafe { one_piece(&asked.output, size)? };
-    let input = match (asked.operation, &asked.input) {
-        (What::Broadcast, _) | (What::Reduce | What::AllReduce, Data::InPlace) => output,
-        // SAFETY: as above.
-        (_, input) => unsafe { one_piece(input, size)? },
-    };
-    Some((input, output))
+    let described = unsafe { describe(world, asked) };
+    world.collective(world.described(described)?)
 }
 
 /// # Safety
@@ -222,8 +172,8 @@ unsafe fn one_piece(data: &Data<'_>, size: usize) -> Option<Buffer> {
 /// As [`call()`], until the operation is over.
 pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
     // SAFETY: the caller leaves the memory to the operation until it is over.
-    let call = unsafe { call_of(world, asked) }?;
-    begin(world, call)
+    let described = unsafe { describe(world, asked) };
+    goes_on(world, world.start(world.described(described)?)?)
 }
 
 /// A call to be made with [`start_prepared`]. It begins nothing.
@@ -235,7 +185,9 @@ pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
 /// As [`call()`], for each time from [`start_prepared`] until that operation is over.
 pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
     // SAFETY: the caller leaves the memory to each operation that is started with it.
-    unsafe { call_of(world, asked) }.map(Prepared)
+    let described = unsafe { describe(world, asked) };
+    let call = world.described(described)?.into_call(world.group());
+    Ok(Prepared { operation: asked.operation, call: world.described(call)? })
 }
 
 /// Makes a prepared call. One at a time.
@@ -246,11 +198,12 @@ pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
 /// # Safety
 /// As was promised to [`prepare`].
 pub unsafe fn start_prepared(world: &World, prepared: &Prepared) -> Result<Operation> {
-    begin(world, prepared.0.clone())
+    goes_on(world, world.start_call(prepared.operation, prepared.call.clone())?)
 }
 
-fn begin(world: &World, call: Call) -> Result<Operation> {
-    Ok(match world.start(call, world.shared.start_bytes())? {
+/// What a call that was begun came to; none was complete at once.
+fn goes_on(world: &World, started: Option<OperationId>) -> Result<Operation> {
+    Ok(match started {
         Some(id) => {
             world.shared.goes_on();
             Operation::Pending(id)
@@ -259,34 +212,79 @@ fn begin(world: &World, call: Call) -> Result<Operation> {
     })
 }
 
-/// The call as the engine takes it.
+/// The call as the engine takes it: in pieces where it can be, else in blocks.
+///
+/// # Errors
+/// [`Fault::Failure`] for layouts that are too large to be anywhere.
 ///
 /// # Safety
 /// As [`call()`], until the operation is over.
-unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
-    let size = world.size();
+#[inline]
+unsafe fn describe<'a>(
+    world: &'a World,
+    asked: &'a Asked<'_>,
+) -> std::result::Result<CallDescription<'a>, Fault> {
+    // SAFETY: the caller's promise.
+    let data = match unsafe { pieces_of(world.size(), asked) } {
+        Some(data) => data,
+        // SAFETY: the caller's promise.
+        None => CallData::Blocks(unsafe { blocks_of_both(world, asked) }?),
+    };
+    let described = CallDescription::new(asked.operation, data, &world.options).rooted(asked.root);
+    let value_type = match world.options.is_checked {
+        true => type_of(asked),
+        false => ValueType::default(),
+    };
+    let (operator, missing) = (asked.operator.as_ref(), asked.missing);
+    Ok(CallDescription { operator, value_type, missing, ..described })
+}
+
+/// Both sides of a call in one piece each; none for calls whose data lie apart, or are missing.
+///
+/// # Safety
+/// As [`call()`], until the operation is over.
+#[inline]
+unsafe fn pieces_of<'a>(size: usize, asked: &Asked<'_>) -> Option<CallData<'a>> {
+    if asked.missing.is_some() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let output = unsafe { one_piece(&asked.output, size)? };
+    Some(match (asked.operation, &asked.input) {
+        (What::Broadcast, _) => CallData::Pieces { input: output, output },
+        (What::Reduce | What::AllReduce, Data::InPlace) => CallData::InPlace(output),
+        // SAFETY: the caller's promise.
+        (_, input) => CallData::Pieces { input: unsafe { one_piece(input, size)? }, output },
+    })
+}
+
+/// Both sides of a call in blocks.
+///
+/// # Errors
+/// [`Fault::Failure`] for layouts that are too large to be anywhere.
+///
+/// # Safety
+/// As [`call()`], until the operation is over.
+#[inline(never)]
+unsafe fn blocks_of_both(
+    world: &World,
+    asked: &Asked<'_>,
+) -> std::result::Result<CallBlocks, Fault> {
+    let (size, operation) = (world.size(), asked.operation);
     let blocks = |data: &Data<'_>| {
         // SAFETY: both sides of the call are as the caller of this function vouches.
         unsafe { blocks_of(data, size) }
     };
-    let made = (|| {
-        let mut call = Call::new(asked.operation, &world.manner);
-        call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
-        call.operator.clone_from(&asked.operator);
-        call.missing = asked.missing;
-        (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
-        if asked.operation == What::ReduceScatter && is_in_place(&asked.output) {
-            call.output = blocks(&front_of(&asked.input, world.rank()))?;
-        }
-        if world.manner.is_checked {
-            call.value_type = type_of(asked);
-        }
-        call.in_place = is_in_place(&asked.input) || is_in_place(&asked.output);
-        call.is_varying =
-            may_vary(asked.operation) && (varies(&asked.input) || varies(&asked.output));
-        Ok(call)
-    })();
-    made.map_err(|fault: Fault| world.error(WaitError::Collective(fault), None))
+    let output = match operation == What::ReduceScatter && is_in_place(&asked.output) {
+        true => blocks(&front_of(&asked.input, world.rank()))?,
+        false => blocks(&asked.output)?,
+    };
+    Ok(CallBlocks {
+        input: blocks(&asked.input)?,
+        output,
+        in_place: is_in_place(&asked.input) || is_in_place(&asked.output),
+        is_varying: may_vary(operation) && (varies(&asked.input) || varies(&asked.output)),
+    })
 }
 
 /// Where the result of a reduction that is scattered goes when it is done in place.

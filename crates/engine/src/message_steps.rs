@@ -1,0 +1,405 @@
+//! The steps of a plan over messages, as an operation in the table walks them.
+//!
+//! Nothing here waits: a step that cannot go on stays where it is until the next time. A plan may have steps at the
+//! board between its messages, which go to [`BoardSteps`].
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use landeck_arithmetic::{Operator, Scratch};
+use landeck_board::Board;
+use landeck_collectives::{Action, Cells, Execution};
+use landeck_kernel::Endpoint;
+use landeck_memory::Bytes;
+use landeck_transports::SharedMemory;
+
+use crate::binding::{Binding, Blocks, Owned, Placement, Sizes};
+use crate::board_steps::{BoardSteps, is_at_board};
+use crate::call::Call;
+use crate::check::Check;
+use crate::entry_check::EntryCheck;
+use crate::fault::Fault;
+use crate::group::GroupState;
+use crate::group::plans::Prepared;
+use crate::mismatch::Mismatch;
+use crate::operation_state::{OperationState, Stepped};
+
+/// The steps of one operation over messages.
+pub(super) struct MessageSteps {
+    execution: Execution,
+    binding: Binding,
+    /// A step that has begun, but may not do anything yet.
+    held: Option<u32>,
+    /// Whether steps have begun since somebody asked.
+    has_begun: bool,
+    scratch: Scratch,
+    /// The number that the operation has on the board of its group; it is given back in the end.
+    number_on_board: Option<u32>,
+    /// In checking mode: until all have come, which is told on the board alone.
+    entry_check: Option<EntryCheck>,
+    /// The steps at the board, where the plan has any.
+    board_steps: Option<BoardSteps>,
+}
+
+impl MessageSteps {
+    /// Binds a call to its plan. On a board the operation is announced, so that a member that calls something else is
+    /// found.
+    pub(super) fn begin(
+        group: &mut GroupState,
+        mut call: Call,
+        prepared: &Prepared,
+        segments: u32,
+        check: Check,
+    ) -> (OperationState, Self) {
+        let number = group.next_number;
+        let signature = group.count(call.operation, call.root, call.options.is_checked);
+        let copied = call.set_aside();
+        let (plan, is_telling) = (prepared.walk.plan(), call.is_varying && prepared.relays);
+        let mut binding = match is_telling {
+            true => telling(&call, plan, group.place.member),
+            false => bound(&call, plan, segments),
+        };
+        if call.missing.is_none() && call.operation.reduces() && !is_telling {
+            binding.pack();
+        }
+        let missing = call.missing.or_else(|| copied.as_ref()?.missing());
+        let mut state = OperationState::new(&group.place, number, signature, call);
+        state.is_telling = is_telling;
+        state.go_without(missing.or_else(|| binding.missing()));
+        if let Some(copied) = copied {
+            state.keep(copied);
+        }
+        let mut steps = Self {
+            execution: Execution::new(prepared.walk.clone()),
+            binding,
+            held: None,
+            has_begun: false,
+            scratch: Scratch::new(),
+            number_on_board: None,
+            entry_check: None,
+            board_steps: None,
+        };
+        steps.come_to_board(&mut state, group, prepared, check);
+        (state, steps)
+    }
+
+    /// Gives the operation its number on the board, if the group has one.
+    fn come_to_board(
+        &mut self,
+        state: &mut OperationState,
+        group: &mut GroupState,
+        prepared: &Prepared,
+        check: Check,
+    ) {
+        let (is_oversubscribed, member) = (group.is_oversubscribed(), group.place.member);
+        let Some(board) = &mut group.board else { return };
+        let (number, word) = board.begin(state.signature.call());
+        self.number_on_board = Some(number);
+        if prepared.uses_board {
+            let plan = prepared.walk.plan();
+            let mut steps = BoardSteps::new((number, word), plan, is_oversubscribed);
+            if state.missing.is_some() {
+                steps.give_up(true);
+            }
+            self.board_steps = Some(steps);
+        } else if check != Check::NONE {
+            self.entry_check = Some(EntryCheck::new(number, word, check));
+        } else if board.has_room(number) {
+            board.come(number, word, 0, Bytes::EMPTY);
+        } else if let Some(difference) = board.out_of_step() {
+            state.end_with(Fault::Mismatch(Mismatch::at_board(difference, member)));
+        }
+    }
+
+    /// Its number on the board.
+    pub(super) fn number_on_board(&self) -> Option<u32> {
+        self.number_on_board
+    }
+
+    /// Whether steps have begun since this was last asked.
+    pub(super) fn take_has_begun(&mut self) -> bool {
+        std::mem::take(&mut self.has_begun)
+    }
+
+    /// Does what can be done now. At most `allowance` bytes are moved by steps that begin.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        mut board: Option<&mut Board>,
+        allowance: &mut u64,
+    ) -> bool {
+        let moved = self.have_all_come(state, endpoint, board.as_deref_mut())
+            && self.advance_steps(state, endpoint, board.as_deref_mut(), allowance);
+        if state.has_ended()
+            && let (Some(number), Some(board)) = (self.number_on_board.take(), board)
+        {
+            board.end(number);
+        }
+        moved
+    }
+
+    /// Whether the steps may begin: in checking mode all members come first.
+    #[inline]
+    fn have_all_come(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: Option<&mut Board>,
+    ) -> bool {
+        let (Some(entry_check), Some(board)) = (&mut self.entry_check, board) else { return true };
+        match entry_check.poll(board) {
+            Ok(false) => return false,
+            Ok(true) => {}
+            Err(error) => state.fail_at_board(endpoint, error),
+        }
+        self.entry_check = None;
+        true
+    }
+
+    fn advance_steps(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        mut board: Option<&mut Board>,
+        allowance: &mut u64,
+    ) -> bool {
+        let mut moved = false;
+        while !state.has_ended() {
+            let mut any = state.collect(endpoint, |step| self.execution.end(step));
+            any |= self.begin_steps(state, endpoint, allowance);
+            any |= self.advance_at_board(state, endpoint, board.as_deref_mut(), allowance);
+            if !state.has_ended() && self.execution.is_over() {
+                self.end_of_plan(state);
+            } else if !any {
+                break;
+            }
+            moved = true;
+            if self.board_steps.is_some() && *allowance == 0 {
+                break;
+            }
+        }
+        if moved {
+            state.note_move();
+        }
+        moved
+    }
+
+    /// The steps at the board that have begun.
+    fn advance_at_board(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: Option<&mut Board>,
+        allowance: &mut u64,
+    ) -> bool {
+        let (Some(steps), Some(board)) = (&mut self.board_steps, board) else { return false };
+        if state.has_ended() {
+            return false;
+        }
+        let (execution, binding) = (&mut self.execution, &self.binding);
+        let operator = state.call.operator.as_ref();
+        match steps.advance(execution, binding, operator, board, endpoint, allowance) {
+            Ok(advanced) => {
+                if let Some(error) = advanced.error {
+                    // The data that it would pass on are not there.
+                    state.go_empty_handed();
+                    state.defer_at_board(error);
+                }
+                advanced.moved
+            }
+            Err(error) => {
+                state.fail_at_board(endpoint, error);
+                true
+            }
+        }
+    }
+
+    /// After a change of the membership: fails if the step at the board can never complete.
+    #[cold]
+    pub(super) fn judge_at_board(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: &mut Board,
+    ) {
+        let Some(steps) = &mut self.board_steps else { return };
+        let Some(error) = steps.verdict(&self.execution, board) else { return };
+        // The deposits of gone members still count.
+        self.advance_steps(state, endpoint, Some(&mut *board), &mut { u64::MAX });
+        let Some(steps) = &mut self.board_steps else { return };
+        if state.has_ended() || steps.verdict(&self.execution, board).is_none() {
+            return;
+        }
+        match steps.fail(board, error) {
+            Ok(error) => {
+                state.go_empty_handed();
+                state.defer_at_board(error);
+            }
+            Err(error) => state.fail_at_board(endpoint, error),
+        }
+    }
+
+    /// Begins the steps that may begin.
+    fn begin_steps(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> bool {
+        let mut any = false;
+        while !state.has_ended() {
+            let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
+            if let Some(board_steps) = &mut self.board_steps
+                && is_at_board(self.execution.action(step))
+            {
+                board_steps.begin(step);
+                continue;
+            }
+            let moved_bytes = self.moved_bytes(step);
+            if moved_bytes > *allowance {
+                self.held = Some(step);
+                break;
+            }
+            *allowance -= moved_bytes;
+            (any, self.has_begun) = (true, true);
+            match self.step(state, endpoint, step) {
+                Ok(Stepped::Done) => self.execution.end(step),
+                Ok(Stepped::Out(id, message)) => state.await_message(Some(step), id, message),
+                Err(Fault::Failure(failure)) => state.fail(endpoint, failure.into()),
+                Err(fault) => {
+                    state.defer(fault);
+                    self.execution.end(step);
+                }
+            }
+        }
+        any
+    }
+
+    /// Bytes that a step may move when it begins.
+    fn moved_bytes(&self, step: u32) -> u64 {
+        match self.execution.action(step) {
+            Action::Send { cells, .. } | Action::Receive { cells, .. } => {
+                cells.iter().map(|&cells| self.binding.area(cells).packed_bytes()).sum()
+            }
+            Action::Copy { into, .. } | Action::Combine { into, .. } => {
+                self.binding.area(*into).packed_bytes()
+            }
+            _ => 0,
+        }
+    }
+
+    fn step(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        step: u32,
+    ) -> Result<Stepped, Fault> {
+        match *self.execution.action(step) {
+            Action::Send { to, ref cells } => state.send(endpoint, to, self.binding.message(cells)),
+            Action::Receive { from, ref cells } => {
+                Ok(state.receive(endpoint, from, self.binding.message(cells)))
+            }
+            Action::Copy { .. } | Action::Combine { .. } if state.brings_nothing() => {
+                Ok(Stepped::Done)
+            }
+            Action::Copy { from, into } => {
+                self.binding.area(from).copy_to(&self.binding.area(into));
+                Ok(Stepped::Done)
+            }
+            Action::Combine { left, right, into } => {
+                let Some(operator) = &state.call.operator else { return Ok(Stepped::Done) };
+                // Blocks of one store need not lie side by side.
+                for block in 0..into.count {
+                    let one = |cells: Cells| Cells::new(cells.store, cells.first + block, 1);
+                    self.combine(operator, one(left), one(right), one(into))?;
+                }
+                Ok(Stepped::Done)
+            }
+            _ => Err(Fault::NoBoard),
+        }
+    }
+
+    fn combine(
+        &mut self,
+        operator: &Operator,
+        left: Cells,
+        right: Cells,
+        into: Cells,
+    ) -> Result<(), Fault> {
+        let place = |cells| self.binding.area(cells).as_buffer();
+        let (Some(left), Some(right), Some(into)) = (place(left), place(right), place(into)) else {
+            return Err(Fault::Panicked);
+        };
+        let length_bytes = left.len().min(right.len()).min(into.len());
+        let [left, right, into] = [left, right, into].map(|buffer| buffer.bytes().start().as_ptr());
+        let scratch = &mut self.scratch;
+        // SAFETY: all three are memory of this operation, which the caller promised to leave
+        // to it, cut to a length that each has; the result lies exactly on one operand or apart.
+        guarded(operator, || unsafe {
+            operator.combine_raw(left, right, into, length_bytes, scratch).map_err(Fault::from)
+        })
+    }
+
+    fn end_of_plan(&mut self, state: &mut OperationState) {
+        if state.is_telling {
+            self.begin_data(state);
+            return;
+        }
+        self.binding.unpack();
+        state.complete();
+    }
+
+    /// All lengths are known: now the data, the same way.
+    fn begin_data(&mut self, state: &mut OperationState) {
+        state.is_telling = false;
+        let told = Sizes::Told(self.binding.numbers());
+        let walk = self.execution.walk().clone();
+        let (plan, call) = (walk.plan(), &state.call);
+        let input = Placement::input(call.operation, call.input.clone(), plan.size, plan.member);
+        let output = Placement::output(call.operation, call.output.clone(), plan.size, plan.member);
+        let before = std::mem::replace(&mut self.binding, Binding::new(plan, input, output, told));
+        self.binding.keep_all_of(before);
+        state.go_without(self.binding.missing());
+        self.execution = Execution::new(walk);
+    }
+}
+
+/// The stores of a plan for the data of a call.
+fn bound(call: &Call, plan: &landeck_collectives::Plan, segments: u32) -> Binding {
+    let (input, output) = call.in_segments(segments);
+    let input = Placement::input(call.operation, input, plan.size, plan.member);
+    let output = Placement::output(call.operation, output, plan.size, plan.member);
+    Binding::new(plan, input, output, call.sizes(segments))
+}
+
+/// Runs what may call a user's function.
+fn guarded<T>(operator: &Operator, body: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    if operator.reduction().is_some() {
+        return body();
+    }
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(Fault::Panicked))
+}
+
+/// The stores of a plan that tells how long each block is: a number in the place of each.
+fn telling(call: &Call, plan: &landeck_collectives::Plan, member: u32) -> Binding {
+    const NUMBER_BYTES: usize = 8;
+    let mut kept = Vec::new();
+    let mut numbers = |blocks: &Blocks| {
+        let count = blocks.count();
+        let owned = Owned::new(count * NUMBER_BYTES);
+        for block in 0..count as u32 {
+            let bytes = blocks.bytes(block).to_ne_bytes();
+            owned.buffer().write(block as usize * NUMBER_BYTES, (&bytes[..]).into());
+        }
+        let buffer = owned.buffer();
+        kept.push(owned);
+        Blocks::Equal { buffer, block_bytes: NUMBER_BYTES }
+    };
+    let (input, output) = (numbers(&call.input), numbers(&call.output));
+    let input = Placement::input(call.operation, input, plan.size, member);
+    let output = Placement::output(call.operation, output, plan.size, member);
+    let mut binding = Binding::new(plan, input, output, Sizes::Equal(NUMBER_BYTES as u64));
+    kept.into_iter().for_each(|owned| binding.keep(owned));
+    binding
+}
