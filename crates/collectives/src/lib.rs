@@ -14,7 +14,6 @@
 //! | [`preset`] | ways to do every operation, by name |
 //! | [`mod@derive`] | operations from trees and rounds |
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
-//! | [`derivation`] | what plans must cost, counted without making them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
 //! | [`kin`] | the plans of large groups, some at a time; members whose plans are alike |
@@ -40,7 +39,6 @@ pub mod check;
 pub mod choose;
 pub mod cost;
 pub mod cost_parameters;
-pub mod derivation;
 pub mod derive;
 pub mod draw;
 pub mod execute;
