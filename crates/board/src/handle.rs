@@ -22,16 +22,13 @@ use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 mod agreement;
 mod cells;
-mod common;
 mod difference;
 mod statement;
 
 use agreement::OwnPart;
 use cells::Cells;
-use common::Common;
 use statement::Stated;
 
-pub use common::COMMON_LENGTHS;
 pub use difference::Difference;
 
 /// One member's hold on a board. One thread at a time.
@@ -56,7 +53,6 @@ pub struct Board {
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
-    pub(super) common: Common,
     /// The group's members have cells.
     pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
@@ -165,7 +161,6 @@ impl Board {
             deposits: Deposits::default(),
             cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },
             has_cells,
-            common: Common::of(segment, shared),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -267,10 +262,7 @@ impl Board {
         if self.deposits.of(number).is_some() {
             return self.deposits.of(number).map(|block| &mut block[..]);
         }
-        match self.common.length_of(number) {
-            Some(length) => self.common_room(number, length),
-            None => self.open_cell(number),
-        }
+        self.open_cell(number)
     }
 
     /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
@@ -288,7 +280,6 @@ impl Board {
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
-        self.common.end(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {

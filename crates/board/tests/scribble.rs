@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck_board::{
-    Board, COMMON_LENGTHS, Coming, Deposit, INLINE_BYTES, LinesPlace, Outcome, PIECES_MAX,
-};
+use landeck_board::{Board, Coming, Deposit, INLINE_BYTES, LinesPlace, Outcome, PIECES_MAX};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender};
 use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
@@ -198,17 +196,6 @@ fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mu
     {
         if let Some(cell) = board.kept(number) {
             cell[filled..].fill(4);
-        }
-        board.set_filled(number, length as u64);
-        board.count(number, 7);
-        return;
-    }
-    if random.once_in(3) && board.has_room_in_common(number) {
-        let lay = |room: &mut [u8]| room.fill(5);
-        let (filled, length) = (length, COMMON_LENGTHS.start() + length);
-        assert!(board.come_in_common(number, (7, 0), (length, filled), lay));
-        if let Some(room) = board.kept(number) {
-            room[filled..].fill(6);
         }
         board.set_filled(number, length as u64);
         board.count(number, 7);

@@ -12,8 +12,7 @@
 //!
 //! A board lays down each time at another place, as many as operations are under way at once ([`landeck_board::window_of`]), since
 //! what was laid down is given back when all are over with it. So those places are touched after more than one
-//! operation, with more between. Of long data it is always the same place, but for those that a root lays down for
-//! others who share processors: they lie in one of the few common places, in the next one with each operation.
+//! operation, with more between. Of long data it is always the same place.
 
 use std::collections::BTreeMap;
 

@@ -144,7 +144,7 @@ impl CompactPlans {
             }
             _ => BoardSchedule::AT_ONCE,
         };
-        let mut making = Making::new(task.operation, bytes, (size, sharing), course);
+        let mut making = Making::new(task.operation, bytes, size, course);
         let mut members = 0;
         each_kin(task, way, group, room_bytes, |kin| {
             making.add(&kin);
@@ -295,8 +295,6 @@ impl Precedence for Path {
 struct Making {
     operation: Operation,
     bytes: u64,
-    /// So many share a processor.
-    sharing: u32,
     course: BoardSchedule,
     walks: CompactPlans,
     stretches: Numbers<Box<[Step]>>,
@@ -307,16 +305,11 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(
-        operation: Operation,
-        bytes: u64,
-        (size, sharing): (u32, u32),
-        course: BoardSchedule,
-    ) -> Self {
+    fn new(operation: Operation, bytes: u64, size: u32, course: BoardSchedule) -> Self {
         let of = vec![0; size as usize];
         let walks = CompactPlans { of, rounds: course.rounds, ..CompactPlans::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
-        Self { operation, bytes, sharing, course, walks, stretches, lists }
+        Self { operation, bytes, course, walks, stretches, lists }
     }
 
     fn add(&mut self, kin: &PlanClass) {
@@ -344,7 +337,7 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let manner = Manner::of(self.operation, plan, self.course, self.sharing);
+        let manner = Manner::of(self.operation, plan, self.course);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
@@ -480,7 +473,7 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan, course: BoardSchedule, sharing: u32) -> Self {
+    fn of(operation: Operation, plan: &Plan, course: BoardSchedule) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
@@ -488,9 +481,6 @@ impl Manner {
         Self {
             only_gives: !plan.steps.iter().any(takes),
             hands_over: is_exchange && plan.size == 2 || course.ahead > 0,
-            is_of_root: sharing > 1
-                && plan.size > 2
-                && matches!(operation, Operation::Broadcast | Operation::Scatter),
         }
     }
 }
@@ -737,23 +727,6 @@ mod tests {
         let sizes = Sizes::new(Operation::Gather, 10, 1, 9);
         let all = vec![cells(4, 2), cells(0, 3), cells(1, 1), cells(2, 1), cells(5, 3)];
         assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
-    }
-
-    #[test]
-    fn who_brings_long_data_to_several_on_shared_processors_has_common_places() {
-        let all_places = |operation, (size, sharing): (u32, u32), bytes, member| {
-            let way = "board".parse::<Preset>().unwrap().way(operation);
-            let group = Group::whole(size).unwrap();
-            let walks = CompactPlans::of(&Task::new(operation), &way, &group, (bytes, sharing));
-            walks.touched(member).all_places
-        };
-        const LONG: u64 = 1 << 20;
-        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 0), 4 * LONG);
-        assert_eq!(all_places(Operation::Scatter, (4, 2), LONG / 2, 0), 4 * 3 * LONG / 2);
-        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 1), 0, "it brings nothing");
-        assert_eq!(all_places(Operation::Broadcast, (4, 1), LONG, 0), 0, "each has a processor");
-        assert_eq!(all_places(Operation::Broadcast, (2, 2), LONG, 0), 0, "one takes it");
-        assert_eq!(all_places(Operation::Gather, (4, 2), LONG, 1), 0, "nobody's is for several");
     }
 
     /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.

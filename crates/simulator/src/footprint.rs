@@ -1,8 +1,8 @@
 //! What members touch in an operation: how much of the caches it takes is found from that.
 
-use landeck_board::{COMMON_LENGTHS, window_of};
+use landeck_board::window_of;
 use landeck_memory::message_cells::CELL_BYTES;
-use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
+use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
 
 /// Deposits up to this have other places each time.
@@ -19,8 +19,6 @@ pub(crate) struct Manner {
     pub(crate) only_gives: bool,
     /// What it lays down has one taker, which lays down its next data there.
     pub(crate) hands_over: bool,
-    /// It is the root, and lays down for several others who share processors.
-    pub(crate) is_of_root: bool,
 }
 
 /// What members touch in an operation, in bytes.
@@ -65,10 +63,8 @@ impl Footprint {
         self.laid_down += bytes;
         self.pieces += 1;
         self.places += bytes;
-        let is_common = manner.is_of_root && COMMON_LENGTHS.contains(&(bytes as usize));
         let other_places = match () {
             () if manner.hands_over => 0,
-            () if is_common => u64::from(COMMON_PLACES),
             () if bytes <= GO_ROUND_BYTES => window_of(bytes as usize, members) as u64,
             () => 0,
         };
@@ -201,24 +197,5 @@ mod tests {
             "of long data fewer"
         );
         assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
-    }
-
-    #[test]
-    fn long_data_of_a_root_lie_in_a_few_places_by_turns() {
-        let all_places = |bytes, is_of_root| {
-            let mut touched = Footprint::default();
-            touched.deposit(bytes, 32, Manner { is_of_root, ..Manner::default() });
-            assert_eq!((touched.laid_down, touched.places), (bytes, bytes));
-            touched.all_places
-        };
-        let [least, most] =
-            [COMMON_LENGTHS.start(), COMMON_LENGTHS.end()].map(|bytes| *bytes as u64);
-        assert_eq!([least, most].map(|bytes| all_places(bytes, true) / bytes), [4, 4]);
-        assert_eq!([least - 1, most + 1].map(|bytes| all_places(bytes, true)), [0, 0]);
-        assert_eq!(
-            [least, most].map(|bytes| all_places(bytes, false)),
-            [0, 0],
-            "blocks of its own"
-        );
     }
 }

@@ -46,14 +46,9 @@ impl AtBoard {
     ) -> Result<Stepped> {
         if !self.has_come {
             let bytes = deposit_bytes(around.memory, cells);
-            let has_room = match self.lies_in_common(around.board, bytes) {
-                true => around.board.has_room_in_common(self.number),
-                false => around.board.has_room_for(self.number, bytes),
-            };
-            if !has_room {
-                return Ok(Stepped::Waits);
-            }
-            if !self.come(around, cells, except)? {
+            if !around.board.has_room_for(self.number, bytes)
+                || !self.come(around, cells, except)?
+            {
                 return Ok(Stepped::Waits);
             }
             self.has_come = true;
@@ -97,9 +92,7 @@ impl AtBoard {
         let (memory, said) = (around.memory, (signature, check));
         let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
         let comes_back = self.manner.comes_back;
-        let has_come = if self.lies_in_common(around.board, bytes) {
-            around.board.come_in_common(number, said, (bytes, first), lay)
-        } else if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+        let has_come = if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
             around.board.come_in_cell(number, said, (bytes, first, comes_back), lay)
         } else {
             false
@@ -117,12 +110,6 @@ impl AtBoard {
         *around.budget = around.budget.saturating_sub(first as u64);
         around.board.come_with(number, said, block, (bytes, self.done));
         Ok(true)
-    }
-
-    /// Whether so many bytes of this member are laid in the operation's common place.
-    #[inline]
-    fn lies_in_common(&self, board: &Board, bytes: usize) -> bool {
-        self.manner.is_of_root && board.has_common_place(bytes)
     }
 
     fn block_of<M: BlockMemory>(

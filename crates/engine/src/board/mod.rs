@@ -83,7 +83,7 @@ pub(crate) struct Around<'a, M> {
 
 /// How members come to an operation: all find the same from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub(crate) struct Manner {
     /// The last to come knows it by a counter, and the commit word says how the operation ends.
     /// With few members everybody looks at everybody's word instead.
     counted: bool,
@@ -100,8 +100,6 @@ pub struct Manner {
     /// The same, and the other one makes of it a part of the result, which comes back in the cell: each writes
     /// only where it has just read.
     comes_back: bool,
-    /// A root lays down for several others who share processors: it may lie in a common place.
-    is_of_root: bool,
 }
 
 impl Manner {
@@ -140,9 +138,6 @@ impl Manner {
                 any(|action| matches!(action, Action::CombineDeposits { .. })),
             ),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
-            is_of_root: is_crowded
-                && plan.size > 2
-                && matches!(operation, Operation::Broadcast | Operation::Scatter),
         }
     }
 
