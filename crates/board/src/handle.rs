@@ -47,8 +47,6 @@ pub struct Board {
     pub(super) out_of_step: Option<Difference>,
     /// All operations before this one are over for everybody.
     pub(super) settled: u32,
-    /// How many operations could be under way at once when this member asked last.
-    pub(super) window: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
@@ -156,7 +154,6 @@ impl Board {
             history: History::new(1),
             out_of_step: None,
             settled: 1,
-            window: WINDOW as u32,
             stated: [Stated::default(); WINDOW],
             deposits: Deposits::default(),
             cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },

@@ -55,7 +55,6 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTE
 
 #[cfg(not(loom))]
 pub use {
-    ahead::window_of,
     handle::*,
     history::{CALL_BITS, ROOT_BITS},
     need::needs_of_first_world,

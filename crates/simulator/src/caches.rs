@@ -10,7 +10,7 @@
 //! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
 //! went round.
 //!
-//! A board lays down each time at another place, as many as operations are under way at once ([`landeck_board::window_of`]), since
+//! A board lays down each time at another place, as many as operations are under way at once ([`landeck_board::WINDOW`]), since
 //! what was laid down is given back when all are over with it. So those places are touched after more than one
 //! operation, with more between. Of long data it is always the same place.
 

@@ -511,7 +511,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
                 };
-                touched.deposit(bytes, plan.size, manner);
+                touched.deposit(bytes, manner);
             }
             Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {

@@ -1,6 +1,6 @@
 //! What members touch in an operation: how much of the caches it takes is found from that.
 
-use landeck_board::window_of;
+use landeck_board::WINDOW;
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
@@ -58,14 +58,14 @@ impl Footprint {
         }
     }
 
-    /// A deposit of so many bytes on the board, on which there are so many members.
-    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, manner: Manner) {
+    /// A deposit of so many bytes on the board.
+    pub(crate) fn deposit(&mut self, bytes: u64, manner: Manner) {
         self.laid_down += bytes;
         self.pieces += 1;
         self.places += bytes;
         let other_places = match () {
             () if manner.hands_over => 0,
-            () if bytes <= GO_ROUND_BYTES => window_of(bytes as usize, members) as u64,
+            () if bytes <= GO_ROUND_BYTES => WINDOW as u64,
             () => 0,
         };
         self.all_places += bytes * other_places;
@@ -151,7 +151,6 @@ pub(crate) fn part(whole: u64, some: u64, all: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_board::WINDOW;
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Footprint {
         Footprint { members: 2, own, laid_down, places, taken, ..Footprint::default() }
@@ -183,19 +182,15 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Footprint::default();
-            touched.deposit(bytes, 32, Manner::default());
+            touched.deposit(bytes, Manner::default());
             (touched.laid_down, touched.places, touched.all_places)
         };
         let mut handed_over = Footprint::default();
-        handed_over.deposit(100, 2, Manner { hands_over: true, ..Manner::default() });
+        handed_over.deposit(100, Manner { hands_over: true, ..Manner::default() });
         let cells = (handed_over.places, handed_over.all_places);
         assert_eq!(cells, (100, 0), "always the cell that was just read");
         assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
-        assert_eq!(
-            places(GO_ROUND_BYTES).2,
-            WINDOW as u64 / 2 * GO_ROUND_BYTES,
-            "of long data fewer"
-        );
+        assert_eq!(places(GO_ROUND_BYTES).2, GO_ROUND_BYTES * WINDOW as u64);
         assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
     }
 }

@@ -45,10 +45,7 @@ impl AtBoard {
         except: Option<u32>,
     ) -> Result<Stepped> {
         if !self.has_come {
-            let bytes = deposit_bytes(around.memory, cells);
-            if !around.board.has_room_for(self.number, bytes)
-                || !self.come(around, cells, except)?
-            {
+            if !around.board.has_room(self.number) || !self.come(around, cells, except)? {
                 return Ok(Stepped::Waits);
             }
             self.has_come = true;
