@@ -1,4 +1,4 @@
-//! How much data go over the board of a host: at once or in rounds, and past the caches or not.
+//! How much data go over the board of a host: at once or in rounds.
 //!
 //! Where members share processors, each lays down and takes all of its data before the next one has
 //! the processor. What all of them have laid down until the first one takes of it stays in the caches
@@ -64,8 +64,6 @@ impl GroupOf {
 pub struct BoardSchedule {
     /// In so many rounds, at least one.
     pub rounds: u32,
-    /// What is taken goes past the caches: all members together take more than fits there.
-    pub is_past_caches: bool,
     /// Each round has one block for one other member, and so many are laid down before the first is taken; 0
     /// where that is not so.
     pub ahead: u32,
@@ -73,7 +71,7 @@ pub struct BoardSchedule {
 
 impl BoardSchedule {
     /// All at once.
-    pub const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false, ahead: 0 };
+    pub const AT_ONCE: Self = Self { rounds: 1, ahead: 0 };
 
     /// That of an operation in a group. A `block` has so many bytes: what all members know alike of what one has
     /// for another or for all; nothing where lengths vary, so that goes at once.
@@ -86,10 +84,6 @@ impl BoardSchedule {
                 Self::in_cells(block, group.cell_bytes)
             }
             _ if !group.is_crowded => Self::AT_ONCE,
-            (Operation::AllGather, _) => {
-                let is_past_caches = all_of(block, members) > STREAMED_BYTES;
-                Self { is_past_caches, ..Self::AT_ONCE }
-            }
             (Operation::AllReduce, BoardStyle::Together) => {
                 Self::in_rounds(block, members, block / ROUND_BYTES_MIN)
             }
@@ -302,7 +296,6 @@ mod tests {
         for (operation, style, bytes) in [
             (Operation::AllReduce, BoardStyle::Together, 1 << 20),
             (Operation::AllToAll, BoardStyle::Each, 64 << 10),
-            (Operation::AllGather, BoardStyle::Each, 1 << 20),
         ] {
             let course = |bytes| BoardSchedule::of(operation, style, bytes, group(16, true));
             assert_ne!(course(bytes), BoardSchedule::AT_ONCE, "{operation}");
@@ -329,14 +322,6 @@ mod tests {
         assert_eq!(bytes.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 2, ROUNDS_MAX, 1]);
         assert_eq!(of(2 * cell, GroupOf { cell_bytes: 0, ..group(2, false) }), 1);
         assert_eq!(of(2 * cell, group(3, false)), 1);
-    }
-
-    #[test]
-    fn what_no_cache_holds_goes_past_them() {
-        let past = |operation, size| course(operation, size, 64 << 10, true).is_past_caches;
-        assert!(past(Operation::AllGather, 32) && !past(Operation::AllGather, 16));
-        assert_eq!(course(Operation::AllGather, 32, 64 << 10, true).rounds, 1);
-        assert!(!past(Operation::AllToAll, 32) && !past(Operation::AllReduce, 32));
     }
 
     #[test]

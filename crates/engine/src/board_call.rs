@@ -47,7 +47,6 @@ pub(crate) struct BoardCall {
     rounds: Rounds,
     /// The round that goes on; none before it was looked at.
     round: Option<Chunk>,
-    is_past_caches: bool,
     /// Rounds that this member comes to before it is through with the first.
     ahead: u32,
     manner: Manner,
@@ -149,7 +148,7 @@ impl BoardCall {
         (known_bytes, check): (u64, Check),
     ) -> Self {
         let (number, word) = rounds.begun();
-        let BoardSchedule { is_past_caches, ahead, .. } = course;
+        let BoardSchedule { ahead, .. } = course;
         let manner = manner.in_rounds(rounds.count > 1);
         let manner = if ahead > 0 { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
@@ -164,7 +163,6 @@ impl BoardCall {
             entry_check,
             rounds,
             round: None,
-            is_past_caches,
             ahead,
             manner,
             check,
@@ -270,7 +268,7 @@ impl BoardCall {
         while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
             let round = Chunk::of(call.operation, block, plan.size, (self.rounds.laid, count));
             let Share::This(action) = round.share_of(deposit, plan) else { break };
-            let hands = CallBuffers::of(call, bytes, plan, (round, self.is_past_caches));
+            let hands = CallBuffers::of(call, bytes, plan, round);
             let (number, word) = self.rounds.of(self.rounds.laid);
             self.at.begin(number, word, self.check, self.manner);
             let mut around = Around {
@@ -326,7 +324,7 @@ impl BoardCall {
         let of_block = (bytes, call.unit_bytes());
         let round = || Chunk::of(call.operation, of_block, plan.size, rounds);
         let round = *self.round.get_or_insert_with(round);
-        let hands = CallBuffers::of(call, self.known_bytes, plan, (round, self.is_past_caches));
+        let hands = CallBuffers::of(call, self.known_bytes, plan, round);
         let mut visited = BoardStep::Waits;
         let mut around = Around {
             board,

@@ -18,21 +18,15 @@ pub(crate) struct CallBuffers<'a> {
     /// Bytes that all members know alike.
     known_bytes: u64,
     round: Chunk,
-    is_past_caches: bool,
 }
 
 impl<'a> CallBuffers<'a> {
     /// The memory of a call, as its plan divides it, in one of its rounds; `known_bytes` is
     /// [`Call::known_bytes`].
     #[inline]
-    pub(crate) fn of(
-        call: &'a Call,
-        known_bytes: u64,
-        plan: &Plan,
-        (round, is_past_caches): (Chunk, bool),
-    ) -> Self {
+    pub(crate) fn of(call: &'a Call, known_bytes: u64, plan: &Plan, round: Chunk) -> Self {
         let Plan { size, member, segments, .. } = *plan;
-        Self { call, size, member, segments, known_bytes, round, is_past_caches }
+        Self { call, size, member, segments, known_bytes, round }
     }
 
     /// Where a segment begins, in operations whose blocks are segments.
@@ -156,10 +150,5 @@ impl BlockMemory for CallBuffers<'_> {
     fn has_table(&self) -> bool {
         self.call.is_varying
             && matches!(self.call.operation, Operation::Scatter | Operation::AllToAll)
-    }
-
-    #[inline]
-    fn goes_past_caches(&self) -> bool {
-        self.is_past_caches
     }
 }

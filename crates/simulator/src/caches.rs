@@ -32,8 +32,6 @@ pub(crate) struct Rates {
     /// Within this processor; and to where it has itself read what another one had put there.
     copy_kib_ps: u64,
     handed_kib_ps: u64,
-    /// Of what is taken past the caches.
-    past_caches_kib_ps: Option<u64>,
     /// By so much longer than where little goes round: what a member has from before the operation, read and written;
     /// what it has just touched, read; a place in which something is laid down; and one of what it takes from others.
     read_more_ps: u64,
@@ -97,7 +95,6 @@ impl Rates {
             },
             copy_kib_ps: copy_ps,
             handed_kib_ps: details.handed_kib_ps,
-            past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
             read_more_ps: more(reads, bytes),
             write_more_ps: more(writes, bytes),
             fresh_more_ps: more(reads, of_places),
@@ -140,11 +137,6 @@ impl Rates {
 
     /// To take something.
     pub(crate) fn take_ps(&self, source: Whose) -> u64 {
-        if let Some(kib_ps) = self.past_caches_kib_ps {
-            let fetched_ps = self.take_kib_ps + self.source_more_ps;
-            let source_ps = if source == Whose::Own { 0 } else { fetched_ps };
-            return kib_ps.max(source_ps) + self.pages_kib_ps;
-        }
         match source {
             Whose::Own => self.local_ps(),
             Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),
@@ -314,18 +306,6 @@ mod tests {
         assert_eq!(rates.source_more_ps() - page_kib_ps, of_all - (of_all - of_turn) * 3 / 4);
         let source_ps = rates.source_more_ps() - page_kib_ps;
         assert_eq!(rates.take_ps(Whose::Others), 11 + source_ps + 40 + rates.pages_kib_ps);
-    }
-
-    #[test]
-    fn what_goes_past_the_caches_takes_what_that_takes() {
-        let details = Calibration { past_caches_kib_ps: 14, ..details() };
-        let here = Footprint { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
-        let rates = Rates::of(&host(details), &here, &here);
-        assert_eq!([Whose::Own, Whose::Others].map(|source| rates.take_ps(source)), [14, 14]);
-        let slow = Calibration { past_caches_kib_ps: 6, ..details };
-        let rates = Rates::of(&host(slow), &here, &here);
-        let takes = [Whose::Own, Whose::Others].map(|source| rates.take_ps(source));
-        assert_eq!(takes, [6, 11], "what lies elsewhere must come first");
     }
 
     #[test]

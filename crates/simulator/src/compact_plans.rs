@@ -515,9 +515,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
             }
             Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {
-                if !course.is_past_caches {
-                    own.push(*into);
-                }
+                own.push(*into);
                 touched.take(sizes.of(*into));
             }
             Action::CombineDeposits { members, into, .. } => {
@@ -537,7 +535,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
         // What it takes it lays down its next one in.
         touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
     }
-    Footprint { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
+    Footprint { own: bytes_once(own, sizes), ..touched }
 }
 
 /// How many bytes these blocks have, each counted once.

@@ -35,9 +35,8 @@ pub(crate) struct Footprint {
     pub(crate) all_places: u64,
     /// In so many pieces that is laid down or taken, of data that are copied.
     pub(crate) pieces: u64,
-    /// What they take of what others have laid down, and whether they put it past the caches.
+    /// What they take of what others have laid down.
     pub(crate) taken: u64,
-    pub(crate) goes_past_caches: bool,
 }
 
 impl Footprint {
@@ -91,7 +90,6 @@ impl Footprint {
             all_places: self.all_places.saturating_add(other.all_places),
             pieces: self.pieces.saturating_add(other.pieces),
             taken: self.taken.saturating_add(other.taken),
-            goes_past_caches: self.goes_past_caches || other.goes_past_caches,
         }
     }
 

@@ -53,8 +53,6 @@ pub(crate) trait BlockMemory {
     /// Deposits of several blocks begin with a table of where each block begins: only their
     /// depositor knows how long they are.
     fn has_table(&self) -> bool;
-    /// What is taken is more than caches have room for.
-    fn goes_past_caches(&self) -> bool;
 }
 
 /// How far a step got.
@@ -500,10 +498,6 @@ mod tests {
 
         fn has_table(&self) -> bool {
             self.has_table
-        }
-
-        fn goes_past_caches(&self) -> bool {
-            self.block_words.is_multiple_of(4)
         }
     }
 

@@ -112,9 +112,6 @@ fn write<M: BlockMemory>(
 ) {
     let bytes = bytes.part(start + range.start, range.len());
     match memory.plain(into) {
-        Some(buffer) if memory.goes_past_caches() => {
-            buffer.write_past_caches(range.start, bytes);
-        }
         Some(buffer) => {
             buffer.write(range.start, bytes);
         }
