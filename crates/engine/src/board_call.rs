@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::board_schedule::{Chunk, ROUNDS_MAX, Share};
+use landeck_collectives::board_schedule::{CHUNKS_MAX, Chunk, Share};
 use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::waiter::Neighbours;
@@ -47,8 +47,7 @@ pub(crate) struct BoardCall {
     rounds: Rounds,
     /// The round that goes on; none before it was looked at.
     round: Option<Chunk>,
-    /// Rounds that this member comes to before it is through with the first.
-    ahead: u32,
+    schedule: BoardSchedule,
     manner: Manner,
     check: u32,
     /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
@@ -80,11 +79,9 @@ pub(crate) struct Rounds {
     /// The number of the first; the others follow.
     first: u32,
     /// The member's words for each.
-    words: [u32; ROUNDS_MAX as usize],
+    words: [u32; CHUNKS_MAX as usize],
     at: u32,
     count: u32,
-    /// To so many of them this member has come ahead.
-    laid: u32,
 }
 
 impl Rounds {
@@ -92,29 +89,17 @@ impl Rounds {
     #[inline]
     pub(crate) fn begin(board: &mut Board, call: u32, count: u32) -> Self {
         let (first, word) = board.begin(call);
-        let mut words = [word; ROUNDS_MAX as usize];
+        let mut words = [word; CHUNKS_MAX as usize];
         for later in words.iter_mut().take(count as usize).skip(1) {
             *later = board.begin(call).1;
         }
-        Self { first, words, at: 0, count, laid: 0 }
+        Self { first, words, at: 0, count }
     }
 
     /// The number of the one that goes on, and the member's word for it.
     #[inline]
     fn begun(&self) -> (u32, u32) {
-        self.of(self.at)
-    }
-
-    /// The same of any.
-    #[inline]
-    fn of(&self, round: u32) -> (u32, u32) {
-        (self.first.wrapping_add(round), self.words[round as usize % self.words.len()])
-    }
-
-    /// Whether this member has come to the one that goes on, ahead.
-    #[inline]
-    fn is_laid(&self) -> bool {
-        self.at < self.laid
+        (self.first.wrapping_add(self.at), self.words[self.at as usize % self.words.len()])
     }
 
     /// Goes on to the next one; false when there is none.
@@ -142,15 +127,14 @@ impl BoardCall {
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        (rounds, course): (Rounds, BoardSchedule),
+        (rounds, schedule): (Rounds, BoardSchedule),
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
         (known_bytes, check): (u64, Check),
     ) -> Self {
         let (number, word) = rounds.begun();
-        let BoardSchedule { ahead, .. } = course;
         let manner = manner.in_rounds(rounds.count > 1);
-        let manner = if ahead > 0 { manner.handed_over() } else { manner };
+        let manner = if schedule.is_by_blocks { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
         let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
         let (step, check) = (0, check.word());
@@ -163,7 +147,7 @@ impl BoardCall {
             entry_check,
             rounds,
             round: None,
-            ahead,
+            schedule,
             manner,
             check,
             deferred_error: None,
@@ -242,50 +226,7 @@ impl BoardCall {
     fn begin_round(&mut self) {
         let (number, word) = self.rounds.begun();
         self.at.begin(number, word, self.check, self.manner);
-        self.at.set_progress(self.rounds.is_laid(), 0);
         (self.step, self.round) = (0, None);
-    }
-
-    /// Comes to the rounds after the one that begins, as far as there is room. What cannot be laid down is met
-    /// again in its own round.
-    #[inline(never)]
-    fn come_ahead(
-        &mut self,
-        call: &Call,
-        board: &mut Board,
-        endpoint: &mut Endpoint<SharedMemory>,
-        allowance: &mut u64,
-    ) {
-        let (walk, bytes) = (self.walk.clone(), self.known_bytes);
-        let block = (bytes, call.unit_bytes());
-        let plan = walk.plan();
-        let is_deposit = |action: &&Action| matches!(action, Action::Deposit { .. });
-        let Some(deposit) = plan.steps.iter().map(|step| &step.action).find(is_deposit) else {
-            return;
-        };
-        let (at, count) = (self.rounds.at, self.rounds.count);
-        self.rounds.laid = self.rounds.laid.max(at);
-        while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
-            let round = Chunk::of(call.operation, block, plan.size, (self.rounds.laid, count));
-            let Share::This(action) = round.share_of(deposit, plan) else { break };
-            let hands = CallBuffers::of(call, bytes, plan, round);
-            let (number, word) = self.rounds.of(self.rounds.laid);
-            self.at.begin(number, word, self.check, self.manner);
-            let mut around = Around {
-                board: &mut *board,
-                memory: &hands,
-                operator: None,
-                allocate: &mut |bytes| endpoint.allocate(bytes),
-                // It is laid down as a whole, or not now.
-                budget: &mut { u64::MAX },
-            };
-            if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
-                break;
-            }
-            self.rounds.laid += 1;
-            *allowance = allowance.saturating_sub(bytes);
-        }
-        self.begin_round();
     }
 
     /// The steps of this round and of those after it, as far as they go.
@@ -299,9 +240,6 @@ impl BoardCall {
     ) -> Result<BoardStep, BoardError> {
         let mut has_moved = false;
         loop {
-            if self.ahead > 0 && self.round.is_none() {
-                self.come_ahead(call, board, endpoint, allowance);
-            }
             match self.take_steps_of_round(call, board, endpoint, allowance)? {
                 BoardStep::Over if self.rounds.next() => self.begin_round(),
                 BoardStep::Waits if has_moved => return Ok(BoardStep::Moved),
@@ -320,9 +258,8 @@ impl BoardCall {
         allowance: &mut u64,
     ) -> Result<BoardStep, BoardError> {
         let plan = self.walk.plan();
-        let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
-        let of_block = (bytes, call.unit_bytes());
-        let round = || Chunk::of(call.operation, of_block, plan.size, rounds);
+        let of_block = (self.known_bytes, call.unit_bytes());
+        let round = || Chunk::of(self.schedule, of_block, self.rounds.at);
         let round = *self.round.get_or_insert_with(round);
         let hands = CallBuffers::of(call, self.known_bytes, plan, round);
         let mut visited = BoardStep::Waits;
@@ -338,8 +275,7 @@ impl BoardCall {
                 return Ok(visited);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            let is_laid = self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. });
-            let share = if is_laid { Share::Nothing } else { round.share_of(&step.action, plan) };
+            let share = round.share_of(&step.action, plan);
             let action = match &share {
                 Share::All => &step.action,
                 Share::This(action) => action,
@@ -354,8 +290,10 @@ impl BoardCall {
                 continue;
             }
             let stepped = match self.at.step(action, &mut around) {
-                // In the rounds that follow others wait for this member's blocks, too.
-                Err(error @ BoardError::Lengths { .. }) if call.is_varying || self.ahead > 0 => {
+                // Other members wait for this one's blocks in the chunks that follow, too.
+                Err(error @ BoardError::Lengths { .. })
+                    if call.is_varying || self.schedule.is_by_blocks =>
+                {
                     Refused::note(&mut self.refused, error);
                     self.at.leave_step();
                     Stepped::Over

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landeck_collectives::board_schedule::{Chunk, GroupOf, Share};
+use landeck_collectives::board_schedule::{BoardGroup, Chunk, Share};
 use landeck_collectives::{
     Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Step as PlanStep,
     Task, Walk as Prepared, Way, each_kin,
@@ -18,6 +18,7 @@ use landeck_collectives::{
 use landeck_memory::message_cells::CELL_BYTES;
 
 use crate::footprint::{Footprint, Manner};
+use crate::hosts::Sharing;
 use crate::load::Sizes;
 use crate::near::Ways;
 
@@ -124,6 +125,7 @@ enum Load {
 impl CompactPlans {
     /// Those of this task. `bytes` are those of the data; of those who go to a board so many share a processor.
     pub(crate) fn of(task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Self {
+        let data = (data.0, Sharing::of(data.1));
         Self::made_in(ROOM_BYTES, task, way, group, data, &mut |_| {})
     }
 
@@ -133,18 +135,23 @@ impl CompactPlans {
         task: &Task,
         way: &Way,
         group: &Group,
-        (bytes, sharing): (u64, u32),
+        (bytes, sharing): (u64, Sharing),
         tell: &mut dyn FnMut(u64),
     ) -> Self {
         let size = group.size();
-        let course = match way {
+        let schedule = match way {
             Way::Board(style) => {
-                let group = GroupOf { size, is_crowded: sharing > 1, cell_bytes: CELL_BYTES };
+                let group = BoardGroup {
+                    size,
+                    is_oversubscribed: sharing.of_processor > 1,
+                    handoff_bytes: CELL_BYTES,
+                    cache_bytes: sharing.cache_bytes,
+                };
                 BoardSchedule::of(task.operation, *style, bytes, group)
             }
             _ => BoardSchedule::AT_ONCE,
         };
-        let mut making = Making::new(task.operation, bytes, size, course);
+        let mut making = Making::new(task.operation, bytes, size, schedule);
         let mut members = 0;
         each_kin(task, way, group, room_bytes, |kin| {
             making.add(&kin);
@@ -295,7 +302,7 @@ impl Precedence for Path {
 struct Making {
     operation: Operation,
     bytes: u64,
-    course: BoardSchedule,
+    schedule: BoardSchedule,
     walks: CompactPlans,
     stretches: Numbers<Box<[Step]>>,
     lists: Numbers<Walk>,
@@ -305,16 +312,16 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(operation: Operation, bytes: u64, size: u32, course: BoardSchedule) -> Self {
+    fn new(operation: Operation, bytes: u64, size: u32, schedule: BoardSchedule) -> Self {
         let of = vec![0; size as usize];
-        let walks = CompactPlans { of, rounds: course.rounds, ..CompactPlans::default() };
+        let walks = CompactPlans { of, rounds: schedule.chunks, ..CompactPlans::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
-        Self { operation, bytes, course, walks, stretches, lists }
+        Self { operation, bytes, schedule, walks, stretches, lists }
     }
 
     fn add(&mut self, kin: &PlanClass) {
-        let in_rounds = (self.course.rounds > 1)
-            .then(|| in_rounds(kin.plan.clone(), self.operation, self.bytes, self.course));
+        let in_rounds = (self.schedule.chunks > 1)
+            .then(|| in_rounds(kin.plan.clone(), self.bytes, self.schedule));
         let (plan, rounds) = in_rounds.unwrap_or_else(|| (kin.plan.clone(), Vec::new()));
         let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
         self.walks.sizes = sizes;
@@ -337,13 +344,13 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let manner = Manner::of(self.operation, plan, self.course);
+        let manner = Manner::of(self.operation, plan, self.schedule);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
             scratch_bytes: plan.scratch.iter().map(|cells| form.sizes.of_all(cells)).sum(),
-            touched: touched(plan, form, (manner, self.course)),
+            touched: touched(plan, form, (manner, self.schedule)),
             manner,
         };
         number(&mut self.lists, &mut self.walks.walks, walk)
@@ -366,36 +373,22 @@ type Part = (u64, u64);
 
 /// The plan of a member for the rounds of an operation at the board, as it takes them; of each step the round, and the
 /// part of the bytes that it has.
-fn in_rounds(
-    plan: Plan,
-    operation: Operation,
-    bytes: u64,
-    course: BoardSchedule,
-) -> (Plan, Vec<(u32, Part)>) {
-    let BoardSchedule { rounds, ahead, .. } = course;
+fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32, Part)>) {
     let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
     let mut add = |step: &PlanStep, at: u32| {
-        let round = Chunk::of(operation, (bytes, 1), plan.size, (at, rounds));
-        let action = match round.share_of(&step.action, &plan) {
+        let chunk = Chunk::of(schedule, (bytes, 1), at);
+        let action = match chunk.share_of(&step.action, &plan) {
             Share::Nothing => return,
             Share::All => step.action.clone(),
             Share::This(action) => action,
         };
-        let part = if let Chunk::Part(_, part) = round { (part, bytes) } else { (1, 1) };
+        let part = if let Chunk::Part { bytes: part, .. } = chunk { (part, bytes) } else { (1, 1) };
         let after = (steps.len() as u32).checked_sub(1).into_iter().collect();
         steps.push(PlanStep { action, after, ..step.clone() });
         of_steps.push((at, part));
     };
-    let is_deposit = |step: &&PlanStep| matches!(step.action, Action::Deposit { .. });
-    let mut laid = 0;
-    for at in 0..rounds {
-        for step in plan.steps.iter().filter(is_deposit) {
-            while laid < rounds.min(at + ahead.max(1)) {
-                add(step, laid);
-                laid += 1;
-            }
-        }
-        plan.steps.iter().filter(|step| !is_deposit(step)).for_each(|step| add(step, at));
+    for at in 0..schedule.chunks {
+        plan.steps.iter().for_each(|step| add(step, at));
     }
     (Plan { steps, ..plan }, of_steps)
 }
@@ -473,20 +466,20 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan, course: BoardSchedule) -> Self {
+    fn of(operation: Operation, plan: &Plan, schedule: BoardSchedule) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
         let is_exchange = matches!(operation, Operation::AllGather | Operation::AllToAll);
         Self {
             only_gives: !plan.steps.iter().any(takes),
-            hands_over: is_exchange && plan.size == 2 || course.ahead > 0,
+            hands_over: is_exchange && plan.size == 2 || schedule.is_by_blocks,
         }
     }
 }
 
 /// What the member of a plan touches.
-fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedule)) -> Footprint {
+fn touched(plan: &Plan, form: &Form<'_>, (manner, schedule): (Manner, BoardSchedule)) -> Footprint {
     let sizes = &form.sizes;
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Footprint { members: 1, ..Footprint::default() };
@@ -531,9 +524,9 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, BoardSchedul
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
         }
     }
-    if course.ahead > 0 {
-        // What it takes it lays down its next one in.
-        touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
+    if schedule.is_by_blocks {
+        // Each block is deposited where the one before it was taken.
+        touched.places /= u64::from(schedule.chunks);
     }
     Footprint { own: bytes_once(own, sizes), ..touched }
 }
@@ -591,6 +584,7 @@ mod tests {
         data: (u64, u32),
     ) -> CompactPlans {
         let mut told = Vec::new();
+        let data = (data.0, Sharing::of(data.1));
         let walks =
             CompactPlans::made_in(room_bytes, task, way, group, data, &mut |now| told.push(now));
         assert!(told.is_sorted() && told.last() == Some(&group.size().into()), "{told:?}");
@@ -747,13 +741,13 @@ mod tests {
     #[test]
     fn an_exchange_goes_block_by_block_as_in_the_product() {
         const BYTES: u64 = 64 << 10;
-        let (size, ahead) = (16, 4);
+        let size = 16;
         let mut taken = BTreeSet::new();
         for member in 0..size {
             let deeds = in_exchange(size, BYTES, 8, member);
             let laid = |deed: &SimStep| *deed == SimStep::Deposit { bytes: BYTES };
             let first = deeds.iter().position(|(_, deed)| !laid(deed)).unwrap();
-            assert_eq!(first, ahead, "so many are laid down before the first is taken");
+            assert_eq!(first, 1, "one is laid down before the first is taken");
             let laid: Vec<u32> =
                 deeds.iter().filter(|(_, deed)| laid(deed)).map(|of| of.0).collect();
             assert_eq!(laid, (0..size - 1).collect::<Vec<_>>(), "one in each round");
