@@ -25,6 +25,7 @@ use landeck::unstable::collectives::calibration::{
     CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES,
 };
 use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
+use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
@@ -263,7 +264,12 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
 /// Of what [`parts_of`] takes apart it has the whole.
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::unstable::memory::processors::usable());
-    let figures = CostParameters { processors, ..CostParameters::default() };
+    let usual = CostParameters::default();
+    let cache_kib = host::cpu_set::CpuSet::of_this_thread()
+        .ok()
+        .and_then(|processors| host::topology::last_cache_kib(&processors))
+        .unwrap_or(usual.cache_kib);
+    let figures = CostParameters { processors, cache_kib, ..usual };
     let mut found = Found { figures, details: Calibration::of(&figures), share: Share::WHOLE };
     for (name, part) in PARTS {
         bar.set_message(name);
