@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
-use landeck_memory::bytes::Bytes;
+use landeck_memory::bytes::{Buffer, Bytes};
 use landeck_memory::heap::Block;
 use landeck_memory::membership::SlotState;
 use landeck_memory::page::Tally;
@@ -254,15 +254,19 @@ impl Board {
         }
     }
 
-    /// Where the data lie that this member has deposited in an operation, to be filled further.
-    pub fn kept(&mut self, number: u32) -> Option<&mut [u8]> {
-        if self.deposits.of(number).is_some() {
-            return self.deposits.of(number).map(|block| &mut block[..]);
+    /// Returns the place of this member's deposit in an operation, to be filled further. It may be used until the
+    /// operation is complete for this member.
+    pub fn kept(&mut self, number: u32) -> Option<Buffer> {
+        match self.deposits.of(number) {
+            // SAFETY: the block is kept until all members have completed the operation, and nothing else of this
+            // process uses it meanwhile.
+            Some(block) => Some(unsafe { Buffer::of_mut(&mut block[..]) }),
+            None => self.open_cell(number),
         }
-        self.open_cell(number)
     }
 
-    /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
+    /// Takes the block of this member's deposit in an operation out of the board's hands; to be given back with
+    /// [`Board::put_kept`].
     pub fn take_kept(&mut self, number: u32) -> Option<Block> {
         self.deposits.take(number)
     }

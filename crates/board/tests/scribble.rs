@@ -17,8 +17,8 @@ use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
 use landeck_memory::waiter::{Doorbell, Waiting};
 use landeck_memory::{
-    Block, Borrowed, Bytes, End, Heap, InCell, Lent, MessageCells, Operation, Segment, SegmentPlan,
-    WaitRecord, Waiter,
+    Block, Borrowed, Buffer, Bytes, End, Heap, InCell, Lent, MessageCells, Operation, Segment,
+    SegmentPlan, WaitRecord, Waiter,
 };
 use landeck_testing::{Random, Watchdog, seed};
 
@@ -188,14 +188,19 @@ fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
     operations
 }
 
+/// Writes ones from `start` on.
+fn write_ones(room: &Buffer, start: usize) {
+    room.write(start, Bytes::from(&vec![1; room.len() - start][..]));
+}
+
 fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mut Random) {
     let length = random.below(5_000) as usize;
     let filled = random.below(length as u64 + 1) as usize;
     if random.once_in(3)
-        && board.come_in_cell(number, (7, 0), (length, filled, false), |room| room.fill(3))
+        && board.come_in_cell(number, (7, 0), (length, filled, false), |room| write_ones(&room, 0))
     {
         if let Some(cell) = board.kept(number) {
-            cell[filled..].fill(4);
+            write_ones(&cell, filled);
         }
         board.set_filled(number, length as u64);
         board.count(number, 7);

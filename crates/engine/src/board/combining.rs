@@ -172,7 +172,7 @@ impl AtBoard {
             self.manner.comes_back && board.put_back(1 - own, number, place.start, result);
         if !has_gone_back {
             let kept = board.kept(number).ok_or(BoardError::Broken(own))?;
-            result.copy_to_slice(&mut kept[place]);
+            kept.write(place.start, result);
         }
         Ok(())
     }
