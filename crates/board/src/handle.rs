@@ -449,7 +449,6 @@ impl Board {
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn wake_all(&self) {
         let own = self.members[self.own as usize].slot;
         self.members.iter().filter(|member| member.slot != own).for_each(|member| {

@@ -262,7 +262,7 @@ fn lay_out<M: BlockMemory>(
 }
 
 /// What lies between two positions and outside a hole.
-#[inline(always)]
+#[inline]
 fn each_around(
     hole: Option<Range<usize>>,
     mut at: usize,
