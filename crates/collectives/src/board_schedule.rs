@@ -47,6 +47,11 @@ impl BoardGroup {
         let fits = BLOCK_BYTES.contains(&block) && block <= self.handoff_bytes;
         fits && (3..=CHUNKS_MAX + 1).contains(&self.size)
     }
+
+    /// What all members deposit in a chunk, the one before it included, is to be about this.
+    fn chunk_bytes(self) -> u64 {
+        self.cache_bytes / 8
+    }
 }
 
 /// How an operation goes over the board. All members find the same.
@@ -54,13 +59,14 @@ impl BoardGroup {
 pub struct BoardSchedule {
     /// The number of chunks, at least one.
     pub chunks: u32,
-    /// Each chunk is one block for one other member.
-    pub is_by_blocks: bool,
+    /// Each chunk is one block for one other member, and a member deposits so many blocks before it takes the first: as
+    /// many as stay in the caches, since with fewer the processor changes hands more often. 0 where chunks are parts.
+    pub ahead: u32,
 }
 
 impl BoardSchedule {
     /// All data at once.
-    pub const AT_ONCE: Self = Self { chunks: 1, is_by_blocks: false };
+    pub const AT_ONCE: Self = Self { chunks: 1, ahead: 0 };
 
     /// Returns the schedule of an operation in a group. `block` is the number of bytes that one member has for
     /// another or for all, as far as all members know it alike; 0 where lengths vary, which goes at once.
@@ -77,7 +83,9 @@ impl BoardSchedule {
             (Operation::AllToAll, _)
                 if group.is_oversubscribed && group.goes_block_by_block(block) =>
             {
-                Self { chunks: group.size - 1, is_by_blocks: true }
+                let chunks = group.size - 1;
+                let ahead = group.chunk_bytes() / block.saturating_mul(group.size.into());
+                Self { chunks, ahead: ahead.clamp(1, chunks.into()) as u32 }
             }
             _ => Self::AT_ONCE,
         }
@@ -91,11 +99,11 @@ impl BoardSchedule {
     }
 
     /// Each member deposits `block` bytes and takes as many. Up to three quarters of the cache they stay there
-    /// anyway; beyond that, all deposits of a chunk and of the one before it have about an eighth of the cache.
+    /// anyway.
     fn in_parts(block: u64, group: BoardGroup) -> Self {
         let deposited = block.saturating_mul(u64::from(group.size)).saturating_mul(2);
         let chunks = match deposited.saturating_mul(2) > group.cache_bytes / 4 * 3 {
-            true => (deposited / (group.cache_bytes / 8).max(1)).min(block / CHUNK_BYTES_MIN),
+            true => (deposited / group.chunk_bytes().max(1)).min(block / CHUNK_BYTES_MIN),
             false => 1,
         };
         Self { chunks: chunks.clamp(1, PARTS_MAX) as u32, ..Self::AT_ONCE }
@@ -126,7 +134,7 @@ impl Chunk {
     pub fn of(schedule: BoardSchedule, block: (u64, u64), at: u32) -> Self {
         match schedule {
             BoardSchedule { chunks: 1, .. } => Self::Whole,
-            BoardSchedule { is_by_blocks: true, .. } => Self::Block { behind: at + 1 },
+            BoardSchedule { ahead: 1.., .. } => Self::Block { behind: at + 1 },
             BoardSchedule { chunks, .. } => {
                 let range = part_of(block, at, chunks);
                 Self::Part { start: range.start, bytes: range.end - range.start }
@@ -223,7 +231,7 @@ mod tests {
     fn a_long_reduction_of_an_oversubscribed_group_goes_in_as_many_parts_as_the_cache_wants() {
         let chunks = |size, bytes| {
             let schedule = schedule(Operation::AllReduce, bytes, group(size, true));
-            assert!(!schedule.is_by_blocks);
+            assert_eq!(schedule.ahead, 0);
             schedule.chunks
         };
         assert_eq!((chunks(7, 1 << 20), chunks(8, 1 << 20)), (3, 4));
@@ -241,8 +249,14 @@ mod tests {
     #[test]
     fn an_exchange_of_blocks_that_fit_into_handoff_buffers_goes_block_by_block() {
         let of = |size, bytes| schedule(Operation::AllToAll, bytes, group(size, true));
-        for (size, bytes) in [(3, 64 << 10), (16, 64 << 10), (32, 32 << 10)] {
-            assert_eq!(of(size, bytes), BoardSchedule { chunks: size - 1, is_by_blocks: true });
+        for (size, bytes, ahead) in [
+            (3, 64 << 10, 2),
+            (8, 64 << 10, 7),
+            (16, 64 << 10, 4),
+            (32, 64 << 10, 2),
+            (32, 32 << 10, 4),
+        ] {
+            assert_eq!(of(size, bytes), BoardSchedule { chunks: size - 1, ahead });
         }
         let others = [(2, 64 << 10), (33, 64 << 10), (4, (32 << 10) - 1), (4, (64 << 10) + 1)];
         assert!(others.into_iter().all(|(size, bytes)| of(size, bytes) == BoardSchedule::AT_ONCE));
@@ -325,7 +339,7 @@ mod tests {
             let mut taken = 0;
             let mut kept = vec![0; size as usize];
             for at in 0..size - 1 {
-                let schedule = BoardSchedule { chunks: size - 1, is_by_blocks: true };
+                let schedule = BoardSchedule { chunks: size - 1, ahead: 1 };
                 let chunk = Chunk::of(schedule, (64 << 10, 1), at);
                 let deposited: Vec<Cells> =
                     plans.iter().map(|plan| deposited(chunk, plan)).collect();

@@ -82,6 +82,8 @@ pub(crate) struct Rounds {
     words: [u32; CHUNKS_MAX as usize],
     at: u32,
     count: u32,
+    /// This member has come to so many of them.
+    deposited: u32,
 }
 
 impl Rounds {
@@ -93,13 +95,25 @@ impl Rounds {
         for later in words.iter_mut().take(count as usize).skip(1) {
             *later = board.begin(call).1;
         }
-        Self { first, words, at: 0, count }
+        Self { first, words, at: 0, count, deposited: 0 }
     }
 
     /// The number of the one that goes on, and the member's word for it.
     #[inline]
     fn begun(&self) -> (u32, u32) {
-        (self.first.wrapping_add(self.at), self.words[self.at as usize % self.words.len()])
+        self.of(self.at)
+    }
+
+    /// The number of a chunk, and the member's word for it.
+    #[inline]
+    fn of(&self, chunk: u32) -> (u32, u32) {
+        (self.first.wrapping_add(chunk), self.words[chunk as usize % self.words.len()])
+    }
+
+    /// Whether this member has come to the one that goes on, ahead of it.
+    #[inline]
+    fn has_come(&self) -> bool {
+        self.at < self.deposited
     }
 
     /// Goes on to the next one; false when there is none.
@@ -134,7 +148,7 @@ impl BoardCall {
     ) -> Self {
         let (number, word) = rounds.begun();
         let manner = manner.in_rounds(rounds.count > 1);
-        let manner = if schedule.is_by_blocks { manner.handed_over() } else { manner };
+        let manner = if schedule.ahead > 0 { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
         let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
         let (step, check) = (0, check.word());
@@ -226,7 +240,46 @@ impl BoardCall {
     fn begin_round(&mut self) {
         let (number, word) = self.rounds.begun();
         self.at.begin(number, word, self.check, self.manner);
+        self.at.set_progress(self.rounds.has_come(), 0);
         (self.step, self.round) = (0, None);
+    }
+
+    /// Deposits the blocks of the next chunks, as far as there is room. What fails is met again in its own chunk.
+    fn come_ahead(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) {
+        let (walk, bytes) = (self.walk.clone(), self.known_bytes);
+        let (plan, block) = (walk.plan(), (bytes, call.unit_bytes()));
+        let mut actions = plan.steps.iter().map(|step| &step.action);
+        let Some(deposit) = actions.find(|action| matches!(action, Action::Deposit { .. })) else {
+            return;
+        };
+        let Rounds { at, count, .. } = self.rounds;
+        self.rounds.deposited = self.rounds.deposited.max(at);
+        while self.rounds.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
+            let chunk = Chunk::of(self.schedule, block, self.rounds.deposited);
+            let Share::This(action) = chunk.share_of(deposit, plan) else { break };
+            let (number, word) = self.rounds.of(self.rounds.deposited);
+            self.at.begin(number, word, self.check, self.manner);
+            let mut around = Around {
+                board: &mut *board,
+                memory: &CallBuffers::of(call, bytes, plan, chunk),
+                operator: None,
+                allocate: &mut |bytes| endpoint.allocate(bytes),
+                // It is deposited as a whole, or not now.
+                budget: &mut { u64::MAX },
+            };
+            if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
+                break;
+            }
+            self.rounds.deposited += 1;
+            *allowance = allowance.saturating_sub(bytes);
+        }
+        self.begin_round();
     }
 
     /// The steps of this round and of those after it, as far as they go.
@@ -240,6 +293,9 @@ impl BoardCall {
     ) -> Result<BoardStep, BoardError> {
         let mut has_moved = false;
         loop {
+            if self.schedule.ahead > 0 && self.round.is_none() {
+                self.come_ahead(call, board, endpoint, allowance);
+            }
             match self.take_steps_of_round(call, board, endpoint, allowance)? {
                 BoardStep::Over if self.rounds.next() => self.begin_round(),
                 BoardStep::Waits if has_moved => return Ok(BoardStep::Moved),
@@ -275,7 +331,8 @@ impl BoardCall {
                 return Ok(visited);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            let share = round.share_of(&step.action, plan);
+            let is_done = self.rounds.has_come() && matches!(step.action, Action::Deposit { .. });
+            let share = if is_done { Share::Nothing } else { round.share_of(&step.action, plan) };
             let action = match &share {
                 Share::All => &step.action,
                 Share::This(action) => action,
@@ -292,7 +349,7 @@ impl BoardCall {
             let stepped = match self.at.step(action, &mut around) {
                 // Other members wait for this one's blocks in the chunks that follow, too.
                 Err(error @ BoardError::Lengths { .. })
-                    if call.is_varying || self.schedule.is_by_blocks =>
+                    if call.is_varying || self.schedule.ahead > 0 =>
                 {
                     Refused::note(&mut self.refused, error);
                     self.at.leave_step();

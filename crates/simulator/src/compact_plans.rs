@@ -387,8 +387,16 @@ fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32
         steps.push(PlanStep { action, after, ..step.clone() });
         of_steps.push((at, part));
     };
+    let is_deposit = |step: &&PlanStep| matches!(step.action, Action::Deposit { .. });
+    let mut deposited = 0;
     for at in 0..schedule.chunks {
-        plan.steps.iter().for_each(|step| add(step, at));
+        for step in plan.steps.iter().filter(is_deposit) {
+            while deposited < schedule.chunks.min(at + schedule.ahead.max(1)) {
+                add(step, deposited);
+                deposited += 1;
+            }
+        }
+        plan.steps.iter().filter(|step| !is_deposit(step)).for_each(|step| add(step, at));
     }
     (Plan { steps, ..plan }, of_steps)
 }
@@ -473,7 +481,7 @@ impl Manner {
         let is_exchange = matches!(operation, Operation::AllGather | Operation::AllToAll);
         Self {
             only_gives: !plan.steps.iter().any(takes),
-            hands_over: is_exchange && plan.size == 2 || schedule.is_by_blocks,
+            hands_over: is_exchange && plan.size == 2 || schedule.ahead > 0,
         }
     }
 }
@@ -524,9 +532,9 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, schedule): (Manner, BoardSched
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
         }
     }
-    if schedule.is_by_blocks {
-        // Each block is deposited where the one before it was taken.
-        touched.places /= u64::from(schedule.chunks);
+    if schedule.ahead > 0 {
+        // A member deposits its next block where it has taken one.
+        touched.places = touched.places / u64::from(schedule.chunks) * u64::from(schedule.ahead);
     }
     Footprint { own: bytes_once(own, sizes), ..touched }
 }
@@ -741,13 +749,13 @@ mod tests {
     #[test]
     fn an_exchange_goes_block_by_block_as_in_the_product() {
         const BYTES: u64 = 64 << 10;
-        let size = 16;
+        let (size, ahead) = (16, 4);
         let mut taken = BTreeSet::new();
         for member in 0..size {
             let deeds = in_exchange(size, BYTES, 8, member);
             let laid = |deed: &SimStep| *deed == SimStep::Deposit { bytes: BYTES };
             let first = deeds.iter().position(|(_, deed)| !laid(deed)).unwrap();
-            assert_eq!(first, 1, "one is laid down before the first is taken");
+            assert_eq!(first, ahead, "so many are laid down before the first is taken");
             let laid: Vec<u32> =
                 deeds.iter().filter(|(_, deed)| laid(deed)).map(|of| of.0).collect();
             assert_eq!(laid, (0..size - 1).collect::<Vec<_>>(), "one in each round");
