@@ -17,7 +17,7 @@ use landeck_collectives::{
 };
 
 /// What the plans of this task must cost.
-pub fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
+pub(crate) fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
     let size = group.size();
     let segments = segments_of(task, way, size);
     let mut count = Count::new(Task { segments, ..*task }, size);
