@@ -5,53 +5,31 @@ use std::sync::atomic::Ordering;
 use super::WINDOW;
 use super::handle::Board;
 
-/// What all members together may lay down ahead of whoever takes it, each as much: more would leave the caches
-/// before that.
-const AHEAD_BYTES: usize = 16 << 20;
-
-/// How many operations are under way at once at most, of members each of whom lays down so many bytes: of long data
-/// fewer.
-#[inline]
-pub fn window_of(bytes: usize, members: u32) -> usize {
-    let all_bytes = bytes.saturating_mul(members as usize);
-    (AHEAD_BYTES / all_bytes.max(1)).clamp(WINDOW / 2, WINDOW)
-}
-
 impl Board {
-    /// Whether this member may come to an operation: all are over with the last one in its lines.
+    /// Whether this member may come to an operation: all members have completed the last one in its lines.
     #[inline]
     pub fn has_room(&mut self, number: u32) -> bool {
-        self.is_within(number, WINDOW as u32)
+        self.is_within_window(number) || self.settle(number)
     }
 
-    /// Whether it may lay down so many bytes there: of long data fewer operations are under way at once. Where one
-    /// member alone lays down that makes no difference to the time, so it counts as if all did.
-    #[inline]
-    pub fn has_room_for(&mut self, number: u32, bytes: usize) -> bool {
-        self.is_within(number, window_of(bytes, self.size()) as u32)
+    fn is_within_window(&self, number: u32) -> bool {
+        number.wrapping_sub(self.settled) < WINDOW as u32
     }
 
-    #[inline]
-    pub(super) fn is_within(&mut self, number: u32, window: u32) -> bool {
-        self.window = window;
-        number.wrapping_sub(self.settled) < window || self.settle(number, window)
-    }
-
-    /// Looks how far all are: at what somebody else has found, and if that does not help at the
-    /// progress of each. With many members nobody could afford to do that in every operation.
-    #[inline(never)]
-    fn settle(&mut self, number: u32, window: u32) -> bool {
+    /// Looks how far all members are: at what another member has found, and if that does not help, at the progress
+    /// of each. Many members could not afford that in every operation.
+    fn settle(&mut self, number: u32) -> bool {
         let found = self.shared().head.settled.0.load(Ordering::Acquire);
         let ahead = found.wrapping_sub(self.settled) as i32;
-        // Nobody is further than this member.
+        // No member is further than this one.
         if ahead > 0 && ahead <= self.over.wrapping_sub(self.settled) as i32 {
             self.settled = found;
         }
-        if number.wrapping_sub(self.settled) >= window {
+        if !self.is_within_window(number) {
             self.look_at_all(number);
         }
         self.deposits.settle(self.settled);
-        number.wrapping_sub(self.settled) < window
+        self.is_within_window(number)
     }
 
     pub(super) fn look_at_all(&mut self, number: u32) {
@@ -110,27 +88,6 @@ mod tests {
         assert_eq!(neighbours(&boards, 3), Neighbours::Behind, "it has given room");
         assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
         assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
-    }
-
-    #[test]
-    fn of_long_data_fewer_are_under_way() {
-        let (segment, mut boards) = boards(2);
-        let (narrow, long) = (WINDOW as u32 / 2, AHEAD_BYTES);
-        for number in 1..=narrow {
-            assert!(boards[0].has_room_for(number, long));
-            boards[0].end(number);
-        }
-        assert!(boards[0].has_room_for(narrow + 1, 100) && boards[0].has_room(narrow + 1));
-        assert!(!boards[0].has_room_for(narrow + 1, long));
-        segment.set_processor(1, 3);
-        let waits_for_room = (narrow + 1, false);
-        let neighbours = |boards: &[Board]| {
-            boards[0].neighbours(waits_for_room, 3, |_| unreachable!("for room"))
-        };
-        assert_eq!(neighbours(&boards), Neighbours::Awaited);
-        boards[1].end(1);
-        assert_eq!(neighbours(&boards), Neighbours::Behind);
-        assert!(boards[0].has_room_for(narrow + 1, long));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
-use landeck_memory::bytes::Bytes;
+use landeck_memory::bytes::{Buffer, Bytes};
 use landeck_memory::heap::Block;
 use landeck_memory::membership::SlotState;
 use landeck_memory::page::Tally;
@@ -22,16 +22,13 @@ use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 mod agreement;
 mod cells;
-mod common;
 mod difference;
 mod statement;
 
 use agreement::OwnPart;
 use cells::Cells;
-use common::Common;
 use statement::Stated;
 
-pub use common::COMMON_LENGTHS;
 pub use difference::Difference;
 
 /// One member's hold on a board. One thread at a time.
@@ -50,13 +47,10 @@ pub struct Board {
     pub(super) out_of_step: Option<Difference>,
     /// All operations before this one are over for everybody.
     pub(super) settled: u32,
-    /// How many operations could be under way at once when this member asked last.
-    pub(super) window: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
-    pub(super) common: Common,
     /// The group's members have cells.
     pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
@@ -160,12 +154,10 @@ impl Board {
             history: History::new(1),
             out_of_step: None,
             settled: 1,
-            window: WINDOW as u32,
             stated: [Stated::default(); WINDOW],
             deposits: Deposits::default(),
             cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },
             has_cells,
-            common: Common::of(segment, shared),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -262,18 +254,19 @@ impl Board {
         }
     }
 
-    /// Where the data lie that this member has deposited in an operation, to be filled further.
-    pub fn kept(&mut self, number: u32) -> Option<&mut [u8]> {
-        if self.deposits.of(number).is_some() {
-            return self.deposits.of(number).map(|block| &mut block[..]);
-        }
-        match self.common.length_of(number) {
-            Some(length) => self.common_room(number, length),
+    /// Returns the place of this member's deposit in an operation, to be filled further. It may be used until the
+    /// operation is complete for this member.
+    pub fn kept(&mut self, number: u32) -> Option<Buffer> {
+        match self.deposits.of(number) {
+            // SAFETY: the block is kept until all members have completed the operation, and nothing else of this
+            // process uses it meanwhile.
+            Some(block) => Some(unsafe { Buffer::of_mut(&mut block[..]) }),
             None => self.open_cell(number),
         }
     }
 
-    /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
+    /// Takes the block of this member's deposit in an operation out of the board's hands; to be given back with
+    /// [`Board::put_kept`].
     pub fn take_kept(&mut self, number: u32) -> Option<Block> {
         self.deposits.take(number)
     }
@@ -288,7 +281,6 @@ impl Board {
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
-        self.common.end(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {
@@ -457,7 +449,6 @@ impl Board {
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn wake_all(&self) {
         let own = self.members[self.own as usize].slot;
         self.members.iter().filter(|member| member.slot != own).for_each(|member| {

@@ -3,8 +3,8 @@
 //! Each member lays what it brings where all can read it, says that it has come, and takes what it
 //! needs from where it lies. Short data stand in the line that says it and the one behind it; longer
 //! ones in a block of the member's heap, which the line names and which is freed when everybody is over
-//! with the operation; where one other member takes them, in a cell that becomes that one's; where a root lays
-//! down for several who share processors, in a common place. Members may be [`WINDOW`] operations apart.
+//! with the operation; where one other member takes them, in a cell that becomes that one's. Members may be
+//! [`WINDOW`] operations apart.
 //!
 //! Memory of a group: for each member two lines for each operation of the window and two more, in its
 //! own pages; one page of shared words, from the pool of the member that leads; and what is
@@ -55,7 +55,6 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTE
 
 #[cfg(not(loom))]
 pub use {
-    ahead::window_of,
     handle::*,
     history::{CALL_BITS, ROOT_BITS},
     need::needs_of_first_world,

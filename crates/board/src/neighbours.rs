@@ -2,6 +2,7 @@
 
 use landeck_memory::waiter::Neighbours;
 
+use super::WINDOW;
 use super::handle::Board;
 
 /// Members of a group whose processors are looked at.
@@ -28,7 +29,7 @@ impl Board {
             return Neighbours::Awaited;
         }
         let mut neighbours = Neighbours::Waiting;
-        let before = number.wrapping_sub(self.window);
+        let before = number.wrapping_sub(WINDOW as u32);
         for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
             let is_awaited =
                 if has_come { is_awaited(member) } else { !self.is_past(member, before) };

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use landeck_memory::bytes::Bytes;
 
 use super::handle::{Board, BoardBroken};
-use super::words::{IN_CELL, IN_COMMON, IN_HEAP, Line, NO_ROOM};
+use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM};
 use super::{INLINE_BYTES, RESULT_BYTES};
 
 /// What stands on the board.
@@ -71,7 +71,6 @@ impl Board {
         let bytes = match where_it_lies {
             IN_HEAP => self.heap_bytes(member, place, length),
             IN_CELL => self.cell_bytes(place, length),
-            IN_COMMON => self.common_bytes(place, length),
             _ => None,
         };
         let bytes = bytes.ok_or(BoardBroken { member })?;

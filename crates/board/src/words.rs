@@ -50,8 +50,6 @@ pub(crate) const IN_HEAP: u32 = u32::MAX;
 pub(crate) const IN_CELL: u32 = u32::MAX - 1;
 /// Instead of a length: there was no room for the data.
 pub(crate) const NO_ROOM: u32 = u32::MAX - 2;
-/// Instead of a length: the data lie in a common place.
-pub(crate) const IN_COMMON: u32 = u32::MAX - 3;
 
 /// A line with a word that publishes what else stands in it.
 #[repr(C, align(64))]

@@ -11,16 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck_board::{
-    Board, COMMON_LENGTHS, Coming, Deposit, INLINE_BYTES, LinesPlace, Outcome, PIECES_MAX,
-};
+use landeck_board::{Board, Coming, Deposit, INLINE_BYTES, LinesPlace, Outcome, PIECES_MAX};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender};
 use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
 use landeck_memory::waiter::{Doorbell, Waiting};
 use landeck_memory::{
-    Block, Borrowed, Bytes, End, Heap, InCell, Lent, MessageCells, Operation, Segment, SegmentPlan,
-    WaitRecord, Waiter,
+    Block, Borrowed, Buffer, Bytes, End, Heap, InCell, Lent, MessageCells, Operation, Segment,
+    SegmentPlan, WaitRecord, Waiter,
 };
 use landeck_testing::{Random, Watchdog, seed};
 
@@ -190,25 +188,19 @@ fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
     operations
 }
 
+/// Writes ones from `start` on.
+fn write_ones(room: &Buffer, start: usize) {
+    room.write(start, Bytes::from(&vec![1; room.len() - start][..]));
+}
+
 fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mut Random) {
     let length = random.below(5_000) as usize;
     let filled = random.below(length as u64 + 1) as usize;
     if random.once_in(3)
-        && board.come_in_cell(number, (7, 0), (length, filled, false), |room| room.fill(3))
+        && board.come_in_cell(number, (7, 0), (length, filled, false), |room| write_ones(&room, 0))
     {
         if let Some(cell) = board.kept(number) {
-            cell[filled..].fill(4);
-        }
-        board.set_filled(number, length as u64);
-        board.count(number, 7);
-        return;
-    }
-    if random.once_in(3) && board.has_room_in_common(number) {
-        let lay = |room: &mut [u8]| room.fill(5);
-        let (filled, length) = (length, COMMON_LENGTHS.start() + length);
-        assert!(board.come_in_common(number, (7, 0), (length, filled), lay));
-        if let Some(room) = board.kept(number) {
-            room[filled..].fill(6);
+            write_ones(&cell, filled);
         }
         board.set_filled(number, length as u64);
         board.count(number, 7);

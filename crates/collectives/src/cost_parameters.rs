@@ -24,6 +24,8 @@ pub struct CostParameters {
     pub local_copy_kib_ps: u64,
     /// Two pieces of data combined into one, for each KiB of one piece.
     pub reduction_kib_ps: u64,
+    /// The size of the last cache of a processor, in KiB.
+    pub cache_kib: u64,
     /// A message of eight bytes between two hosts. Not measured: what a common network needs.
     pub far_message_ps: u64,
     /// A long message between two hosts. Not measured either.
@@ -43,6 +45,7 @@ impl Default for CostParameters {
             two_copy_kib_ps: 20_000,
             local_copy_kib_ps: 14_000,
             reduction_kib_ps: 24_000,
+            cache_kib: 32 << 10,
             far_message_ps: 12_000_000,
             far_kib_ps: 870_000,
         }
@@ -89,6 +92,10 @@ pub(crate) struct Field {
 /// No time is longer than a second, and none of these machines has more processors.
 pub(crate) const TIME_MAX_PS: u64 = 1_000_000_000_000;
 const PROCESSORS_MAX: u64 = 65_536;
+const CACHE_MAX_KIB: u64 = 1 << 30;
+
+/// Figures that earlier versions did not measure: they have their usual values.
+pub(crate) const ADDED_LATER: [&str; 1] = ["cache_kib"];
 
 macro_rules! time {
     ($name:ident, $about:literal) => {
@@ -117,13 +124,24 @@ pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
     time!(two_copy_kib_ps, "1 KiB of a long message"),
     time!(local_copy_kib_ps, "1 KiB copied in place"),
     time!(reduction_kib_ps, "1 KiB combined with another"),
+    Field {
+        name: "cache_kib",
+        about: "KiB of the last cache of a processor",
+        most: CACHE_MAX_KIB,
+        place: |figures| &mut figures.cache_kib,
+    },
     time!(far_message_ps, "a message of 8 bytes between hosts; not measured"),
     time!(far_kib_ps, "1 KiB of a long message between hosts; not measured"),
 ];
 
 impl CostParameters {
     /// How many words they are.
-    pub const WORDS: usize = 11;
+    pub const WORDS: usize = 12;
+
+    /// Returns the size of the last cache of a processor.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache_kib << 10
+    }
 
     /// As words.
     pub fn to_words(mut self) -> [u64; Self::WORDS] {

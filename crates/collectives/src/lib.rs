@@ -14,21 +14,20 @@
 //! | [`preset`] | ways to do every operation, by name |
 //! | [`mod@derive`] | operations from trees and rounds |
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
-//! | [`derivation`] | what plans must cost, counted without making them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
-//! | [`kin`] | the plans of large groups, some at a time; members whose plans are alike |
+//! | [`plan_class`] | the plans of large groups, some at a time; members whose plans are alike |
 //! | [`check`] | proving plans, without trusting what they were made from |
 //! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
 //! | [`signature`] | what a member calls, as it travels with its messages |
-//! | [`figures`] | what a host can do, in numbers |
-//! | [`details`] | more of that, for the simulator |
+//! | [`cost_parameters`] | what a host can do, in numbers |
+//! | [`calibration`] | more of that, for the simulator |
 //! | [`record`] | both as text, as they are kept |
 //! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
 //! | [`cost`] | what a way of doing an operation costs |
 //! | [`choose`] | which way an operation takes in a group |
-//! | [`course`] | in how many rounds much data go over the board of a host, and whether past the caches |
+//! | [`board_schedule`] | in how many chunks much data goes over the board of a host |
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +39,6 @@ pub mod check;
 pub mod choose;
 pub mod cost;
 pub mod cost_parameters;
-pub mod derivation;
 pub mod derive;
 pub mod draw;
 pub mod execute;

@@ -5,7 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::calibration::{self, Calibration};
-use crate::cost_parameters::{CostParameters, CostParametersError, FIELDS, TIME_MAX_PS};
+use crate::cost_parameters::{
+    ADDED_LATER, CostParameters, CostParametersError, FIELDS, TIME_MAX_PS,
+};
 
 /// Figures, and the machine that they are of: what a file of them says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +58,13 @@ impl FromStr for Record {
             let number: u64 = digits.parse().map_err(|_| stranger(line, whole))?;
             numbers.insert(name, (number, line, whole));
         }
-        let mut words = [0; CostParameters::WORDS];
+        let mut words = CostParameters::default().to_words();
         for (word, field) in words.iter_mut().zip(&FIELDS) {
-            let found = numbers.remove(field.name);
-            (*word, ..) = found.ok_or(CostParametersError::Missing { name: field.name })?;
+            match numbers.remove(field.name) {
+                Some((value, ..)) => *word = value,
+                None if ADDED_LATER.contains(&field.name) => {}
+                None => return Err(CostParametersError::Missing { name: field.name }),
+            }
         }
         let machine = machine.ok_or(CostParametersError::Missing { name: "machine" })?;
         let figures = CostParameters::from_words(&words)?;
@@ -104,6 +109,12 @@ mod tests {
     #[test]
     fn what_an_earlier_version_has_measured_is_passed_over() {
         let text = record().to_string() + "crowd_switch_ps = 1900000\nturn_ps = 1400000 # two\n";
+        assert_eq!(text.parse(), Ok(record()));
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_has_the_usual_cache() {
+        let text = record().to_string().replace("\ncache_kib", "\n# cache_kib");
         assert_eq!(text.parse(), Ok(record()));
     }
 

@@ -2,13 +2,15 @@
 //! for every size (`derivation`), which `proofs.rs` compares with the plans themselves.
 #![allow(clippy::unwrap_used)] // tests may
 
+mod derivation;
+
 use std::time::Duration;
 
 use landeck_collectives::architecture::{
     BinaryTree, Butterfly, Circulant, Daisy, Flat, Hierarchy, Hypercube, Knomial, Pipeline, Ring,
 };
 use landeck_collectives::check::Facts;
-use landeck_collectives::{Architecture, Group, Operation, Task, Way, derivation};
+use landeck_collectives::{Architecture, Group, Operation, Task, Way};
 use landeck_testing::Watchdog;
 
 const SIZE_MAX: u32 = 64;

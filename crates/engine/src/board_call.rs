@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::board_schedule::{Chunk, ROUNDS_MAX, Share};
+use landeck_collectives::board_schedule::{CHUNKS_MAX, Chunk, Share};
 use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::waiter::Neighbours;
@@ -47,9 +47,7 @@ pub(crate) struct BoardCall {
     rounds: Rounds,
     /// The round that goes on; none before it was looked at.
     round: Option<Chunk>,
-    is_past_caches: bool,
-    /// Rounds that this member comes to before it is through with the first.
-    ahead: u32,
+    schedule: BoardSchedule,
     manner: Manner,
     check: u32,
     /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
@@ -81,11 +79,11 @@ pub(crate) struct Rounds {
     /// The number of the first; the others follow.
     first: u32,
     /// The member's words for each.
-    words: [u32; ROUNDS_MAX as usize],
+    words: [u32; CHUNKS_MAX as usize],
     at: u32,
     count: u32,
-    /// To so many of them this member has come ahead.
-    laid: u32,
+    /// This member has come to so many of them.
+    deposited: u32,
 }
 
 impl Rounds {
@@ -93,11 +91,11 @@ impl Rounds {
     #[inline]
     pub(crate) fn begin(board: &mut Board, call: u32, count: u32) -> Self {
         let (first, word) = board.begin(call);
-        let mut words = [word; ROUNDS_MAX as usize];
+        let mut words = [word; CHUNKS_MAX as usize];
         for later in words.iter_mut().take(count as usize).skip(1) {
             *later = board.begin(call).1;
         }
-        Self { first, words, at: 0, count, laid: 0 }
+        Self { first, words, at: 0, count, deposited: 0 }
     }
 
     /// The number of the one that goes on, and the member's word for it.
@@ -106,16 +104,16 @@ impl Rounds {
         self.of(self.at)
     }
 
-    /// The same of any.
+    /// The number of a chunk, and the member's word for it.
     #[inline]
-    fn of(&self, round: u32) -> (u32, u32) {
-        (self.first.wrapping_add(round), self.words[round as usize % self.words.len()])
+    fn of(&self, chunk: u32) -> (u32, u32) {
+        (self.first.wrapping_add(chunk), self.words[chunk as usize % self.words.len()])
     }
 
-    /// Whether this member has come to the one that goes on, ahead.
+    /// Whether this member has come to the one that goes on, ahead of it.
     #[inline]
-    fn is_laid(&self) -> bool {
-        self.at < self.laid
+    fn has_come(&self) -> bool {
+        self.at < self.deposited
     }
 
     /// Goes on to the next one; false when there is none.
@@ -143,15 +141,14 @@ impl BoardCall {
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        (rounds, course): (Rounds, BoardSchedule),
+        (rounds, schedule): (Rounds, BoardSchedule),
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
         (known_bytes, check): (u64, Check),
     ) -> Self {
         let (number, word) = rounds.begun();
-        let BoardSchedule { is_past_caches, ahead, .. } = course;
         let manner = manner.in_rounds(rounds.count > 1);
-        let manner = if ahead > 0 { manner.handed_over() } else { manner };
+        let manner = if schedule.ahead > 0 { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
         let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
         let (step, check) = (0, check.word());
@@ -164,8 +161,7 @@ impl BoardCall {
             entry_check,
             rounds,
             round: None,
-            is_past_caches,
-            ahead,
+            schedule,
             manner,
             check,
             deferred_error: None,
@@ -244,13 +240,11 @@ impl BoardCall {
     fn begin_round(&mut self) {
         let (number, word) = self.rounds.begun();
         self.at.begin(number, word, self.check, self.manner);
-        self.at.set_progress(self.rounds.is_laid(), 0);
+        self.at.set_progress(self.rounds.has_come(), 0);
         (self.step, self.round) = (0, None);
     }
 
-    /// Comes to the rounds after the one that begins, as far as there is room. What cannot be laid down is met
-    /// again in its own round.
-    #[inline(never)]
+    /// Deposits the blocks of the next chunks, as far as there is room. What fails is met again in its own chunk.
     fn come_ahead(
         &mut self,
         call: &Call,
@@ -259,32 +253,30 @@ impl BoardCall {
         allowance: &mut u64,
     ) {
         let (walk, bytes) = (self.walk.clone(), self.known_bytes);
-        let block = (bytes, call.unit_bytes());
-        let plan = walk.plan();
-        let is_deposit = |action: &&Action| matches!(action, Action::Deposit { .. });
-        let Some(deposit) = plan.steps.iter().map(|step| &step.action).find(is_deposit) else {
+        let (plan, block) = (walk.plan(), (bytes, call.unit_bytes()));
+        let mut actions = plan.steps.iter().map(|step| &step.action);
+        let Some(deposit) = actions.find(|action| matches!(action, Action::Deposit { .. })) else {
             return;
         };
-        let (at, count) = (self.rounds.at, self.rounds.count);
-        self.rounds.laid = self.rounds.laid.max(at);
-        while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
-            let round = Chunk::of(call.operation, block, plan.size, (self.rounds.laid, count));
-            let Share::This(action) = round.share_of(deposit, plan) else { break };
-            let hands = CallBuffers::of(call, bytes, plan, (round, self.is_past_caches));
-            let (number, word) = self.rounds.of(self.rounds.laid);
+        let Rounds { at, count, .. } = self.rounds;
+        self.rounds.deposited = self.rounds.deposited.max(at);
+        while self.rounds.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
+            let chunk = Chunk::of(self.schedule, block, self.rounds.deposited);
+            let Share::This(action) = chunk.share_of(deposit, plan) else { break };
+            let (number, word) = self.rounds.of(self.rounds.deposited);
             self.at.begin(number, word, self.check, self.manner);
             let mut around = Around {
                 board: &mut *board,
-                memory: &hands,
+                memory: &CallBuffers::of(call, bytes, plan, chunk),
                 operator: None,
                 allocate: &mut |bytes| endpoint.allocate(bytes),
-                // It is laid down as a whole, or not now.
+                // It is deposited as a whole, or not now.
                 budget: &mut { u64::MAX },
             };
             if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
                 break;
             }
-            self.rounds.laid += 1;
+            self.rounds.deposited += 1;
             *allowance = allowance.saturating_sub(bytes);
         }
         self.begin_round();
@@ -301,7 +293,7 @@ impl BoardCall {
     ) -> Result<BoardStep, BoardError> {
         let mut has_moved = false;
         loop {
-            if self.ahead > 0 && self.round.is_none() {
+            if self.schedule.ahead > 0 && self.round.is_none() {
                 self.come_ahead(call, board, endpoint, allowance);
             }
             match self.take_steps_of_round(call, board, endpoint, allowance)? {
@@ -322,11 +314,10 @@ impl BoardCall {
         allowance: &mut u64,
     ) -> Result<BoardStep, BoardError> {
         let plan = self.walk.plan();
-        let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
-        let of_block = (bytes, call.unit_bytes());
-        let round = || Chunk::of(call.operation, of_block, plan.size, rounds);
+        let of_block = (self.known_bytes, call.unit_bytes());
+        let round = || Chunk::of(self.schedule, of_block, self.rounds.at);
         let round = *self.round.get_or_insert_with(round);
-        let hands = CallBuffers::of(call, self.known_bytes, plan, (round, self.is_past_caches));
+        let hands = CallBuffers::of(call, self.known_bytes, plan, round);
         let mut visited = BoardStep::Waits;
         let mut around = Around {
             board,
@@ -340,8 +331,8 @@ impl BoardCall {
                 return Ok(visited);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            let is_laid = self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. });
-            let share = if is_laid { Share::Nothing } else { round.share_of(&step.action, plan) };
+            let is_done = self.rounds.has_come() && matches!(step.action, Action::Deposit { .. });
+            let share = if is_done { Share::Nothing } else { round.share_of(&step.action, plan) };
             let action = match &share {
                 Share::All => &step.action,
                 Share::This(action) => action,
@@ -356,8 +347,10 @@ impl BoardCall {
                 continue;
             }
             let stepped = match self.at.step(action, &mut around) {
-                // In the rounds that follow others wait for this member's blocks, too.
-                Err(error @ BoardError::Lengths { .. }) if call.is_varying || self.ahead > 0 => {
+                // Other members wait for this one's blocks in the chunks that follow, too.
+                Err(error @ BoardError::Lengths { .. })
+                    if call.is_varying || self.schedule.ahead > 0 =>
+                {
                     Refused::note(&mut self.refused, error);
                     self.at.leave_step();
                     Stepped::Over

@@ -162,8 +162,4 @@ impl BlockMemory for Binding {
     fn has_table(&self) -> bool {
         false
     }
-
-    fn goes_past_caches(&self) -> bool {
-        false
-    }
 }

@@ -17,29 +17,23 @@ pub(crate) struct CallBuffers<'a> {
     segments: u32,
     /// Bytes that all members know alike.
     known_bytes: u64,
-    round: Chunk,
-    is_past_caches: bool,
+    chunk: Chunk,
 }
 
 impl<'a> CallBuffers<'a> {
-    /// The memory of a call, as its plan divides it, in one of its rounds; `known_bytes` is
+    /// The memory of a call, as its plan divides it, in one of its chunks; `known_bytes` is
     /// [`Call::known_bytes`].
     #[inline]
-    pub(crate) fn of(
-        call: &'a Call,
-        known_bytes: u64,
-        plan: &Plan,
-        (round, is_past_caches): (Chunk, bool),
-    ) -> Self {
+    pub(crate) fn of(call: &'a Call, known_bytes: u64, plan: &Plan, chunk: Chunk) -> Self {
         let Plan { size, member, segments, .. } = *plan;
-        Self { call, size, member, segments, known_bytes, round, is_past_caches }
+        Self { call, size, member, segments, known_bytes, chunk }
     }
 
     /// Where a segment begins, in operations whose blocks are segments.
     #[inline]
     fn start(&self, segment: u32) -> u64 {
-        let (start, bytes) = match self.round {
-            Chunk::Part(start, bytes) => (start, bytes),
+        let (start, bytes) = match self.chunk {
+            Chunk::Part { start, bytes } => (start, bytes),
             _ => (0, self.known_bytes),
         };
         start + self.call.cut_of(bytes, self.segments).start(segment)
@@ -91,27 +85,16 @@ impl CallBuffers<'_> {
             }
         }
     }
-
-    /// Blocks of a row that goes on at its beginning.
-    fn around_row(&self, cells: Cells) -> Option<[Cells; 2]> {
-        let row = self.member * self.size;
-        let behind = (cells.first + cells.count).checked_sub(row + self.size)?;
-        let is_around = cells.store == Store::Input && behind > 0;
-        let front = Cells { count: cells.count - behind.min(cells.count), ..cells };
-        is_around.then_some([front, Cells { first: row, count: behind, ..cells }])
-    }
 }
 
 impl BlockMemory for CallBuffers<'_> {
     #[inline]
     fn plain(&self, cells: Cells) -> Option<Buffer> {
-        match self.round {
-            Chunk::Only => self.plain_of_all(cells),
-            Chunk::Others(..) if self.around_row(cells).is_some() => None,
-            Chunk::Others(..) => self.plain_of_all(cells),
-            // Segments are cut from what the round has.
-            Chunk::Part(..) if self.segments > 1 => self.plain_of_all(cells),
-            Chunk::Part(start, bytes) => {
+        match self.chunk {
+            Chunk::Whole | Chunk::Block { .. } => self.plain_of_all(cells),
+            // Segments are cut from what the chunk has.
+            Chunk::Part { .. } if self.segments > 1 => self.plain_of_all(cells),
+            Chunk::Part { start, bytes } => {
                 let one = self.plain_of_all(cells).filter(|_| cells.count == 1)?;
                 Some(one.part(start as usize, bytes as usize))
             }
@@ -119,14 +102,10 @@ impl BlockMemory for CallBuffers<'_> {
     }
 
     fn area(&self, cells: Cells) -> Area {
-        match self.round {
-            Chunk::Only => self.area_of_all(cells),
-            Chunk::Others(..) => match self.around_row(cells) {
-                Some(pieces) => Area::joined(pieces.map(|piece| self.area_of_all(piece))),
-                None => self.area_of_all(cells),
-            },
-            Chunk::Part(..) if self.segments > 1 => self.area_of_all(cells),
-            Chunk::Part(start, bytes) => {
+        match self.chunk {
+            Chunk::Whole | Chunk::Block { .. } => self.area_of_all(cells),
+            Chunk::Part { .. } if self.segments > 1 => self.area_of_all(cells),
+            Chunk::Part { start, bytes } => {
                 let part = |block| Cells::new(cells.store, block, 1);
                 let part = |block| self.area_of_all(part(block)).part(start, bytes);
                 Area::joined(cells.blocks().map(part))
@@ -136,7 +115,7 @@ impl BlockMemory for CallBuffers<'_> {
 
     #[inline]
     fn bytes(&self, cells: Cells) -> usize {
-        let bytes = if let (Chunk::Part(_, bytes), 1) = (self.round, self.segments) {
+        let bytes = if let (Chunk::Part { bytes, .. }, 1) = (self.chunk, self.segments) {
             bytes.saturating_mul(u64::from(cells.count))
         } else if self.call.is_varying {
             self.area(cells).packed_bytes()
@@ -156,10 +135,5 @@ impl BlockMemory for CallBuffers<'_> {
     fn has_table(&self) -> bool {
         self.call.is_varying
             && matches!(self.call.operation, Operation::Scatter | Operation::AllToAll)
-    }
-
-    #[inline]
-    fn goes_past_caches(&self) -> bool {
-        self.is_past_caches
     }
 }

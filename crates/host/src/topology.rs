@@ -102,6 +102,17 @@ pub fn cache_word(processors: &CpuSet) -> u16 {
     next.and_then(|word| u16::try_from(word).ok()).unwrap_or(0)
 }
 
+/// Returns the size of the last-level cache of the first of these processors, in KiB. None if the machine does not say.
+pub fn last_cache_kib(processors: &CpuSet) -> Option<u64> {
+    last_cache_kib_below(&root(), processors)
+}
+
+fn last_cache_kib_below(root: &Path, processors: &CpuSet) -> Option<u64> {
+    let first = processors.iter().next()?;
+    let index = last_index(&root.join(format!("cpu/cpu{first}/cache")))?;
+    read_text(&index.join("size"))?.trim().strip_suffix('K')?.parse().ok()
+}
+
 fn last_cache_below(root: &Path, processors: &CpuSet) -> Option<usize> {
     let first = processors.iter().next()?;
     let cache = read_last_cache(&root.join(format!("cpu/cpu{first}/cache")))?;
@@ -143,11 +154,15 @@ fn read_cache(directory: &Path) -> Option<CpuSet> {
 
 /// The processors that share the cache of the highest level that this directory describes.
 fn read_last_cache(directory: &Path) -> Option<CpuSet> {
+    read_list(last_index(directory)?.join("shared_cpu_list"))
+}
+
+/// The directory of the cache of the highest level.
+fn last_index(directory: &Path) -> Option<PathBuf> {
     let level =
         |index: &PathBuf| -> Option<u32> { read_text(&index.join("level"))?.trim().parse().ok() };
     let indices = (0..8).map(|number| directory.join(format!("index{number}")));
-    let last = indices.filter_map(|index| Some((level(&index)?, index))).max()?;
-    read_list(last.1.join("shared_cpu_list"))
+    indices.filter_map(|index| Some((level(&index)?, index))).max().map(|(_, index)| index)
 }
 
 /// The memory nodes that have usable processors; one node if the machine does not tell.
@@ -239,6 +254,17 @@ mod tests {
         assert_eq!(texts(&topology.cores), ["1,5", "2"]);
         assert_eq!(texts(&topology.nodes), ["1,5", "2"]);
         assert!(topology.packages.is_empty(), "nobody asked");
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_last_cache_if_the_machine_says_it() {
+        let tree = two_packages("cache-size");
+        let of = |list: &str| last_cache_kib_below(&tree.0, &list.parse().unwrap());
+        assert_eq!(of("0"), None);
+        tree.write("cpu/cpu0/cache/index2/size", "2048K");
+        tree.write("cpu/cpu0/cache/index3/size", "32768K");
+        tree.write("cpu/cpu1/cache/index3/size", "much");
+        assert_eq!((of("0-1"), of("1"), of("7")), (Some(32 << 10), None, None));
     }
 
     #[test]

@@ -143,9 +143,7 @@ impl Area {
         if let Some(bytes) = self.one_piece() {
             target.write(0, bytes.part(0, length as usize));
         } else if let Some(buffer) = target.as_buffer() {
-            self.each_strip(0, length, &mut |bytes, strip| {
-                buffer.write_blocks(packed(&strip), bytes, placed(&strip), out_of(&strip));
-            });
+            self.pack_to(0, &buffer.part(0, length as usize));
         } else {
             let mut position = 0;
             while position < length {
@@ -190,6 +188,13 @@ impl Area {
         self.each_strip(position, target.len() as u64, &mut |bytes, strip| {
             let (from, to) = (placed(&strip), packed(&strip));
             bytes.copy_blocks_to_slice(from, target, to, out_of(&strip));
+        });
+    }
+
+    /// Packs bytes of the message from packed position `position` on into all of `target`, as far as there are any.
+    pub fn pack_to(&self, position: u64, target: &Buffer) {
+        self.each_strip(position, target.len() as u64, &mut |bytes, strip| {
+            target.write_blocks(packed(&strip), bytes, placed(&strip), out_of(&strip));
         });
     }
 

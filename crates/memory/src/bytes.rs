@@ -187,16 +187,6 @@ impl Buffer {
         unsafe { copy(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
         length
     }
-
-    /// The same, past the caches where the processor can: for more than they have room for. What is
-    /// written need not be fetched first and drives out nothing that is needed sooner.
-    pub fn write_past_caches(&self, offset: usize, bytes: Bytes<'_>) -> usize {
-        let offset = offset.min(self.length);
-        let length = bytes.len().min(self.length - offset);
-        // SAFETY: the range was cut to the buffer, which the promise of `new` keeps writable.
-        unsafe { copy_past_caches(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
-        length
-    }
 }
 
 /// Copies `length` bytes past the caches; what is stored afterwards is seen afterwards.
@@ -420,11 +410,9 @@ mod tests {
         for length in [0, 1, 63, 64, 65, 127, 128, 4_096, 4_500] {
             for (from, to) in [(0, 0), (1, 3), (40, 64), (7, 65)] {
                 let mut target = vec![0xffu8; to + length + 1];
-                // SAFETY: `target` outlives the buffer and nobody else touches it meanwhile.
-                let buffer = unsafe { Buffer::of_mut(&mut target[..to + length]) };
                 let bytes = Bytes::from(&source[from..from + length]);
-                assert_eq!(buffer.write_past_caches(to, bytes), length);
-                assert_eq!(buffer.write_past_caches(to + length, bytes), 0, "there it ends");
+                let there = &mut target[to..to + length];
+                assert_eq!(bytes.copy_past_caches_to_slice(there), length);
                 assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
                 assert!(target[..to].iter().all(|&byte| byte == 0xff), "wrote in front");
                 assert_eq!(target[to + length], 0xff, "wrote behind");

@@ -4,7 +4,7 @@
 //! the rings and the heap, have one writer, which is somebody else. In a hardened job they are mapped
 //! for reading alone: a stray write there ends its writer, by the signal that says so, and reaches
 //! nobody. Protocols are the same, and so is what others check: pages that several write stay as they
-//! are (shared pages, boards, cells, common places, mailboxes, credits, control lines of blocks, which lie apart from
+//! are (shared pages, boards, cells, mailboxes, credits, control lines of blocks, which lie apart from
 //! the heap in such a job). A region has pages of its own, which who opens it maps for writing until its
 //! last view of them is gone.
 

@@ -1,7 +1,7 @@
 //! How a segment is divided: sizes and offsets, and nothing else.
 //!
 //! ```text
-//! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | common places | heap 0 | ...
+//! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
@@ -47,12 +47,6 @@ const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
 /// Cells that each process has at first, and of all together, at most: for boards, and as many for messages.
 const CELLS_EACH_MAX: u32 = 8;
 const CELLS_MAX: u32 = 128;
-/// Common places of the first world. With more of them they do not stay in the caches, with fewer a root waits for
-/// those who still take.
-pub const COMMON_PLACES: u32 = 4;
-/// Bytes of data that a common place has room for.
-pub const COMMON_BYTES: u64 = 2 << 20;
-const COMMON_STRIDE_BYTES: u64 = COMMON_BYTES + PAGE_BYTES;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
 /// Where a process says in its own page with whom it has to do.
@@ -340,24 +334,10 @@ impl SegmentPlan {
         self.slot(self.slots()) + u64::from(cell) * CELL_STRIDE_BYTES + CELL_HEAD_BYTES
     }
 
-    /// Places in which whoever is the root of an operation of the first world lays long data down for
-    /// several others. Two processes have none.
-    pub fn common_places(&self) -> u32 {
-        if self.processes > 2 { COMMON_PLACES } else { 0 }
-    }
-
-    /// Where the data of a common place lie; as those of a cell, not at the start of a page.
-    #[inline]
-    pub fn common_place(&self, place: u32) -> u64 {
-        let cells = u64::from(self.cells()) * CELL_STRIDE_BYTES;
-        let before = cells + u64::from(place) * COMMON_STRIDE_BYTES;
-        self.slot(self.slots()) + before + CELL_HEAD_BYTES
-    }
-
     /// The heap of a slot.
     #[inline]
     pub fn heap(&self, slot: u32) -> u64 {
-        let heaps = self.common_place(self.common_places()) - CELL_HEAD_BYTES;
+        let heaps = self.cell(self.cells()) - CELL_HEAD_BYTES;
         heaps + u64::from(slot) * self.heap_bytes_per_process
     }
 
@@ -428,10 +408,8 @@ mod tests {
             assert_eq!(plan.own_page(plan.slots()), plan.shared_page(0));
             assert_eq!(plan.shared_page(plan.slots()), plan.slot(0));
             assert_eq!(plan.cell(0), plan.slot(plan.slots()) + CELL_HEAD_BYTES);
-            assert_eq!(plan.common_place(0), plan.cell(plan.cells()));
-            assert_eq!(plan.heap(0) + CELL_HEAD_BYTES, plan.common_place(plan.common_places()));
+            assert_eq!(plan.heap(0) + CELL_HEAD_BYTES, plan.cell(plan.cells()));
             assert!(plan.cell(1) >= plan.cell(0) + CELL_BYTES);
-            assert!(plan.common_place(1) >= plan.common_place(0) + COMMON_BYTES);
             assert!(
                 plan.board_cells() <= CELLS_MAX
                     && (plan.cells() > 0) == (2..=128).contains(&processes)
@@ -463,33 +441,14 @@ mod tests {
                 plan.slot_bytes(),
                 slots,
                 plan.cell(plan.cells()) - plan.cell(0),
-                plan.common_place(plan.common_places()) - plan.common_place(0),
                 plan.heap_bytes_per_process,
                 plan.total_bytes(),
             )
         });
         let document = [
-            (
-                8_192,
-                163_840,
-                5_689_344,
-                113_786_880,
-                8_650_752,
-                8_404_992,
-                402_653_184,
-                8_184_078_336,
-            ),
-            (
-                8_192,
-                393_216,
-                7_757_824,
-                372_375_552,
-                34_603_008,
-                8_404_992,
-                402_653_184,
-                19_743_137_792,
-            ),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 8_404_992, 25_362_432, 34_865_467_392),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_673_344),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_732_800),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_062_400),
         ];
         assert_eq!(sums, document);
     }

@@ -10,9 +10,8 @@
 //! turn takes longer.
 //!
 //! A board deposits short data in another place each time, with as many places as operations are under way
-//! ([`landeck_board::window_of`]), because a place is free when all members are past its operation. So these places
-//! are touched after several operations, with more data between. Long data have one place. But a root that deposits
-//! for members that share processors uses the few root buffers in turn.
+//! ([`landeck_board::WINDOW`]), because a place is free when all members are past its operation. So these places
+//! are touched after several operations, with more data between. Long data have one place.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +30,6 @@ pub(crate) struct Rates {
     take_kib_ps: u64,
     /// Within this processor.
     copy_kib_ps: u64,
-    /// Of data taken past the caches.
-    past_caches_kib_ps: Option<u64>,
     /// Added where much goes round: for reading a member's own data from before the operation, for writing them, for
     /// reading data just touched, for the place of a deposit, and for the source of a take.
     read_more_ps: u64,
@@ -90,7 +87,6 @@ impl Rates {
             deposit_kib_ps: details.deposit_kib_ps,
             take_kib_ps: host.figures.one_copy_kib_ps,
             copy_kib_ps: details.copies_kib_ps[0],
-            past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
             read_more_ps: more(reads, bytes),
             write_more_ps: more(writes, bytes),
             fresh_more_ps: more(reads, of_places),
@@ -132,11 +128,6 @@ impl Rates {
 
     /// A take.
     pub(crate) fn take_ps(&self, source: Whose) -> u64 {
-        if let Some(kib_ps) = self.past_caches_kib_ps {
-            let fetched_ps = self.take_kib_ps + self.source_more_ps;
-            let source_ps = if source == Whose::Own { 0 } else { fetched_ps };
-            return kib_ps.max(source_ps) + self.pages_kib_ps;
-        }
         match source {
             Whose::Own => self.local_ps(),
             Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),
@@ -293,18 +284,6 @@ mod tests {
         assert_eq!(rates.source_more_ps() - page_kib_ps, of_all - (of_all - of_turn) * 3 / 4);
         let source_ps = rates.source_more_ps() - page_kib_ps;
         assert_eq!(rates.take_ps(Whose::Others), 11 + source_ps + 40 + rates.pages_kib_ps);
-    }
-
-    #[test]
-    fn what_goes_past_the_caches_takes_what_that_takes() {
-        let details = Calibration { past_caches_kib_ps: 14, ..details() };
-        let here = Footprint { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
-        let rates = Rates::of(&host(details), &here, &here);
-        assert_eq!([Whose::Own, Whose::Others].map(|source| rates.take_ps(source)), [14, 14]);
-        let slow = Calibration { past_caches_kib_ps: 6, ..details };
-        let rates = Rates::of(&host(slow), &here, &here);
-        let takes = [Whose::Own, Whose::Others].map(|source| rates.take_ps(source));
-        assert_eq!(takes, [6, 11], "what lies elsewhere must come first");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landeck_collectives::board_schedule::{Chunk, GroupOf, Share};
+use landeck_collectives::board_schedule::{BoardGroup, Chunk, Share};
 use landeck_collectives::{
     Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Step as PlanStep,
     Task, Walk as Prepared, Way, each_kin,
@@ -19,6 +19,7 @@ use landeck_collectives::{
 use landeck_memory::message_cells::CELL_BYTES;
 
 use crate::footprint::{Footprint, Manner};
+use crate::hosts::Sharing;
 use crate::load::Sizes;
 use crate::near::Ways;
 
@@ -125,6 +126,7 @@ enum Load {
 impl CompactPlans {
     /// Makes the plans of a task. `data` are its bytes and the number of members that share a processor.
     pub(crate) fn of(task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Self {
+        let data = (data.0, Sharing::of(data.1));
         Self::made_in(ROOM_BYTES, task, way, group, data, &mut |_| {})
     }
 
@@ -134,18 +136,23 @@ impl CompactPlans {
         task: &Task,
         way: &Way,
         group: &Group,
-        (bytes, sharing): (u64, u32),
+        (bytes, sharing): (u64, Sharing),
         tell: &mut dyn FnMut(u64),
     ) -> Self {
         let size = group.size();
-        let course = match way {
+        let schedule = match way {
             Way::Board(style) => {
-                let group = GroupOf { size, is_crowded: sharing > 1, cell_bytes: CELL_BYTES };
+                let group = BoardGroup {
+                    size,
+                    is_oversubscribed: sharing.of_processor > 1,
+                    handoff_bytes: CELL_BYTES,
+                    cache_bytes: sharing.cache_bytes,
+                };
                 BoardSchedule::of(task.operation, *style, bytes, group)
             }
             _ => BoardSchedule::AT_ONCE,
         };
-        let mut making = Making::new(task.operation, bytes, (size, sharing), course);
+        let mut making = Making::new(task.operation, bytes, size, schedule);
         let mut members = 0;
         each_kin(task, way, group, room_bytes, |kin| {
             making.add(&kin);
@@ -296,9 +303,7 @@ impl Precedence for Path {
 struct Making {
     operation: Operation,
     bytes: u64,
-    /// Members on each processor.
-    sharing: u32,
-    course: BoardSchedule,
+    schedule: BoardSchedule,
     walks: CompactPlans,
     stretches: Numbers<Box<[Step]>>,
     lists: Numbers<Walk>,
@@ -308,21 +313,16 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(
-        operation: Operation,
-        bytes: u64,
-        (size, sharing): (u32, u32),
-        course: BoardSchedule,
-    ) -> Self {
+    fn new(operation: Operation, bytes: u64, size: u32, schedule: BoardSchedule) -> Self {
         let of = vec![0; size as usize];
-        let walks = CompactPlans { of, rounds: course.rounds, ..CompactPlans::default() };
+        let walks = CompactPlans { of, rounds: schedule.chunks, ..CompactPlans::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
-        Self { operation, bytes, sharing, course, walks, stretches, lists }
+        Self { operation, bytes, schedule, walks, stretches, lists }
     }
 
     fn add(&mut self, kin: &PlanClass) {
-        let in_rounds = (self.course.rounds > 1)
-            .then(|| in_rounds(kin.plan.clone(), self.operation, self.bytes, self.course));
+        let in_rounds = (self.schedule.chunks > 1)
+            .then(|| in_rounds(kin.plan.clone(), self.bytes, self.schedule));
         let (plan, rounds) = in_rounds.unwrap_or_else(|| (kin.plan.clone(), Vec::new()));
         let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
         self.walks.sizes = sizes;
@@ -345,13 +345,13 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let manner = Manner::of(self.operation, plan, self.course, self.sharing);
+        let manner = Manner::of(self.operation, plan, self.schedule);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
             scratch_bytes: plan.scratch.iter().map(|cells| form.sizes.of_all(cells)).sum(),
-            touched: footprint(plan, &form.sizes, manner, self.course),
+            touched: footprint(plan, &form.sizes, manner, self.schedule),
             manner,
         };
         number(&mut self.lists, &mut self.walks.walks, walk)
@@ -372,35 +372,29 @@ fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T)
 /// A numerator and a denominator: the share of the bytes.
 type Part = (u64, u64);
 
-/// Repeats a member's plan for each round of an operation at the board. Returns with each step its round and its
+/// Repeats a member's plan for each chunk of an operation at the board. Returns with each step its chunk and its
 /// share of the bytes.
-fn in_rounds(
-    plan: Plan,
-    operation: Operation,
-    bytes: u64,
-    course: BoardSchedule,
-) -> (Plan, Vec<(u32, Part)>) {
-    let BoardSchedule { rounds, ahead, .. } = course;
+fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32, Part)>) {
     let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
     let mut add = |step: &PlanStep, at: u32| {
-        let round = Chunk::of(operation, (bytes, 1), plan.size, (at, rounds));
-        let action = match round.share_of(&step.action, &plan) {
+        let chunk = Chunk::of(schedule, (bytes, 1), at);
+        let action = match chunk.share_of(&step.action, &plan) {
             Share::Nothing => return,
             Share::All => step.action.clone(),
             Share::This(action) => action,
         };
-        let part = if let Chunk::Part(_, part) = round { (part, bytes) } else { (1, 1) };
+        let part = if let Chunk::Part { bytes: part, .. } = chunk { (part, bytes) } else { (1, 1) };
         let after = (steps.len() as u32).checked_sub(1).into_iter().collect();
         steps.push(PlanStep { action, after, ..step.clone() });
         of_steps.push((at, part));
     };
     let is_deposit = |step: &&PlanStep| matches!(step.action, Action::Deposit { .. });
-    let mut laid = 0;
-    for at in 0..rounds {
+    let mut deposited = 0;
+    for at in 0..schedule.chunks {
         for step in plan.steps.iter().filter(is_deposit) {
-            while laid < rounds.min(at + ahead.max(1)) {
-                add(step, laid);
-                laid += 1;
+            while deposited < schedule.chunks.min(at + schedule.ahead.max(1)) {
+                add(step, deposited);
+                deposited += 1;
             }
         }
         plan.steps.iter().filter(|step| !is_deposit(step)).for_each(|step| add(step, at));
@@ -481,28 +475,25 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan, course: BoardSchedule, sharing: u32) -> Self {
+    fn of(operation: Operation, plan: &Plan, schedule: BoardSchedule) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
         let is_exchange = matches!(operation, Operation::AllGather | Operation::AllToAll);
         Self {
             only_gives: !plan.steps.iter().any(takes),
-            hands_over: is_exchange && plan.size == 2 || course.ahead > 0,
-            is_of_root: sharing > 1
-                && plan.size > 2
-                && matches!(operation, Operation::Broadcast | Operation::Scatter),
+            hands_over: is_exchange && plan.size == 2 || schedule.ahead > 0,
         }
     }
 }
 
 /// The memory that the member of a plan touches.
-fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, course: BoardSchedule) -> Footprint {
+fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, schedule: BoardSchedule) -> Footprint {
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Footprint { members: 1, ..Footprint::default() };
     let mut rings = BTreeSet::new();
     for step in &plan.steps {
-        note_own(&step.action, course, &mut own);
+        note_own(&step.action, &mut own);
         match &step.action {
             Action::Send { to, cells } => {
                 let bytes = sizes.of_all(cells);
@@ -515,7 +506,7 @@ fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, course: BoardSchedule) 
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
                 };
-                touched.deposit(bytes, plan.size, manner);
+                touched.deposit(bytes, manner);
             }
             Action::Take { into, .. } | Action::TakeResult { into } => {
                 touched.take(sizes.of(*into));
@@ -532,28 +523,26 @@ fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, course: BoardSchedule) 
             Action::Copy { .. } | Action::Combine { .. } | Action::Await => {}
         }
     }
-    if course.ahead > 0 {
-        // The next deposit goes where this member has just taken.
-        touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
+    if schedule.ahead > 0 {
+        // A member deposits its next block where it has taken one.
+        touched.places = touched.places / u64::from(schedule.chunks) * u64::from(schedule.ahead);
     }
-    Footprint { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
+    Footprint { own: bytes_once(own, sizes), ..touched }
 }
 
 /// Adds the blocks of the member's own data that an action touches.
-fn note_own(action: &Action, course: BoardSchedule, own: &mut Vec<Cells>) {
+fn note_own(action: &Action, own: &mut Vec<Cells>) {
     match action {
         Action::Send { cells, .. } | Action::Receive { cells, .. } => own.extend(cells),
         Action::Copy { from, into } => own.extend([from, into]),
         Action::Combine { left, right, into } => own.extend([left, right, into]),
         Action::Deposit { cells, .. } => own.push(*cells),
-        Action::Take { into, .. } | Action::TakeResult { into } if !course.is_past_caches => {
-            own.push(*into);
-        }
-        Action::CombineDeposits { into, .. } => own.push(*into),
+        Action::Take { into, .. }
+        | Action::TakeResult { into }
+        | Action::CombineDeposits { into, .. } => own.push(*into),
         Action::Resolve { deposited, block } => {
             own.push(Cells { first: *block, count: 1, ..*deposited });
         }
-        Action::Take { .. } | Action::TakeResult { .. } => {}
         Action::Together { .. } | Action::Await => {}
     }
 }
@@ -611,6 +600,7 @@ mod tests {
         data: (u64, u32),
     ) -> CompactPlans {
         let mut told = Vec::new();
+        let data = (data.0, Sharing::of(data.1));
         let walks =
             CompactPlans::made_in(room_bytes, task, way, group, data, &mut |now| told.push(now));
         assert!(told.is_sorted() && told.last() == Some(&group.size().into()), "{told:?}");
@@ -747,24 +737,7 @@ mod tests {
         assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
     }
 
-    #[test]
-    fn who_brings_long_data_to_several_on_shared_processors_has_common_places() {
-        let all_places = |operation, (size, sharing): (u32, u32), bytes, member| {
-            let way = "board".parse::<Preset>().unwrap().way(operation);
-            let group = Group::whole(size).unwrap();
-            let walks = CompactPlans::of(&Task::new(operation), &way, &group, (bytes, sharing));
-            walks.touched(member).all_places
-        };
-        const LONG: u64 = 1 << 20;
-        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 0), 4 * LONG);
-        assert_eq!(all_places(Operation::Scatter, (4, 2), LONG / 2, 0), 4 * 3 * LONG / 2);
-        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 1), 0, "it brings nothing");
-        assert_eq!(all_places(Operation::Broadcast, (4, 1), LONG, 0), 0, "each has a processor");
-        assert_eq!(all_places(Operation::Broadcast, (2, 2), LONG, 0), 0, "one takes it");
-        assert_eq!(all_places(Operation::Gather, (4, 2), LONG, 1), 0, "nobody's is for several");
-    }
-
-    /// The steps of a member in an exchange, each with its round.
+    /// The steps of a member in an exchange, each with its chunk.
     fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, SimStep)> {
         let way = "board".parse::<Preset>().unwrap().way(Operation::AllToAll);
         let (task, group) = (Task::new(Operation::AllToAll), Group::whole(size).unwrap());

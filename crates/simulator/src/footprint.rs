@@ -1,8 +1,8 @@
 //! The memory that members touch in an operation, from which the use of caches follows.
 
-use landeck_board::{COMMON_LENGTHS, window_of};
+use landeck_board::WINDOW;
 use landeck_memory::message_cells::CELL_BYTES;
-use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
+use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
 
 /// Deposits up to this length have another place each time.
@@ -19,8 +19,6 @@ pub(crate) struct Manner {
     pub(crate) only_gives: bool,
     /// Its deposit has one taker, which deposits its next data there.
     pub(crate) hands_over: bool,
-    /// It is the root, and deposits for several members that share processors.
-    pub(crate) is_of_root: bool,
 }
 
 /// The memory that members touch in an operation, in bytes.
@@ -37,9 +35,8 @@ pub(crate) struct Footprint {
     pub(crate) all_places: u64,
     /// The number of copied pieces.
     pub(crate) pieces: u64,
-    /// Data that they take from others, and whether those go past the caches.
+    /// Data that they take from others.
     pub(crate) taken: u64,
-    pub(crate) goes_past_caches: bool,
 }
 
 impl Footprint {
@@ -60,16 +57,14 @@ impl Footprint {
         }
     }
 
-    /// Adds a deposit on a board with this many members.
-    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, manner: Manner) {
+    /// Adds a deposit of `bytes` bytes on the board.
+    pub(crate) fn deposit(&mut self, bytes: u64, manner: Manner) {
         self.laid_down += bytes;
         self.pieces += 1;
         self.places += bytes;
-        let is_common = manner.is_of_root && COMMON_LENGTHS.contains(&(bytes as usize));
         let other_places = match () {
             () if manner.hands_over => 0,
-            () if is_common => u64::from(COMMON_PLACES),
-            () if bytes <= GO_ROUND_BYTES => window_of(bytes as usize, members) as u64,
+            () if bytes <= GO_ROUND_BYTES => WINDOW as u64,
             () => 0,
         };
         self.all_places += bytes * other_places;
@@ -95,7 +90,6 @@ impl Footprint {
             all_places: self.all_places.saturating_add(other.all_places),
             pieces: self.pieces.saturating_add(other.pieces),
             taken: self.taken.saturating_add(other.taken),
-            goes_past_caches: self.goes_past_caches || other.goes_past_caches,
         }
     }
 
@@ -156,7 +150,6 @@ pub(crate) fn part(whole: u64, some: u64, all: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_board::WINDOW;
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Footprint {
         Footprint { members: 2, own, laid_down, places, taken, ..Footprint::default() }
@@ -188,38 +181,15 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Footprint::default();
-            touched.deposit(bytes, 32, Manner::default());
+            touched.deposit(bytes, Manner::default());
             (touched.laid_down, touched.places, touched.all_places)
         };
         let mut handed_over = Footprint::default();
-        handed_over.deposit(100, 2, Manner { hands_over: true, ..Manner::default() });
+        handed_over.deposit(100, Manner { hands_over: true, ..Manner::default() });
         let cells = (handed_over.places, handed_over.all_places);
         assert_eq!(cells, (100, 0), "always the cell that was just read");
         assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
-        assert_eq!(
-            places(GO_ROUND_BYTES).2,
-            WINDOW as u64 / 2 * GO_ROUND_BYTES,
-            "of long data fewer"
-        );
+        assert_eq!(places(GO_ROUND_BYTES).2, GO_ROUND_BYTES * WINDOW as u64);
         assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
-    }
-
-    #[test]
-    fn long_data_of_a_root_lie_in_a_few_places_by_turns() {
-        let all_places = |bytes, is_of_root| {
-            let mut touched = Footprint::default();
-            touched.deposit(bytes, 32, Manner { is_of_root, ..Manner::default() });
-            assert_eq!((touched.laid_down, touched.places), (bytes, bytes));
-            touched.all_places
-        };
-        let [least, most] =
-            [COMMON_LENGTHS.start(), COMMON_LENGTHS.end()].map(|bytes| *bytes as u64);
-        assert_eq!([least, most].map(|bytes| all_places(bytes, true) / bytes), [4, 4]);
-        assert_eq!([least - 1, most + 1].map(|bytes| all_places(bytes, true)), [0, 0]);
-        assert_eq!(
-            [least, most].map(|bytes| all_places(bytes, false)),
-            [0, 0],
-            "blocks of its own"
-        );
     }
 }

@@ -17,6 +17,23 @@ pub(crate) struct Hosts {
     is_spread: bool,
 }
 
+/// How members share a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharing {
+    /// The number of members on one processor.
+    pub(crate) of_processor: u32,
+    /// The size of its last cache.
+    pub(crate) cache_bytes: u64,
+}
+
+impl Sharing {
+    /// So many members share a processor with the usual cache.
+    pub(crate) fn of(of_processor: u32) -> Self {
+        let usual = landeck_collectives::CostParameters::default();
+        Self { of_processor, cache_bytes: usual.cache_bytes() }
+    }
+}
+
 impl Hosts {
     pub(crate) fn of(work: &Work<'_>, setting: &Setting<'_>) -> Result<Self, SimulationError> {
         let (size, platform) = (work.group.size(), setting.platform);
@@ -50,9 +67,10 @@ impl Hosts {
         Ok(Self { per_host, count, is_spread })
     }
 
-    /// The most members that share a processor.
-    pub(crate) fn sharing(self, size: u32, platform: &Platform) -> u32 {
-        self.per_host.min(size).div_ceil(platform.host.processors.max(1))
+    /// How `size` members share the processors of a host.
+    pub(crate) fn sharing(self, size: u32, platform: &Platform) -> Sharing {
+        let of_processor = self.per_host.min(size).div_ceil(platform.host.processors.max(1));
+        Sharing { of_processor, cache_bytes: platform.host.figures.cache_bytes() }
     }
 
     /// The members of a host.

@@ -7,6 +7,7 @@ use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
 use crate::compact_plans::{CompactPlans, Path, ROOM_BYTES};
 use crate::footprint::Footprint;
+use crate::hosts::Sharing;
 use crate::near::Ways;
 use crate::report::Progress;
 use crate::setting::{Calls, Work};
@@ -37,8 +38,8 @@ enum Kind {
 }
 
 impl Stages {
-    /// Plans a run. `sharing` members share a processor of a host with a board.
-    pub(crate) fn new(work: &Work<'_>, calls: Calls, sharing: u32) -> Self {
+    /// Plans a run. `sharing` says how members share the processors of a host with a board.
+    pub(crate) fn new(work: &Work<'_>, calls: Calls, sharing: Sharing) -> Self {
         Self::planned(work, calls, sharing, &mut |_| {})
     }
 
@@ -46,7 +47,7 @@ impl Stages {
     pub(crate) fn planned(
         work: &Work<'_>,
         calls: Calls,
-        sharing: u32,
+        sharing: Sharing,
         tell: &mut dyn FnMut(Progress),
     ) -> Self {
         let Work { task, way, group, bytes } = *work;
@@ -210,7 +211,8 @@ mod tests {
         let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
         for (calls, parts) in [(Calls::AtOnce, 2), (Calls::Repeated(3), 4)] {
             let mut told = Vec::new();
-            let stages = Stages::planned(&work, calls, 1, &mut |progress| told.push(progress));
+            let stages =
+                Stages::planned(&work, calls, Sharing::of(1), &mut |progress| told.push(progress));
             assert_eq!(told.last(), Some(&Progress { done: 8, all: 8 * parts }), "all have theirs");
             let Progress { done, all } = stages.progress(0);
             assert_eq!(done * parts, all, "it goes on from there");
@@ -224,10 +226,10 @@ mod tests {
         let (task, group) = (Task::new(Operation::AllReduce), Group::whole(2).unwrap());
         let way = Way::Board(BoardStyle::Each);
         let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
-        let stages = Stages::new(&work, Calls::Measured { rounds: 2, calls: 3 }, 1);
+        let stages = Stages::new(&work, Calls::Measured { rounds: 2, calls: 3 }, Sharing::of(1));
         let follow = (0..stages.count()).filter(|&stage| stages.follows_the_same(stage));
         assert_eq!(follow.collect::<Vec<_>>(), [2, 3, 8, 9]);
-        let stages = Stages::new(&work, Calls::Repeated(2), 1);
+        let stages = Stages::new(&work, Calls::Repeated(2), Sharing::of(1));
         assert_eq!([0, 1].map(|stage| stages.follows_the_same(stage)), [false, true]);
     }
 
@@ -236,7 +238,7 @@ mod tests {
         let (task, group) = (Task::new(Operation::Barrier), Group::whole(2).unwrap());
         let way = Way::Board(BoardStyle::Each);
         let work = Work { task: &task, way: &way, group: &group, bytes: 0 };
-        let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 }, 1);
+        let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 }, Sharing::of(1));
         let mut spans = stages.spans();
         for (stage, at) in [(0, 50), (0, 70), (1, 200), (1, 150), (2, 900)] {
             stages.note(&mut spans, stage, Time::from_ps(at));

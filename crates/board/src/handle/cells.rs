@@ -1,24 +1,24 @@
-//! Cells: places for what one member lays down and one other takes, which go from hand to hand.
+//! Handoff buffers, in the code *cells*: what one member deposits for one other member moves in them from member to
+//! member.
 //!
-//! Who takes what lies in a cell has the cell from then on, and lays down in it what it brings next. What a
-//! processor has just read it writes faster than what another one reads: the lines are its own by then. And
-//! as many cells are in use as there are data under way, while blocks that come back to who laid them down
-//! are twice as many.
+//! The taker owns a cell from the moment it has read all data in it, and puts its own next deposit there. So a
+//! processor writes the lines that it has just read, and half as many lines are in use as if blocks returned to their
+//! depositors.
 //!
-//! A cell is given with the word that says that its giver has come, and is its taker's when that has read
-//! all of it; nobody is asked, and nothing is sent back. Who has no cell lays its data in a block of its
-//! heap. Where a taker fails, or takes and never gives, cells are missed by others, and that is all: who is
-//! the root again and again has them all in the end. They belong to the first world, and their memory to the
+//! The word that announces the deposit gives the cell away; nothing is asked and nothing is sent back. A member without
+//! a cell deposits a block of its heap. The cell of a taker that fails, or that never gives, is lost to the others, and
+//! a member that is always the root has all cells in the end. Cells belong to the first world, and their memory to the
 //! job, so a death changes nothing.
 //!
-//! A cell can also come back, with a result in it: its taker puts there what it has made of the data, and its
-//! giver has it again when it has read that. Nobody else has had it meanwhile. If the operation fails before
-//! that, the cell is missed: who knows whether the other one writes to it still.
+//! A cell can also come back with a result: its taker writes there what it has made of the data, and its depositor owns
+//! it again when it has read that. If the operation fails before, the cell is lost, since the other member may still
+//! write to it.
+//!
+//! Others read and write a cell at any time, so it is only ever used through raw pointers ([`Buffer`], [`Bytes`]).
 
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use landeck_memory::bytes::Bytes;
+use landeck_memory::bytes::{Buffer, Bytes};
 use landeck_memory::plan::{CELL_BYTES, SegmentPlan};
 use landeck_memory::segment::Segment;
 
@@ -71,25 +71,23 @@ impl Cells {
 }
 
 impl Board {
-    /// Comes to an operation with `length` bytes that one other member takes, in a cell: `lay` puts the first
-    /// `filled` of them there. A cell that `comes_back` is this member's again after [`Board::take_back`]. False,
-    /// and nothing has happened, where this member has no cell for them.
+    /// Comes to an operation with `length` bytes that one other member takes, in a cell: `write` puts the first
+    /// `filled` of them there. This member owns a cell that `comes_back` again after [`Board::take_back`]. False, and
+    /// nothing has happened, if this member has no cell for them.
     #[inline]
     pub fn come_in_cell(
         &mut self,
         number: u32,
         (signature, check): (u32, u32),
         (length, filled, comes_back): (usize, usize, bool),
-        lay: impl FnOnce(&mut [u8]),
+        write: impl FnOnce(Buffer),
     ) -> bool {
         if length > CELL_BYTES as usize {
             return false;
         }
         let Some(cell) = self.cells.held.pop() else { return false };
-        let Some(place) = self.cell(cell) else { return false };
-        // SAFETY: the cell lies in the segment, which stays mapped while `self` is borrowed, and is this
-        // member's to write: nobody else has it until it is given, and nothing is read through this slice.
-        lay(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), filled.min(length)) });
+        let Some(room) = self.room_of(cell) else { return false };
+        write(room.part(0, filled.min(length)));
         if filled < length || comes_back {
             self.cells.open.push(Open { number, cell, length, comes_back });
         }
@@ -97,24 +95,21 @@ impl Board {
         true
     }
 
-    /// The cell that this member fills in an operation, or that is to come back.
+    /// Returns the cell that this member fills in an operation, or that is to come back.
     #[inline]
-    pub(crate) fn open_cell(&mut self, number: u32) -> Option<&mut [u8]> {
+    pub(crate) fn open_cell(&self, number: u32) -> Option<Buffer> {
         let open = self.cells.open.iter().find(|open| open.number == number)?;
-        let (place, length) = (self.cell(open.cell)?, open.length);
-        // SAFETY: as in `come_in_cell`; `length` is at most that of a cell. Where it comes back, the other member
-        // writes to it meanwhile; nothing is read through this slice.
-        Some(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) })
+        Some(self.room_of(open.cell)?.part(0, open.length))
     }
 
-    /// What this member has laid down in a cell that comes back, with what was put there since.
+    /// Returns this member's deposit in a cell that comes back, with the results that were put there since.
     #[inline]
     pub fn coming_back(&self, number: u32) -> Option<Bytes<'_>> {
         let open = self.cells.open.iter().find(|open| open.number == number && open.comes_back)?;
         self.cell_bytes(open.cell.into(), open.length as u64)
     }
 
-    /// All that was put into the cell of an operation that comes back was read: it is this member's again.
+    /// Takes back the cell of an operation, after all results in it were read.
     #[inline]
     pub fn take_back(&mut self, number: u32) {
         let is_it = |open: &Open| open.number == number && open.comes_back;
@@ -124,27 +119,23 @@ impl Board {
         }
     }
 
-    /// Puts a part of a result where a member has laid down the data that it is made of, from `start` of them on:
-    /// they lie in a cell that comes back, and nobody reads that part of them any more. False, and nothing has
-    /// happened, where they lie elsewhere.
+    /// Writes a part of a result over the data that it was made of, from `start` of a member's deposit on: they lie in
+    /// a cell that comes back, and no member reads that part of them any more. False, and nothing has happened, if they
+    /// lie elsewhere.
     #[inline]
     pub fn put_back(&self, member: u32, number: u32, start: usize, bytes: Bytes<'_>) -> bool {
         let line = self.line(member, number);
         let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
         let [cell, length] = [0, 1].map(|at: usize| line.data[at].load(Ordering::Relaxed));
-        let Some(there) = self.cell_bytes(cell, length).filter(|_| is_in_cell) else {
+        let Ok(cell) = u32::try_from(cell) else { return false };
+        let Some(room) = self.room_of(cell).filter(|_| is_in_cell && length <= CELL_BYTES) else {
             return false;
         };
-        let there = there.part(start, bytes.len());
-        // SAFETY: the range is of a cell in the segment, which stays mapped while `self` is borrowed. Its giver
-        // reads there only what it is told of afterwards, and nothing is read through the slice.
-        let target = unsafe { std::slice::from_raw_parts_mut(there.start().as_ptr(), there.len()) };
-        bytes.copy_to_slice(target);
+        room.part(0, length as usize).write(start, bytes);
         true
     }
 
-    /// What a member has brought was taken to its end, by this member alone: if it lies in a cell, that is this
-    /// member's now.
+    /// Takes over the cell of a member's deposit, if it lies in one, after this member alone has taken all of it.
     #[inline]
     pub fn take_over(&mut self, member: u32, number: u32) {
         let line = self.line(member, number);
@@ -159,18 +150,20 @@ impl Board {
         }
     }
 
-    /// The first bytes of the cell with this number.
+    /// Returns the first bytes of a cell.
     pub(crate) fn cell_bytes(&self, cell: u64, length: u64) -> Option<Bytes<'_>> {
-        let place = self.cell(u32::try_from(cell).ok()?).filter(|_| length <= CELL_BYTES)?;
-        // SAFETY: the range was just checked to be of a cell in the segment, which stays mapped while `self`
-        // is borrowed.
-        Some(unsafe { Bytes::from_raw(place, length as usize) })
+        let room = self.room_of(u32::try_from(cell).ok()?).filter(|_| length <= CELL_BYTES)?;
+        Some(room.part(0, length as usize).bytes())
     }
 
+    /// Returns the memory of a cell, if there is one with this number.
     #[inline]
-    fn cell(&self, cell: u32) -> Option<NonNull<u8>> {
+    fn room_of(&self, cell: u32) -> Option<Buffer> {
         let plan = self.segment().plan();
-        (cell < plan.board_cells()).then(|| self.segment().place(plan.cell(cell), CELL_BYTES))
+        let place = || self.segment().place(plan.cell(cell), CELL_BYTES);
+        // SAFETY: the cell lies in the segment, which stays mapped while this board lives. All uses of a cell go through
+        // raw pointers, so bytes that another process writes meanwhile are wrong data and no more.
+        (cell < plan.board_cells()).then(|| unsafe { Buffer::new(place(), CELL_BYTES as usize) })
     }
 }
 
@@ -188,15 +181,20 @@ mod tests {
 
     const SIGNATURE: u32 = 3;
 
+    /// Writes `value` from `start` on.
+    fn fill(room: &Buffer, start: usize, value: u8) {
+        room.write(start, Bytes::from(&vec![value; room.len() - start][..]));
+    }
+
     /// One member lays so many bytes down, another one takes them.
     fn hand_over(boards: &mut [Board], from: usize, to: usize, value: u8, bytes: usize) -> bool {
         let number = boards.iter_mut().map(|board| board.begin(SIGNATURE).0).max().unwrap();
         assert!(boards[from].has_room(number));
-        let lay = |target: &mut [u8]| target.fill(value);
+        let write = |room: Buffer| fill(&room, 0, value);
         let came =
-            boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2, false), lay);
+            boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2, false), write);
         if came {
-            boards[from].kept(number).unwrap()[bytes / 2..].fill(value);
+            fill(&boards[from].kept(number).unwrap(), bytes / 2, value);
             boards[from].set_filled(number, bytes as u64);
             assert_eq!(boards[to].came(from as u32, number, SIGNATURE), Came::Here);
             let Ok(Deposit::Block { bytes: there, filled, .. }) =
@@ -247,9 +245,9 @@ mod tests {
     fn lend(board: &mut Board, bytes: usize) -> Option<u32> {
         let number = board.begin(SIGNATURE).0;
         let lengths = (bytes, bytes - 1, true);
-        let came = board.come_in_cell(number, (SIGNATURE, 0), lengths, |target| target.fill(1));
+        let came = board.come_in_cell(number, (SIGNATURE, 0), lengths, |room| fill(&room, 0, 1));
         came.then(|| {
-            board.kept(number).unwrap()[bytes - 1] = 1;
+            fill(&board.kept(number).unwrap(), bytes - 1, 1);
             board.set_filled(number, bytes as u64);
             number
         })
@@ -266,9 +264,8 @@ mod tests {
         let back = boards[0].coming_back(number).unwrap().to_vec();
         let expected = [vec![1; 1_000], vec![7; 500], vec![1; 2_400], vec![8; 100]].concat();
         assert_eq!(back, expected);
-        let place = boards[0].cell(*before.last().unwrap()).unwrap();
-        // SAFETY: the bytes lie in the cell, behind what was laid down.
-        let behind = unsafe { Bytes::from_raw(place.add(4_000), 400) }.to_vec();
+        let room = boards[0].room_of(*before.last().unwrap()).unwrap();
+        let behind = room.part(4_000, 400).bytes().to_vec();
         assert!(behind.iter().all(|&byte| byte == 0), "nothing is written behind it");
         boards[0].take_back(number);
         boards[0].take_back(number);

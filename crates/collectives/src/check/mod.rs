@@ -15,7 +15,7 @@
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
 //! - at the board everybody deposits once, and takes what is offered.
 //!
-//! What it then says about the plans, [`Facts`], is compared with [`crate::derivation`], which
+//! What it then says about the plans, [`Facts`], is compared with the tests' own derivation, which
 //! counts the same without making plans.
 
 mod fault;

@@ -7,10 +7,10 @@ use landeck_collectives::architecture::{
     BinaryTree, Butterfly, Circulant, Daisy, Flat, Hierarchy, Hypercube, Knomial, Pipeline, Ring,
 };
 use landeck_collectives::check::{Facts, prove};
-use landeck_collectives::{
-    Architecture, BoardStyle, Group, Operation, Order, Task, Way, derivation, plans,
-};
+use landeck_collectives::{Architecture, BoardStyle, Group, Operation, Order, Task, Way, plans};
 use landeck_testing::Watchdog;
+
+use crate::derivation;
 
 pub(crate) const SIZE_MAX: u32 = 64;
 pub(crate) const ORDERS: [Order; 3] = [Order::Free, Order::Canonical, Order::Late];

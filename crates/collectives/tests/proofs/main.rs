@@ -10,6 +10,8 @@
 #![allow(clippy::unwrap_used)] // tests may
 
 mod cases;
+#[path = "../derivation/mod.rs"]
+mod derivation;
 mod divisions;
 mod drawn;
 mod renaming;

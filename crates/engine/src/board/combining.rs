@@ -16,44 +16,38 @@ use super::{
 /// Pieces for each processor, where data are long enough.
 const PIECES_EACH: usize = 4;
 
+/// A step that combines a block of several members' deposits.
+#[derive(Clone, Copy)]
+pub(super) struct Combining {
+    /// The first so many members.
+    pub(super) members: u32,
+    /// All blocks of a deposit.
+    pub(super) deposited: Cells,
+    /// The block that is combined, where it goes.
+    pub(super) into: Cells,
+}
+
 impl AtBoard {
     pub(super) fn combine_deposits<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
-        members: u32,
-        deposited: Cells,
-        into: Cells,
+        combining: Combining,
     ) -> Result<Stepped> {
+        let Combining { members, deposited, into } = combining;
         if self.see(around.board, members)? != Stepped::Over {
             return Ok(Stepped::Waits);
         }
-        let (memory, board, number) = (around.memory, &*around.board, self.number);
+        let memory = around.memory;
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let length = memory.bytes(into);
         let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
         let total = memory.bytes(deposited);
-        let end = self.combinable(board, members, total, (start, length))?;
+        let end = self.combinable(around.board, members, total, (start, length))?;
         let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
         }
-        let own = Own::of(memory, into.at(deposited.store), &range)?;
-        let source = |member| -> Result<Bytes<'_>> {
-            if member == board.own() {
-                return Ok(own.bytes());
-            }
-            source_of(board, member, number, start + range.start)
-        };
-        match memory.plain(into) {
-            Some(buffer) => {
-                let into = buffer.part(range.start, range.len());
-                self.combiner.combine_to_buffer(operator, members, source, &into)?;
-            }
-            None => {
-                let into = (&memory.area(into), range.start);
-                self.combiner.combine_to_area(operator, members, source, into, range.len())?;
-            }
-        }
+        self.combine_piece(around, operator, combining, start, &range)?;
         *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
         if self.done < length {
@@ -65,6 +59,31 @@ impl AtBoard {
             others.for_each(|member| around.board.take_over(member, self.number));
         }
         Ok(Stepped::Over)
+    }
+
+    /// Combines these bytes of a block, which begins at `start` of each deposit.
+    fn combine_piece<M: BlockMemory>(
+        &mut self,
+        around: &Around<'_, M>,
+        operator: &Operator,
+        Combining { members, deposited, into }: Combining,
+        start: usize,
+        range: &Range<usize>,
+    ) -> Result<()> {
+        let (memory, board, number) = (around.memory, &*around.board, self.number);
+        let own = Own::of(memory, into.at(deposited.store), range)?;
+        let source = |member| resolved_from(board, member, number, (&own, start + range.start));
+        match memory.plain(into) {
+            Some(buffer) => {
+                let into = buffer.part(range.start, range.len());
+                self.combiner.combine_to_buffer(operator, members, source, &into)?;
+            }
+            None => {
+                let into = (&memory.area(into), range.start);
+                self.combiner.combine_to_area(operator, members, source, into, range.len())?;
+            }
+        }
+        Ok(())
     }
 
     /// Up to where the data of all these members are there, from `start` of their deposits on.
@@ -172,7 +191,7 @@ impl AtBoard {
             self.manner.comes_back && board.put_back(1 - own, number, place.start, result);
         if !has_gone_back {
             let kept = board.kept(number).ok_or(BoardError::Broken(own))?;
-            result.copy_to_slice(&mut kept[place]);
+            kept.write(place.start, result);
         }
         Ok(())
     }

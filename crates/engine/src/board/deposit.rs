@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use landeck_board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_collectives::Cells;
-use landeck_memory::Bytes;
 use landeck_memory::heap::{Block, HeapFull};
+use landeck_memory::{Buffer, Bytes};
 
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
@@ -45,15 +45,7 @@ impl AtBoard {
         except: Option<u32>,
     ) -> Result<Stepped> {
         if !self.has_come {
-            let bytes = deposit_bytes(around.memory, cells);
-            let has_room = match self.lies_in_common(around.board, bytes) {
-                true => around.board.has_room_in_common(self.number),
-                false => around.board.has_room_for(self.number, bytes),
-            };
-            if !has_room {
-                return Ok(Stepped::Waits);
-            }
-            if !self.come(around, cells, except)? {
+            if !around.board.has_room(self.number) || !self.come(around, cells, except)? {
                 return Ok(Stepped::Waits);
             }
             self.has_come = true;
@@ -86,7 +78,7 @@ impl AtBoard {
         if bytes <= INLINE_BYTES && !self.manner.in_block {
             let mut data = [0; INLINE_BYTES];
             if bytes > 0 {
-                lay_out(around.memory, cells, except, 0, &mut data[..bytes]);
+                lay_out(around.memory, cells, except, 0, target_in(&mut data[..bytes]));
             }
             around.board.come(number, signature, check, Bytes::from(&data[..bytes]));
             self.done = bytes;
@@ -95,11 +87,9 @@ impl AtBoard {
         let first =
             if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
         let (memory, said) = (around.memory, (signature, check));
-        let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
+        let lay = |target: Buffer| lay_out(memory, cells, except, 0, target);
         let comes_back = self.manner.comes_back;
-        let has_come = if self.lies_in_common(around.board, bytes) {
-            around.board.come_in_common(number, said, (bytes, first), lay)
-        } else if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+        let has_come = if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
             around.board.come_in_cell(number, said, (bytes, first, comes_back), lay)
         } else {
             false
@@ -112,17 +102,11 @@ impl AtBoard {
         let Some(mut block) = self.block_of(around, bytes)? else {
             return Ok(false);
         };
-        lay_out(around.memory, cells, except, 0, &mut block[..first]);
+        lay_out(around.memory, cells, except, 0, target_in(&mut block[..first]));
         self.done = first;
         *around.budget = around.budget.saturating_sub(first as u64);
         around.board.come_with(number, said, block, (bytes, self.done));
         Ok(true)
-    }
-
-    /// Whether so many bytes of this member are laid in the operation's common place.
-    #[inline]
-    fn lies_in_common(&self, board: &Board, bytes: usize) -> bool {
-        self.manner.is_of_root && board.has_common_place(bytes)
     }
 
     fn block_of<M: BlockMemory>(
@@ -146,11 +130,12 @@ impl AtBoard {
         except: Option<u32>,
     ) -> Result<()> {
         let (bytes, own) = (deposit_bytes(around.memory, cells), around.board.own());
-        let Some(block) = around.board.kept(self.number) else {
+        let Some(kept) = around.board.kept(self.number) else {
             return Err(BoardError::Broken(own));
         };
         let end = bytes.min(self.done + self.fill_bytes(bytes, *around.budget));
-        lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
+        let target = kept.part(self.done, end - self.done);
+        lay_out(around.memory, cells, except, self.done, target);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
         Ok(())
@@ -237,40 +222,47 @@ pub(super) fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
     if memory.has_table() && cells.count > 1 { cells.count as usize * 8 } else { 0 }
 }
 
+/// Returns memory of this call as the target of a deposit.
+fn target_in(memory: &mut [u8]) -> Buffer {
+    // SAFETY: the callers write to it at once, while they still borrow the memory.
+    unsafe { Buffer::of_mut(memory) }
+}
+
 /// Writes the bytes from `position` on of what is deposited: the table, then the blocks.
 fn lay_out<M: BlockMemory>(
     memory: &M,
     cells: Cells,
     except: Option<u32>,
     position: usize,
-    target: &mut [u8],
+    target: Buffer,
 ) {
     let table = table_bytes(memory, cells);
-    if table > 0 {
-        copy_overlap(&table_of(memory, cells), 0, position, target);
+    if position < table {
+        let ends = table_of(memory, cells);
+        target.write(0, Bytes::from(&ends[..]).part(position, target.len()));
     }
     let hole = except.map(|block| {
         let start = table + memory.bytes(Cells { count: block - cells.first, ..cells });
         start..start + memory.bytes(Cells::new(cells.store, block, 1))
     });
     let end = position + target.len();
-    let place = |range: Range<usize>| range.start - position..range.end - position;
     match memory.plain(cells) {
         Some(buffer) => each_around(hole, position.max(table), end, |range| {
             let bytes = buffer.bytes().part(range.start - table, range.len());
-            bytes.copy_to_slice(&mut target[place(range)]);
+            target.write(range.start - position, bytes);
         }),
         None => {
             let area = memory.area(cells);
             each_around(hole, position.max(table), end, |range| {
-                area.pack_slice((range.start - table) as u64, &mut target[place(range)]);
+                let place = target.part(range.start - position, range.len());
+                area.pack_to((range.start - table) as u64, &place);
             });
         }
     }
 }
 
 /// The ranges between two positions and outside a hole.
-#[inline(always)]
+#[inline]
 fn each_around(
     hole: Option<Range<usize>>,
     mut at: usize,
@@ -294,16 +286,6 @@ fn each_around(
 fn table_of<M: BlockMemory>(memory: &M, cells: Cells) -> Vec<u8> {
     let end = |count| memory.bytes(Cells { count, ..cells }) as u64;
     (1..=cells.count).flat_map(|count| end(count).to_ne_bytes()).collect()
-}
-
-/// Copies what lies in both: `source`, which begins at `source_start`, and `target`, at `start`.
-fn copy_overlap(source: &[u8], source_start: usize, start: usize, target: &mut [u8]) {
-    let first = source_start.max(start);
-    let end = (source_start + source.len()).min(start + target.len());
-    if first < end {
-        target[first - start..end - start]
-            .copy_from_slice(&source[first - source_start..end - source_start]);
-    }
 }
 
 /// Where a block begins in somebody's deposit, and how long it is.

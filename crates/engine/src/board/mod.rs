@@ -27,6 +27,9 @@ mod take;
 pub(crate) use deposit::{Allocate, block_for};
 pub(crate) use error::BoardError;
 
+use combining::Combining;
+use take::Taking;
+
 // A call has room in the word of a board, which looks for the root where the call has it.
 const _: () =
     assert!(CALL_BITS == landeck_board::CALL_BITS && ROOT_BITS == landeck_board::ROOT_BITS);
@@ -53,8 +56,6 @@ pub(crate) trait BlockMemory {
     /// Deposits of several blocks begin with a table of where each block begins: only their
     /// depositor knows how long they are.
     fn has_table(&self) -> bool;
-    /// The data taken are more than the caches have room for.
-    fn goes_past_caches(&self) -> bool;
 }
 
 /// How far a step got.
@@ -100,8 +101,6 @@ pub(crate) struct Manner {
     /// One other member takes the deposit and makes a part of the result of it, which comes back in the cell: each
     /// writes only where it has just read.
     comes_back: bool,
-    /// A root lays down for several others who share processors: it may lie in a common place.
-    is_of_root: bool,
 }
 
 impl Manner {
@@ -140,17 +139,13 @@ impl Manner {
                 any(|action| matches!(action, Action::CombineDeposits { .. })),
             ),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
-            is_of_root: is_crowded
-                && plan.size > 2
-                && matches!(operation, Operation::Broadcast | Operation::Scatter),
         }
     }
 
     /// The protocol of a plan that has messages between its steps at the board.
     pub(crate) fn of_mixed(plan: &Plan, is_crowded: bool) -> Self {
-        let (is_handed_over, comes_back, is_of_root) = (false, false, false);
         let alone = Self::of(plan.operation, plan, is_crowded);
-        Self { is_handed_over, comes_back, is_of_root, ..alone }
+        Self { is_handed_over: false, comes_back: false, ..alone }
     }
 
     /// The protocol of one of several rounds, or of the only one.
@@ -232,11 +227,11 @@ impl AtBoard {
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
             Action::Await => self.await_all(around.board),
-            Action::Take { from, deposited, into, resolved } => {
-                self.take(around, *from, *deposited, *into, *resolved)
+            &Action::Take { from, deposited, into, resolved } => {
+                self.take(around, Taking { from, deposited, into, resolved })
             }
-            Action::CombineDeposits { members, deposited, into } => {
-                self.combine_deposits(around, *members, *deposited, *into)
+            &Action::CombineDeposits { members, deposited, into } => {
+                self.combine_deposits(around, Combining { members, deposited, into })
             }
             Action::Resolve { deposited, block } => self.resolve(around, *deposited, *block),
             Action::Together { deposited } => self.together(around, *deposited),
@@ -281,8 +276,8 @@ impl AtBoard {
         })
     }
 
-    /// After others are gone, or before sleep: why the current step can never be over. What others
-    /// have brought before they went still counts.
+    /// Returns why the current step can never be over, if that is so: asked after members are gone, and before sleep.
+    /// What a member brought before it went still counts.
     pub(crate) fn verdict(
         &self,
         action: &Action,
@@ -293,6 +288,15 @@ impl AtBoard {
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }
+        let error = self.hindrance(action, board, sight)?;
+        if !self.has_come && error.leaves_group_whole() {
+            return None; // Others miss a member that does not come. Then it finds this again.
+        }
+        if self.manner.counted { self.decided(board, error) } else { Some(error) }
+    }
+
+    /// Returns what this member sees that keeps the current step from ever being over.
+    fn hindrance(&self, action: &Action, board: &Board, sight: ScanScope) -> Option<BoardError> {
         let looked_at = sight.members(board.size(), self.first_awaited(board));
         let different = self.different(board, looked_at.clone());
         // Room is given by everybody.
@@ -306,14 +310,11 @@ impl AtBoard {
         let others = looked_at.filter(|&member| member != board.own());
         let overwritten = || self.overwritten(board, others).map(BoardError::Broken);
         let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
-        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
-        let error = error.or_else(given_up)?;
-        if !self.has_come && error.leaves_group_whole() {
-            return None; // Others miss a member that does not come. Then it finds this again.
-        }
-        if !self.manner.counted {
-            return Some(error);
-        }
+        different.or(missing.map(BoardError::Gone)).or_else(overwritten).or_else(given_up)
+    }
+
+    /// Ends an operation that all members wait for, unless it has ended; returns the error with which it has ended.
+    fn decided(&self, board: &Board, error: BoardError) -> Option<BoardError> {
         let verdict = match &error {
             BoardError::Gone(member) => Outcome::Failed(*member),
             BoardError::Broken(_) => Outcome::Spoiled(board.own()),
@@ -511,10 +512,6 @@ mod tests {
 
         fn has_table(&self) -> bool {
             self.has_table
-        }
-
-        fn goes_past_caches(&self) -> bool {
-            self.block_words.is_multiple_of(4)
         }
     }
 

@@ -13,39 +13,47 @@ use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
 };
 
+/// A step that takes a block from another member's deposit.
+#[derive(Clone, Copy)]
+pub(super) struct Taking {
+    /// The depositor.
+    pub(super) from: u32,
+    /// All blocks of its deposit.
+    pub(super) deposited: Cells,
+    /// The block that is taken, where it goes.
+    pub(super) into: Cells,
+    /// What is taken is a result that the depositor has put in.
+    pub(super) resolved: bool,
+}
+
+/// Where a block lies in a deposit.
+struct Found {
+    start: usize,
+    length: usize,
+    /// Bytes of it that are there by now.
+    there: usize,
+}
+
 impl AtBoard {
     pub(super) fn take<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
-        from: u32,
-        deposited: Cells,
-        into: Cells,
-        resolved: bool,
+        taking: Taking,
     ) -> Result<Stepped> {
+        let Taking { from, into, resolved, .. } = taking;
         if from != around.board.own() && !self.has_member_come(around.board, from)? {
             return Ok(Stepped::Waits);
         }
         let memory = around.memory;
         let deposit = around.board.deposit(from, self.number)?;
-        let table = table_bytes(memory, deposited);
-        if let Deposit::Block { bytes, filled, .. } = deposit
-            && filled < table
-        {
-            // One that is too short for a table will never have it.
-            let is_broken = bytes.len() < table;
-            return if is_broken { Err(BoardError::Broken(from)) } else { Ok(Stepped::Waits) };
-        }
-        let (start, length) = place_of(memory, &deposit, from, deposited, into)?;
-        let there = match deposit {
-            Deposit::Inline { .. } => length,
-            Deposit::Block { resolved: bytes, .. } if resolved => bytes.min(length),
-            Deposit::Block { filled, .. } => filled.saturating_sub(start).min(length),
+        let Some(Found { start, length, there }) = find(memory, &deposit, taking)? else {
+            return Ok(Stepped::Waits);
         };
         let end = there.min(self.done + piece_bytes(*around.budget, length));
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
-        // The result of our data lies where we deposited them.
+        // A result made of this member's data lies where those were deposited.
         let came_back = around.board.coming_back(self.number).filter(|_| resolved);
         write(memory, into, came_back.unwrap_or(bytes_of(&deposit)), start, self.done..end);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
@@ -62,7 +70,6 @@ impl AtBoard {
     }
 
     /// Leaves a step that cannot be done, for the next one.
-    #[cold]
     pub(crate) fn leave_step(&mut self) {
         (self.done, self.seen) = (0, 0);
     }
@@ -93,6 +100,29 @@ impl AtBoard {
     }
 }
 
+/// Finds a block in a deposit; none while the table that says where it lies is not there.
+fn find<M: BlockMemory>(
+    memory: &M,
+    deposit: &Deposit<'_>,
+    Taking { from, deposited, into, resolved }: Taking,
+) -> Result<Option<Found>> {
+    let table = table_bytes(memory, deposited);
+    if let Deposit::Block { bytes, filled, .. } = deposit
+        && *filled < table
+    {
+        // A deposit that is too short for a table will never have it.
+        let is_broken = bytes.len() < table;
+        return if is_broken { Err(BoardError::Broken(from)) } else { Ok(None) };
+    }
+    let (start, length) = place_of(memory, deposit, from, deposited, into)?;
+    let there = match *deposit {
+        Deposit::Inline { .. } => length,
+        Deposit::Block { resolved: bytes, .. } if resolved => bytes.min(length),
+        Deposit::Block { filled, .. } => filled.saturating_sub(start).min(length),
+    };
+    Ok(Some(Found { start, length, there }))
+}
+
 /// All bytes of a deposit.
 #[inline]
 fn bytes_of<'a>(deposit: &Deposit<'a>) -> Bytes<'a> {
@@ -112,9 +142,6 @@ fn write<M: BlockMemory>(
 ) {
     let bytes = bytes.part(start + range.start, range.len());
     match memory.plain(into) {
-        Some(buffer) if memory.goes_past_caches() => {
-            buffer.write_past_caches(range.start, bytes);
-        }
         Some(buffer) => {
             buffer.write(range.start, bytes);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
-use landeck_collectives::board_schedule::{BoardSchedule, GroupOf};
+use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::{
     BoardStyle, Facts, Group, GroupError, Operation, Place, Settings, Signature, Table, Task, Walk,
     Way,
@@ -210,18 +210,22 @@ impl GroupState {
     ) -> Result<BoardCall, Fault> {
         let plan = self.board_plan(call, style);
         let Some(board) = &self.board else { return Err(Fault::NoBoard) };
-        let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
-        let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
-        let course = match call.options.is_checked {
+        let group = BoardGroup {
+            size: self.size(),
+            is_oversubscribed: self.is_crowded,
+            handoff_bytes: if board.has_cells() { CELL_BYTES } else { 0 },
+            cache_bytes: self.table.facts().settings.figures.cache_bytes(),
+        };
+        let schedule = match call.options.is_checked {
             true => BoardSchedule::AT_ONCE,
             false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
         };
-        let signature = match course.rounds {
+        let signature = match schedule.chunks {
             1 => self.count(call.operation, call.root, call.options.is_checked),
-            rounds => self.count_rounds(call.operation, rounds),
+            chunks => self.count_rounds(call.operation, chunks),
         };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
-        let begun = (Rounds::begin(board, signature.call(), course.rounds), course);
+        let begun = (Rounds::begin(board, signature.call(), schedule.chunks), schedule);
         let at = self.spare.take().unwrap_or_default();
         let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
         Ok(BoardCall::new(at, begun, signature, plan, data))

@@ -1,5 +1,4 @@
-//! Long data of members that are the root by turns. Where members share processors they lie in places that all
-//! have in common; where there are processors for all, in each root's own, and all of this holds as well.
+//! Broadcasts and scatters of long data whose root is another member each time.
 
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use landeck::{ThreadMode, World};
 use crate::support::in_job;
 
 const MEMBERS: usize = 5;
-/// Words of a broadcast: shorter than what lies in common, as long, the longest that does, and longer.
+/// Words of a broadcast, around 256 KiB and 2 MiB.
 const BROADCAST: [usize; 5] = [32_767, 32_768, 100_003, 262_144, 262_145];
-/// Words of one member's block of what is scattered, likewise.
+/// Words of one member's block of a scatter.
 const SCATTERED: [usize; 3] = [5_000, 20_001, 60_000];
 
 #[test]
@@ -35,8 +34,8 @@ fn what_roots_by_turns_lay_down_arrives() {
 }
 
 #[test]
-fn more_of_them_at_once_than_there_are_places_end() {
-    let name = "roots::more_of_them_at_once_than_there_are_places_end";
+fn several_at_once_end() {
+    let name = "roots::several_at_once_end";
     in_job(MEMBERS, name, ThreadMode::Single, |job| {
         let world = job.world();
         for turn in 0..4 {

@@ -445,7 +445,7 @@ impl GroupLog {
 }
 
 /// After each store: here a process dies in tests that have it so.
-#[inline(always)]
+#[inline]
 fn stored() {
     #[cfg(debug_assertions)]
     crate::crash_point::stored();

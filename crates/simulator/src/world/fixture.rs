@@ -3,7 +3,7 @@
 use landeck_collectives::{Calibration, CostParameters, Group, Operation, Preset, Task};
 
 use super::World;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Sharing};
 use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
 use crate::{Faults, Platform};
@@ -17,5 +17,5 @@ pub(super) fn four(operation: Operation, architecture: &str, bytes: u64) -> Worl
     let work = Work { task: &Task::new(operation), way: &way, group: &group, bytes };
     let setting = Setting::new(&platform, &faults);
     let hosts = Hosts::of(&work, &setting).expect("room");
-    World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce, 2))
+    World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce, Sharing::of(2)))
 }

@@ -2,6 +2,7 @@
 //! not with the length of the run.
 
 use super::*;
+use crate::hosts::Sharing;
 use crate::setting::{Calls, Placement, Work};
 use crate::{Faults, platform::library};
 use landeck_collectives::{Group, Operation, Preset, Task};
@@ -23,7 +24,7 @@ fn shares(operation: Operation, name: &str, size: u32, segments: u32) -> Shares 
     let work = Work { task: &task, way: &way, group: &group, bytes: 3200 };
     let setting = Setting { placement: Placement::PerHost(1), ..Setting::new(&platform, &faults) };
     let hosts = Hosts::of(&work, &setting).unwrap();
-    let stages = Stages::new(&work, Calls::AtOnce, 1);
+    let stages = Stages::new(&work, Calls::AtOnce, Sharing::of(1));
     let longest =
         (0..size).filter_map(|member| stages.path(member, 0)).map(|path| path.steps()).max();
     let kept = stages.kept().0 as f64 - 2.0 * f64::from(longest.unwrap_or(0));

@@ -220,7 +220,7 @@ impl World {
     pub(crate) fn new(setting: &Setting<'_>, hosts: Hosts, stages: Stages) -> Self {
         let (platform, size) = (setting.platform, stages.members());
         let Host { figures, details, processors } = platform.host;
-        let sharing = u64::from(hosts.sharing(size, platform));
+        let sharing = u64::from(hosts.sharing(size, platform).of_processor);
         let turns = Turns::of(&figures, &details, sharing, stages.is_over_messages());
         let on_hosts: Vec<Vec<u32>> =
             (0..hosts.count).map(|host| hosts.members(host, size).collect()).collect();

@@ -21,6 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
+use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
@@ -267,7 +268,12 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
 /// Measures each part once, without the differences of [`parts_of`].
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::unstable::memory::processors::usable());
-    let figures = CostParameters { processors, ..CostParameters::default() };
+    let usual = CostParameters::default();
+    let cache_kib = host::cpu_set::CpuSet::of_this_thread()
+        .ok()
+        .and_then(|processors| host::topology::last_cache_kib(&processors))
+        .unwrap_or(usual.cache_kib);
+    let figures = CostParameters { processors, cache_kib, ..usual };
     let mut found = Found { figures, details: Calibration::of(&figures), share: Share::WHOLE };
     for (name, part) in PARTS {
         bar.set_message(name);

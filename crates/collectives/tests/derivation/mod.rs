@@ -1,7 +1,7 @@
 //! What plans must cost, derived without making them: from the tree or the rounds of an
 //! architecture, by the recursion that the operation follows over them.
 //!
-//! [`crate::check`] counts the same in plans; the two must agree for every architecture, operation,
+//! `landeck_collectives::check` counts the same in plans; the two must agree for every architecture, operation,
 //! size and root. For the named architectures the tests also compare closed formulas, which stand in
 //! `docs/architectures.md`.
 //!
@@ -11,20 +11,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::architecture::Architecture;
-use crate::blocks::Blocks;
-use crate::check::Facts;
-use crate::derive::{self, Task, Way};
-use crate::group::Group;
-use crate::operation::Operation;
-use crate::partial::Order;
-use crate::rounds::Rounds;
-use crate::tree::Tree;
+use landeck_collectives::check::Facts;
+use landeck_collectives::{
+    Architecture, BoardStyle, Group, Operation, Order, Rounds, Task, Tree, Way,
+};
 
 /// What the plans of this task must cost.
-pub fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
+pub(crate) fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
     let size = group.size();
-    let segments = derive::segments(task, way, size);
+    let segments = segments_of(task, way, size);
     let mut count = Count::new(Task { segments, ..*task }, size);
     if let Way::Messages { architecture, release, split } = way {
         let back = release.as_ref().unwrap_or(architecture);
@@ -32,6 +27,30 @@ pub fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
         count.operation(&paths, *split && size > 1);
     }
     count.facts
+}
+
+/// Returns the number of segments into which the data are cut: one for each member where each gets or makes a part.
+fn segments_of(task: &Task, way: &Way, size: u32) -> u32 {
+    use Operation::{AllReduce, Broadcast, Reduce};
+    let is_divided = match way {
+        Way::Messages { split, .. } => {
+            *split && matches!(task.operation, Broadcast | Reduce | AllReduce)
+        }
+        Way::Board(style) => *style == BoardStyle::Divided && task.operation == AllReduce,
+    };
+    if is_divided { size } else { task.segments.max(1) }
+}
+
+/// Returns, for each member, the members of its subtree, itself among them.
+fn subtrees(tree: &Tree) -> Vec<BTreeSet<u32>> {
+    let mut subtrees: Vec<_> = (0..tree.size()).map(|member| BTreeSet::from([member])).collect();
+    for member in tree.bottom_up() {
+        if let Some(parent) = tree.parent(member) {
+            let below = subtrees[member as usize].clone();
+            subtrees[parent as usize].extend(below);
+        }
+    }
+    subtrees
 }
 
 /// The number of values in which a member holds the data of these members in canonical order: one
@@ -154,9 +173,8 @@ impl Count {
             return;
         }
         let arrived = self.scatter(&tree);
-        let known = tree.subtrees().into_iter().zip(&arrived).map(|(subtree, &at)| {
-            let all: BTreeSet<u32> = subtree.iter().collect();
-            (0..self.size).map(|block| all.contains(&block).then_some(at)).collect()
+        let known = subtrees(&tree).into_iter().zip(&arrived).map(|(subtree, &at)| {
+            (0..self.size).map(|block| subtree.contains(&block).then_some(at)).collect()
         });
         let known = known.collect();
         self.all_gather(&paths.rounds(), known);
@@ -201,12 +219,12 @@ impl Count {
     }
 
     fn scatter(&mut self, tree: &Tree) -> Vec<u32> {
-        let below: Vec<u64> = tree.subtrees().iter().map(|all| all.len() as u64).collect();
+        let below: Vec<u64> = subtrees(tree).iter().map(|all| all.len() as u64).collect();
         self.down(tree, 0, |child| below[child as usize])
     }
 
     fn gather(&mut self, tree: &Tree, ready: &[u32]) -> Vec<u32> {
-        let below: Vec<u64> = tree.subtrees().iter().map(|all| all.len() as u64).collect();
+        let below: Vec<u64> = subtrees(tree).iter().map(|all| all.len() as u64).collect();
         self.up_from(tree, ready, |member| below[member as usize]).0
     }
 
@@ -232,9 +250,8 @@ impl Count {
     }
 
     fn combine_up(&mut self, tree: &Tree) -> u32 {
-        let below = tree.subtrees().into_iter();
-        let values: Vec<u64> =
-            below.map(|members| self.values(&members.iter().collect())).collect();
+        let below = subtrees(tree).into_iter();
+        let values: Vec<u64> = below.map(|members| self.values(&members)).collect();
         self.up(tree, |member| values[member as usize])
     }
 
@@ -388,14 +405,14 @@ impl Count {
     fn scan_at_top(&mut self, tree: &Tree) {
         let nothing = self.zeros();
         let gone = self.gather(tree, &nothing);
-        let subtrees = tree.subtrees();
+        let subtrees = subtrees(tree);
         let arrived = arrivals_at_top(tree, &subtrees, &gone);
         let is_exclusive = self.task.operation == Operation::ExclusiveScan;
         let mut ready = self.zeros();
         for member in tree.top_down() {
             for &child in tree.children(member) {
                 let below = &subtrees[child as usize];
-                let end = below.iter().last().map_or(0, |last| last + u32::from(!is_exclusive));
+                let end = below.last().map_or(0, |last| last + u32::from(!is_exclusive));
                 let known = arrived[..end as usize].iter().copied().max().unwrap_or(0);
                 let is_there = if member == tree.root() { known } else { ready[member as usize] };
                 let is_free = if self.task.in_place { gone[child as usize] } else { 0 };
@@ -408,10 +425,10 @@ impl Count {
 }
 
 /// When each member's data are at the top, if the message of each member ends so.
-fn arrivals_at_top(tree: &Tree, subtrees: &[Blocks], ends: &[u32]) -> Vec<u32> {
+fn arrivals_at_top(tree: &Tree, subtrees: &[BTreeSet<u32>], ends: &[u32]) -> Vec<u32> {
     let mut arrived = vec![0; ends.len()];
     for &child in tree.children(tree.root()) {
-        for member in subtrees[child as usize].iter() {
+        for &member in &subtrees[child as usize] {
             arrived[member as usize] = ends[child as usize];
         }
     }
@@ -457,16 +474,8 @@ fn are_disjoint(rounds: &Rounds, size: u32) -> bool {
     sets.iter().all(|set| set.len() == size as usize)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_are_aligned() {
-        let intervals = |members: std::ops::Range<u32>| aligned_intervals(&members.collect(), 0, 8);
-        assert_eq!(
-            [intervals(0..8), intervals(0..7), intervals(1..3), intervals(2..4)],
-            [1, 3, 2, 1]
-        );
-    }
+#[test]
+fn intervals_are_aligned() {
+    let intervals = |members: std::ops::Range<u32>| aligned_intervals(&members.collect(), 0, 8);
+    assert_eq!([intervals(0..8), intervals(0..7), intervals(1..3), intervals(2..4)], [1, 3, 2, 1]);
 }
