@@ -10,9 +10,9 @@
 //! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
 //! went round.
 //!
-//! A board lays down each time at another place, as many as operations are under way at once ([`landeck_board::WINDOW`]), since
-//! what was laid down is given back when all are over with it. So those places are touched after more than one
-//! operation, with more between. Of long data it is always the same place.
+//! A board deposits each time at another place, as many as operations are under way at once
+//! ([`landeck_board::WINDOW`]), since a deposit is given back when all members have completed its operation. So those
+//! places are touched after more than one operation, with more between. Of long data it is always the same place.
 
 use std::collections::BTreeMap;
 
