@@ -161,8 +161,8 @@ impl Board {
     fn room_of(&self, cell: u32) -> Option<Buffer> {
         let plan = self.segment().plan();
         let place = || self.segment().place(plan.cell(cell), CELL_BYTES);
-        // SAFETY: the cell lies in the segment, which stays mapped while this board lives. All uses of a cell go through
-        // raw pointers, so bytes that another process writes meanwhile are wrong data and no more.
+        // SAFETY: the cell lies in the segment, which stays mapped while this board lives. All uses of a cell go
+        // through raw pointers, so bytes that another process writes meanwhile are wrong data and no more.
         (cell < plan.board_cells()).then(|| unsafe { Buffer::new(place(), CELL_BYTES as usize) })
     }
 }
