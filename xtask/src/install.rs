@@ -66,7 +66,8 @@ pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
     Ok(true)
 }
 
-/// Builds the product.
+/// Builds the product, with all that it says of itself. So an installation as built only copies: `sudo make install`
+/// leaves nothing of the superuser's in the folder of the sources.
 pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["build", "--profile", &build.profile]);
@@ -74,6 +75,7 @@ pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
         command.args(["--package", package]);
     }
     complete(command)?;
+    generate(&build.folder(root))?;
     Ok(true)
 }
 
@@ -118,16 +120,30 @@ impl Build {
     }
 }
 
-/// Manual pages and completions come from the command itself, so they cannot differ from it.
-fn install_generated(built: &Path, destination: &Destination) -> Result<(), Problem> {
-    for kind in ["man", "completions"] {
+/// What the command says of itself: manual pages and completions.
+const GENERATED: [&str; 2] = ["man", "completions"];
+
+/// Has the built command write its manual pages and completions, so they cannot differ from it.
+fn generate(built: &Path) -> Result<(), Problem> {
+    for kind in GENERATED {
         let folder = built.join("generated").join(kind);
-        fs::create_dir_all(&folder)
-            .map_err(|error| Problem::Write { path: folder.clone(), error })?;
+        let written = |error| Problem::Write { path: folder.clone(), error };
+        // Pages of commands that are no more would be installed.
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(written)?;
+        }
+        fs::create_dir_all(&folder).map_err(written)?;
         let mut command = Command::new(built.join("landeck"));
         command.args(["generate", kind]).arg(&folder);
         complete(command)?;
-        for path in files_in(&folder)? {
+    }
+    Ok(())
+}
+
+/// Puts the manual pages and completions in their places.
+fn install_generated(built: &Path, destination: &Destination) -> Result<(), Problem> {
+    for kind in GENERATED {
+        for path in files_in(&built.join("generated").join(kind))? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(place) = place_of_generated(&name) {
                 destination.file(&path, &place, 0o644)?;

@@ -1,46 +1,44 @@
 //! The canonical association over rank order, which makes reductions reproducible.
 //!
-//! What has been combined are aligned intervals of ranks whose lengths are powers of two. Siblings
-//! merge as soon as both are there; what remains at the end is closed from the right. So `n` values
-//! are always split at the largest power of two smaller than `n`, whoever combines them and in
-//! whatever order they came: the same bits, even where the operation is not associative.
+//! Values are combined over aligned intervals of ranks whose lengths are powers of two. Two siblings merge as soon as
+//! both exist; the remainder is merged from the right at the end. So `n` values are always split at the largest power
+//! of two smaller than `n`, whichever member combines them and in whatever order they came. The result has the same
+//! bits, even if the operation is not associative.
 
-/// More values than this are never held, whatever the number of inputs.
+/// The largest number of values that are held, whatever the number of inputs.
 pub(crate) const HELD_MAX: usize = usize::BITS as usize;
 
-/// Where a value lies that is to be combined.
+/// The place of a value that is to be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     /// The input of this rank.
     Input(usize),
-    /// A value combined before; it is taken once.
+    /// A value combined before; it is used once.
     Held(usize),
 }
 
-/// Where a combined value goes.
+/// The target of a combined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To be combined again; perhaps to where one of the operands was held.
+    /// It is held for another step, perhaps in the place of one of the operands.
     Held(usize),
-    /// The last value of all.
+    /// It is the last value of all.
     Result,
 }
 
-/// How many places for held values the walk over so many inputs needs at most.
+/// The largest number of held values in the walk over so many inputs.
 pub(crate) const fn held_max(count: usize) -> usize {
     (usize::BITS - count.saturating_sub(1).leading_zeros()) as usize
 }
 
-/// How many of so many inputs (two at least) are combined first, apart from the others: the largest power of two
-/// smaller than their number.
+/// The number of inputs in the left half, out of `count` (two at least): the largest power of two smaller than `count`.
 #[inline]
 pub(crate) const fn split(count: usize) -> usize {
     1 << (count - 1).ilog2()
 }
 
-/// Walks over so many inputs: `merge(left, right, target)` for one pair of neighbours after the
-/// other. Each input is taken once, in rank order; only the last step goes to the result. One input
-/// and none have no steps.
+/// Walks over so many inputs, and calls `merge(left, right, target)` for one pair of neighbours after the other. Each
+/// input is used once, in rank order; only the last step goes to the result. One input or none has no steps.
 #[inline(always)]
 pub(crate) fn walk(count: usize, mut merge: impl FnMut(Operand, Operand, Target)) {
     if count < 2 {
@@ -58,7 +56,7 @@ pub(crate) fn walk(count: usize, mut merge: impl FnMut(Operand, Operand, Target)
     close(count, held, merge);
 }
 
-/// Combines the last pair, or the last input alone, with what is held, from the right.
+/// Combines the last pair, or the last input alone, with the held values, from the right.
 #[inline(always)]
 fn close(count: usize, mut held: usize, mut merge: impl FnMut(Operand, Operand, Target)) {
     let target = |held| if held == 0 { Target::Result } else { Target::Held(held) };
@@ -87,7 +85,7 @@ mod tests {
         format!("({} {})", defined(first, split), defined(first + split, count - split))
     }
 
-    /// What the walk writes down, holding values where it says.
+    /// The expression of the walk, with held values as it says.
     fn walked(count: usize) -> String {
         let mut held = vec![None; held_max(count)];
         let mut result = None;

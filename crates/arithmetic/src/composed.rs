@@ -1,5 +1,5 @@
-//! Elements that are made of numbers, or that Rust has no type for: complex numbers, values with
-//! their places, the extended numbers of x86 processors.
+//! Elements that consist of numbers, or for which Rust has no type: complex numbers, values with places, the extended
+//! numbers of x86 processors.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub(crate) struct Complex<T> {
     pub(crate) imaginary: T,
 }
 
-/// A value and where it was found, without a gap.
+/// A value and the place where it was found, without a gap.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
 pub(crate) struct Located<V, P> {
@@ -22,13 +22,12 @@ pub(crate) struct Located<V, P> {
     pub(crate) place: P,
 }
 
-/// A floating-point number of 80 bits, as x86 processors have it in memory: the last six bytes mean
-/// nothing.
+/// A floating-point number of 80 bits, as x86 processors store it; the last six bytes have no meaning.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Extended(pub(crate) [u8; 16]);
 
-/// What complex numbers need of their parts.
+/// The operations that complex numbers need of their parts.
 pub(crate) trait Real: Copy {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -94,10 +93,10 @@ impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Find for Located<V, P> {
 }
 
 impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Located<V, P> {
-    /// This, unless the other value compares so, or is equal and has the smaller place.
+    /// Returns the other value if it compares as `beyond`, or is equal and has the smaller place; otherwise this one.
     #[inline(always)]
     fn unless(self, other: Self, beyond: Ordering) -> Self {
-        // Copies: the fields need not be aligned.
+        // The fields are copied, since they need not be aligned.
         let (value, other_value) = (self.value, other.value);
         match other_value.partial_cmp(&value) {
             Some(Ordering::Equal) => {
@@ -151,14 +150,13 @@ impl Number for Extended {
     }
 }
 
-/// An instruction that takes the two numbers on top of the stack, the first below the second, and
-/// leaves its result.
+/// Applies an instruction to two numbers on top of the stack, the first below the second, and returns its result.
 macro_rules! on_stack {
     ($instruction:literal, $left:expr, $right:expr) => {{
         let (left, right, mut result) = ($left, $right, Extended([0; 16]));
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: reads and writes ten bytes of each place, and leaves the stack empty, as it is
-        // everywhere in code that uses no such numbers.
+        // SAFETY: this reads and writes ten bytes of each place, and leaves the stack empty, as it is everywhere in
+        // code that uses no such numbers.
         unsafe {
             std::arch::asm!(
                 "fld tbyte ptr [{left}]",
@@ -173,7 +171,7 @@ macro_rules! on_stack {
                 options(nostack),
             );
         }
-        // Elsewhere no operation fits these numbers, so nobody comes here.
+        // On other processors no operation fits these numbers, so this is never reached.
         #[cfg(not(target_arch = "x86_64"))]
         {
             result = if left.0 == right.0 { left } else { result };
@@ -200,7 +198,7 @@ impl Real for Extended {
 }
 
 impl Extended {
-    /// Sign, exponent and fraction.
+    /// The sign, the exponent and the fraction.
     fn parts(self) -> (bool, u16, u64) {
         let Self([f0, f1, f2, f3, f4, f5, f6, f7, e0, e1, ..]) = self;
         let exponent = u16::from_le_bytes([e0, e1]);
@@ -243,7 +241,7 @@ mod tests {
     use crate::element::{Place, Value};
     use crate::{Element, Operation, Reduction, Scratch};
 
-    /// A whole number as an extended one.
+    /// Converts a whole number into an extended one.
     fn extended(value: i64) -> Extended {
         let mut bytes = [0; 16];
         if value != 0 {

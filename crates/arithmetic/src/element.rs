@@ -5,7 +5,7 @@ use std::fmt;
 /// The type of one element, in this machine's byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// A truth value in one byte: everything but zero is true.
+    /// A truth value in one byte: everything except zero is true.
     Bool,
     /// A signed integer of 8 bits.
     I8,
@@ -29,7 +29,7 @@ pub enum Element {
     F32,
     /// A floating-point number of 64 bits.
     F64,
-    /// Eight bits that are no number.
+    /// Eight bits that are not a number.
     Byte,
     /// A truth value in 16 bits.
     Bool16,
@@ -41,8 +41,8 @@ pub enum Element {
     Bool128,
     /// A signed integer of 128 bits.
     I128,
-    /// The extended floating-point number of x86 processors: 80 bits in 16 bytes. Elsewhere no
-    /// operation fits it.
+    /// The extended floating-point number of x86 processors: 80 bits in 16 bytes. On other processors no operation fits
+    /// it.
     F80,
     /// A complex number of two [`Element::F16`].
     ComplexF16,
@@ -52,11 +52,11 @@ pub enum Element {
     ComplexF64,
     /// A complex number of two [`Element::F80`].
     ComplexF80,
-    /// A value, and behind it, without a gap, the place where it was found.
+    /// A value, followed without a gap by the place where it was found.
     Placed(Value, Place),
 }
 
-/// The value of an element that has a place.
+/// The type of the value of an element with a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A signed integer of 8 bits.
@@ -79,22 +79,22 @@ pub enum Value {
     F32,
     /// A floating-point number of 64 bits.
     F64,
-    /// As [`Element::F80`].
+    /// The extended number of [`Element::F80`].
     F80,
 }
 
-/// The place of a value.
+/// The type of the place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A signed integer of 32 bits.
     I32,
     /// A signed integer of 64 bits.
     I64,
-    /// A number of the type of the value.
+    /// The type of the value.
     Same,
 }
 
-/// What operations ask of an element.
+/// The class of an element, which decides what operations fit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Integer,
@@ -111,7 +111,7 @@ pub(crate) enum Family {
 const HAS_F80: bool = cfg!(target_arch = "x86_64");
 
 impl Element {
-    /// The numbers and truth values that every processor has registers for.
+    /// The numbers and truth values for which every processor has registers.
     pub const ALL: [Self; 11] = [
         Self::Bool,
         Self::I8,
@@ -126,7 +126,7 @@ impl Element {
         Self::F64,
     ];
 
-    /// The width of one element.
+    /// The width of one element, in bytes.
     pub const fn size_bytes(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::Byte => 1,
@@ -164,7 +164,7 @@ impl Element {
         }
     }
 
-    /// The name of the type as Rust spells it, where Rust has it.
+    /// The name of the type: Rust's, if Rust has the type.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bool => "bool",

@@ -1,14 +1,14 @@
-//! Why values cannot be combined.
+//! The reasons why values cannot be combined.
 
 use thiserror::Error;
 
 use crate::{Element, Operation};
 
-/// Why a reduction or a user's function cannot be made or applied.
+/// The reason why a reduction or a user's function cannot be created or applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReductionError {
-    /// The operation means nothing for this type.
+    /// The operation is not defined for this type.
     #[error("{operation} means nothing for elements of type {element}; use another operation")]
     Senseless {
         /// The operation asked for.
@@ -16,7 +16,7 @@ pub enum ReductionError {
         /// The type of the elements.
         element: Element,
     },
-    /// The two sides are not equally long.
+    /// The two sides have different lengths.
     #[error(
         "the accumulator has {accumulator_bytes} bytes and the input {input_bytes}; give both the \
          same number of elements"
@@ -27,7 +27,7 @@ pub enum ReductionError {
         /// The length of the input.
         input_bytes: usize,
     },
-    /// The last element is cut.
+    /// The length is not a whole number of elements.
     #[error("{length_bytes} bytes are no whole number of elements of type {element}")]
     CutElement {
         /// The length of all sides.
@@ -35,7 +35,7 @@ pub enum ReductionError {
         /// The type of the elements.
         element: Element,
     },
-    /// The last element of a user's own type is cut.
+    /// The length is not a whole number of elements of a user's own type.
     #[error(
         "{length_bytes} bytes are no whole number of elements of {element_bytes} bytes, which the \
          user's function combines; give it whole elements"
@@ -43,13 +43,13 @@ pub enum ReductionError {
     CutUserElement {
         /// The length of all sides.
         length_bytes: usize,
-        /// The width that was stated for the function.
+        /// The width that was given for the function.
         element_bytes: usize,
     },
-    /// A user's function for elements without any bytes.
+    /// A user's function has elements without any bytes.
     #[error("a user's function cannot combine elements of 0 bytes; say how wide one element is")]
     EmptyElement,
-    /// Nobody contributed anything.
+    /// There are no inputs.
     #[error("there are no inputs to combine; give one input at least")]
     NoInputs,
 }

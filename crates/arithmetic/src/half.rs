@@ -1,6 +1,6 @@
-//! Floating-point numbers of 16 bits, which Rust has no type for yet: computed as those of 32 bits and
-//! rounded, to the nearest, ties to even. That is exact: a sum or product of two of them, rounded to the
-//! 24 bits in between, rounds to the same 11 bits as the true one.
+//! Floating-point numbers of 16 bits, for which Rust has no type yet. They are computed with 32 bits and rounded to the
+//! nearest, ties to even. That is exact: a sum or product of two of them, rounded to the 24 bits in between, rounds to
+//! the same 11 bits as the true one.
 
 use std::cmp::Ordering;
 
@@ -9,19 +9,19 @@ use std::cmp::Ordering;
 #[repr(transparent)]
 pub(crate) struct Half(pub(crate) u16);
 
-/// How much larger the exponents of 32 bits are, at their place.
+/// The difference between the exponents of 32 and 16 bits, at the place of an exponent.
 const EXPONENT_SHIFT: u32 = (127 - 15) << 23;
-/// The bits of a fraction that are too many.
+/// The number of fraction bits that 32-bit numbers have in addition.
 const FRACTION_SHIFT: u32 = 23 - 10;
-/// From here on a number of 32 bits rounds to infinity.
+/// The smallest 32-bit number that rounds to infinity.
 const INFINITE_FROM: u32 = 0x477f_f000;
-/// Below this one, numbers are multiples of [`SMALLEST`].
+/// The smallest normal number; below it, numbers are multiples of [`SMALLEST`].
 const NORMAL_FROM: u32 = 0x3880_0000;
-/// The smallest number beside zero: two to the power of -24.
+/// The smallest positive number: two to the power of -24.
 const SMALLEST: f32 = 1.0 / 16_777_216.0;
 
 impl Half {
-    /// The same number with 32 bits.
+    /// Converts the number to 32 bits.
     #[inline(always)]
     pub(crate) fn wide(self) -> f32 {
         let sign = u32::from(self.0 & 0x8000) << 16;
@@ -34,7 +34,7 @@ impl Half {
         f32::from_bits(sign | bits)
     }
 
-    /// The nearest number.
+    /// The nearest number of 16 bits.
     #[inline(always)]
     pub(crate) fn nearest(value: f32) -> Self {
         let bits = value.to_bits();

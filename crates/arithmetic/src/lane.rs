@@ -1,24 +1,24 @@
-//! An element as the loops see it: the body of every loop, and what an operation asks of elements.
+//! Elements as the loops see them: the body of every loop, and the operations on elements.
 
 use std::ops;
 
 use crate::half::Half;
 
-/// Where the operands of a loop lie, and where its result goes.
+/// The places of a loop's operands and of its result.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<const OPERANDS: usize> {
     pub(crate) operands: [*const u8; OPERANDS],
     pub(crate) into: *mut u8,
 }
 
-/// The vectors that the loops are written for; a processor with narrower ones takes two.
+/// The width of the vectors that the loops are written for; a processor with narrower ones uses two.
 pub(crate) const VECTOR_BYTES: usize = 32;
 
-/// How far a loop gets at each turn.
+/// The number of bytes that a loop combines in each turn.
 pub(crate) const TURN_BYTES: usize = 4 * VECTOR_BYTES;
 
-/// Combines `LANES` elements, all of which are loaded before any is stored: neighbours first, then what
-/// comes of them, so of a power of two in the canonical association.
+/// Combines `LANES` elements, all of which are loaded before any is stored. Neighbours are combined first, then their
+/// results, so a power of two of operands is combined in the canonical association.
 ///
 /// # Safety
 /// All places have that many elements at the offset.
@@ -32,7 +32,7 @@ pub(crate) unsafe fn combine_block<
     places: Places<OPERANDS>,
     offset: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `LANES` elements at the offset in every operand.
     let mut values: [[T; LANES]; OPERANDS] =
         places.operands.map(|operand| unsafe { load(operand.add(offset)) });
     let mut count = OPERANDS;
@@ -43,15 +43,15 @@ pub(crate) unsafe fn combine_block<
             values[at] = std::array::from_fn(|lane| C::combine(left[lane], right[lane]));
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees `LANES` elements at the offset in the result.
     unsafe { store(values[0], places.into.add(offset)) };
 }
 
-/// Combines `LANES` elements if the length, whose greater bits are done, has this bit. Says where
-/// to go on. Elements wider than the bit are no lanes, and nothing is done.
+/// Combines `LANES` elements if the length has this bit, after those for its higher bits. Returns the next offset. If
+/// elements are wider than the bit, there are no lanes, and nothing is done.
 ///
 /// # Safety
-/// The offset is the greater bits of the length, which all places have.
+/// The offset is the sum of the higher bits of the length, and all places have the whole length.
 #[inline(always)]
 pub(crate) unsafe fn combine_bit<
     T: Lane,
@@ -67,18 +67,18 @@ pub(crate) unsafe fn combine_bit<
     if length_bytes & bit == 0 {
         return offset;
     }
-    // SAFETY: offset and bit together are not beyond the length.
+    // SAFETY: offset and bit together do not exceed the length.
     unsafe { combine_block::<T, C, LANES, OPERANDS>(places, offset) };
     offset + bit
 }
 
-/// Loads once, at any alignment.
+/// Loads a value at any alignment, once.
 ///
 /// # Safety
-/// The place is readable for a whole `V`, and any bits are one.
+/// The place is readable for a whole `V`, and any bits are a valid `V`.
 #[inline(always)]
 pub(crate) unsafe fn load<V: Copy>(place: *const u8) -> V {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a readable place, whose bits are a valid `V`.
     unsafe { place.cast::<V>().read_unaligned() }
 }
 
@@ -88,16 +88,16 @@ pub(crate) unsafe fn load<V: Copy>(place: *const u8) -> V {
 /// The place is writable for a whole `V`.
 #[inline(always)]
 pub(crate) unsafe fn store<V: Copy>(value: V, place: *mut u8) {
-    // SAFETY: the caller promises the room.
+    // SAFETY: the caller guarantees room for a whole `V`.
     unsafe { place.cast::<V>().write_unaligned(value) };
 }
 
-/// An element: any bits of its width are one.
+/// An element: any bits of its width are a valid one.
 pub(crate) trait Lane: Copy {
-    /// The body of every loop. Inlined always, so that it is compiled with its caller's features.
+    /// The body of every loop. It is always inlined, so that it is compiled with its caller's features.
     ///
     /// # Safety
-    /// As [`crate::loops::Loops::combine`] says.
+    /// The requirements of [`crate::loops::Loops::combine`].
     unsafe fn combine_all<C: Combine<Self>, const OPERANDS: usize>(
         places: Places<OPERANDS>,
         length_bytes: usize,
@@ -124,9 +124,9 @@ pub(crate) trait Bits:
 
 /// A value with its place.
 pub(crate) trait Find: Lane {
-    /// This, unless the other value is smaller, or as small and its place is.
+    /// The other value if it is smaller, or equal with a smaller place; otherwise this one.
     fn smaller(self, other: Self) -> Self;
-    /// This, unless the other value is larger, or as large and its place is smaller.
+    /// The other value if it is larger, or equal with a smaller place; otherwise this one.
     fn larger(self, other: Self) -> Self;
 }
 
@@ -135,7 +135,7 @@ pub(crate) trait Combine<T> {
     fn combine(left: T, right: T) -> T;
 }
 
-/// The body of every loop for elements whose width is a power of two.
+/// Implements the body of every loop for elements whose width is a power of two.
 macro_rules! lane {
     ($($type:ty)*) => {$(
         impl Lane for $type {

@@ -1,13 +1,13 @@
 //! Element types and reduction operations.
 //!
-//! A [`Reduction`] is an operation on elements of one type, resolved once to loops that fit this
-//! processor. It combines in rank order: `result = left op right`, element by element. Many inputs
-//! are combined in one canonical association, so that the same inputs always give the same bits.
-//! An [`Operator`] is a reduction or a user's own function, for whoever need not care which.
+//! A [`Reduction`] is an operation on elements of one type, resolved once to loops that fit this processor. It combines
+//! in rank order: `result = left op right`, element by element. Many inputs are combined in one canonical association,
+//! so that the same inputs always give the same bits. An [`Operator`] is a reduction or a user's own function, for
+//! callers to which the difference does not matter.
 //!
-//! All of it works on memory that others may write at any time, given as raw places; only a user's
-//! function sees private memory. Which combinations make sense is a pure question; all else is a
-//! [`ReductionError`] by name.
+//! All functions work on memory that others may write at any time, given as raw places; only a user's function sees
+//! private memory. Whether a combination is defined is a pure question; every other fault is a named
+//! [`ReductionError`].
 
 mod association;
 mod composed;

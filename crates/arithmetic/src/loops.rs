@@ -1,16 +1,15 @@
-//! The loops that do the work: one body, compiled once for every processor and once for the
-//! processors with wider vectors, chosen when a reduction is made.
+//! The loops that combine elements: one body, compiled once for every processor and once for processors with wider
+//! vectors. The choice is made when a reduction is created.
 //!
-//! Operands are places, not slices: others may write there at any time. What is loaded decides
-//! about values only, never about where a loop goes on. A body works on blocks of constant width
-//! and loads a block before it stores it: so the result may lie exactly where an operand lies, and
-//! the compiler makes each block one vector instruction without asking whether places overlap. No
-//! place needs any alignment.
+//! Operands are places, not slices: others may write there at any time. Loaded data only affect values, never the
+//! control flow of a loop. A body works on blocks of constant width and loads a block before it stores it. So the
+//! result may lie exactly where an operand lies, and the compiler makes each block one vector instruction without
+//! checking whether places overlap. No place needs any alignment.
 //!
-//! Vectors of 512 bits are left out. On an EPYC that has them they doubled the speed in the
-//! first-level cache, gained a fifth in the second, and nothing beyond, where long reductions live.
-//! And where a processor has instructions that scatter, the compiler (Rust 1.95) takes them for
-//! some of these loops, sums and products of 64 bits among them, which then run at a tenth.
+//! Vectors of 512 bits are not used. On an EPYC that has them they doubled the speed in the first-level cache, gained a
+//! fifth in the second, and nothing beyond, where long reductions work. And if a processor has scatter instructions,
+//! the compiler (Rust 1.95) uses them for some of these loops, sums and products of 64 bits among them, which then run
+//! at a tenth of the speed.
 
 use std::mem::MaybeUninit;
 
@@ -23,38 +22,38 @@ use crate::{Element, Operation};
 
 /// The loops of one operation on one type of element.
 ///
-/// Unsafe to call unless this processor has the vectors they were chosen for: [`Vectors::here`].
+/// They may only be called if this processor has the vectors they were chosen for: [`Vectors::here`].
 #[derive(Clone, Copy)]
 pub(crate) struct Loops {
-    /// `into = left op right`, given the three places and their length in bytes, a multiple of the
-    /// element's width. Each is readable or writable for that length; the result lies exactly on an
-    /// operand or apart from it.
+    /// Computes `into = left op right`, given the three places and their length in bytes, a multiple of the element's
+    /// width. Each place is readable or writable for that length; the result lies exactly on an operand or apart from
+    /// it.
     pub(crate) combine: Combining<2>,
-    /// The same of four, in the canonical association: what lies between is never stored, and data that
-    /// come from far are asked for side by side.
+    /// Combines four operands in the canonical association. Intermediate values are never stored, and loads from
+    /// distant memory overlap.
     pub(crate) combine_four: Combining<4>,
-    /// The same of eight.
+    /// Combines eight operands in the canonical association.
     pub(crate) combine_eight: Combining<8>,
-    /// All inputs (two at least) in the canonical association, one element after the other: for few
-    /// elements of many inputs. The places as above.
+    /// Combines all inputs (two at least) in the canonical association, one element after the other: for few elements
+    /// of many inputs. The places have the requirements of `combine`.
     pub(crate) fold: unsafe fn(&[*const u8], *mut u8, usize),
 }
 
-/// Combines so many operands into the place after them.
+/// A loop that combines so many operands into the place after them.
 pub(crate) type Combining<const OPERANDS: usize> = unsafe fn([*const u8; OPERANDS], *mut u8, usize);
 
 /// The kinds of vectors that loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vectors {
-    /// Those that every processor of this architecture has.
+    /// The vectors that every processor of this architecture has.
     Common,
-    /// Those of 256 bits.
+    /// Vectors of 256 bits.
     #[cfg(target_arch = "x86_64")]
     Avx2,
 }
 
 impl Vectors {
-    /// The widest ones that this processor has.
+    /// The widest vectors that this processor has.
     pub(crate) fn here() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -82,9 +81,9 @@ impl Vectors {
     }
 }
 
-/// The loops for an operation on an element type that fits it, with these vectors.
+/// The loops for an operation on an element type, with these vectors; `None` if the operation does not fit the type.
 ///
-/// What does not depend on the sign is compiled for unsigned integers only.
+/// Loops that do not depend on the sign are compiled for unsigned integers only.
 pub(crate) fn choose(operation: Operation, element: Element, vectors: Vectors) -> Option<Loops> {
     if !operation.fits(element) {
         return None;
@@ -196,23 +195,23 @@ fn number<T: Number>(operation: Operation, vectors: Vectors) -> Option<Loops> {
     }
 }
 
-/// The loop with the vectors every processor of this architecture has.
+/// Combines with the vectors that every processor of this architecture has.
 ///
 /// # Safety
-/// As [`Loops::combine`] says.
+/// The requirements of [`Loops::combine`].
 unsafe fn combine<T: Lane, C: Combine<T>, const OPERANDS: usize>(
     operands: [*const u8; OPERANDS],
     into: *mut u8,
     length_bytes: usize,
 ) {
-    // SAFETY: the same promises, given by the caller.
+    // SAFETY: the caller gives the same guarantees.
     unsafe { T::combine_all::<C, OPERANDS>(Places { operands, into }, length_bytes) };
 }
 
-/// The loop with vectors of 256 bits.
+/// Combines with vectors of 256 bits.
 ///
 /// # Safety
-/// As [`Loops::combine`] says.
+/// The requirements of [`Loops::combine`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn combine_avx2<T: Lane, C: Combine<T>, const OPERANDS: usize>(
@@ -220,14 +219,14 @@ unsafe fn combine_avx2<T: Lane, C: Combine<T>, const OPERANDS: usize>(
     into: *mut u8,
     length_bytes: usize,
 ) {
-    // SAFETY: the caller's promises are those of the body.
+    // SAFETY: the caller gives the guarantees that the body needs.
     unsafe { T::combine_all::<C, OPERANDS>(Places { operands, into }, length_bytes) };
 }
 
-/// All inputs, one element after the other, in the canonical association.
+/// Combines all inputs in the canonical association, one element after the other.
 ///
 /// # Safety
-/// As [`Loops::fold`] says.
+/// The requirements of [`Loops::fold`].
 unsafe fn fold<T: Lane, C: Combine<T>>(inputs: &[*const u8], into: *mut u8, length_bytes: usize) {
     let mut held = [MaybeUninit::<T>::uninit(); HELD_MAX];
     for offset in (0..length_bytes).step_by(size_of::<T>()) {
@@ -235,14 +234,14 @@ unsafe fn fold<T: Lane, C: Combine<T>>(inputs: &[*const u8], into: *mut u8, leng
             let value = |operand| match operand {
                 // SAFETY: every input is readable for the whole length; any bits are an element.
                 Operand::Input(index) => unsafe { load::<T>(inputs[index].add(offset)) },
-                // SAFETY: the walk takes from a place only what it has put there.
+                // SAFETY: the walk only takes a held value that it has put there.
                 Operand::Held(index) => unsafe { held[index].assume_init() },
             };
             let combined = C::combine(value(left), value(right));
             match target {
                 Target::Held(index) => held[index] = MaybeUninit::new(combined),
-                // SAFETY: the result is writable for the whole length. Of this element, which may
-                // also be an input's, this is the walk's last step: all have been read.
+                // SAFETY: the result is writable for the whole length. If it lies on an input, this element of that
+                // input was read before, since this is the walk's last step.
                 Target::Result => unsafe { store(combined, into.add(offset)) },
             }
         });
@@ -278,12 +277,12 @@ operation! {
 mod tests {
     use super::*;
 
-    /// What the loops make of bytes that are all kinds of elements, in lengths around their blocks.
+    /// The results of the loops for random bytes, in lengths around their blocks.
     fn results(loops: Loops, width: usize) -> [Vec<Vec<u8>>; 3] {
         let mut state = 7u32;
         let mut byte = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8 & 0xbf // no floating-point number that is infinite or none
+            (state >> 24) as u8 & 0xbf // no floating-point number that is infinite or not a number
         };
         let inputs: [Vec<u8>; 8] = std::array::from_fn(|_| (0..600).map(|_| byte()).collect());
         let place = |input: usize| inputs[input].as_ptr();
@@ -296,7 +295,7 @@ mod tests {
             };
             lengths.map(result).collect()
         };
-        // SAFETY: all places have 600 bytes, and the caller looked for the vectors.
+        // SAFETY: all places have 600 bytes, and the caller has checked for the vectors.
         unsafe {
             [
                 of(&|into, length| (loops.combine)([place(0), place(1)], into, length)),

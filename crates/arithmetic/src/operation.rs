@@ -4,32 +4,32 @@ use std::fmt;
 
 use crate::Element;
 
-/// How two elements become one.
+/// An operation that combines two elements into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Addition; integers wrap.
     Sum,
     /// Multiplication; integers wrap.
     Product,
-    /// The smaller one; the left one when either is not a number or both are equal.
+    /// The smaller one; the left one if either is not a number or both are equal.
     Minimum,
-    /// The larger one; the left one when either is not a number or both are equal.
+    /// The larger one; the left one if either is not a number or both are equal.
     Maximum,
-    /// 1 when both are true, else 0.
+    /// 1 if both are true, else 0.
     LogicalAnd,
-    /// 1 when one is true, else 0.
+    /// 1 if at least one is true, else 0.
     LogicalOr,
-    /// 1 when exactly one is true, else 0.
+    /// 1 if exactly one is true, else 0.
     LogicalXor,
-    /// Bit by bit: both.
+    /// Bits that are set in both.
     BitAnd,
-    /// Bit by bit: one or both.
+    /// Bits that are set in at least one.
     BitOr,
-    /// Bit by bit: exactly one.
+    /// Bits that are set in exactly one.
     BitXor,
-    /// Of values with places: the smaller value; where both are equal, the smaller place.
+    /// For values with places: the smaller value; if both are equal, the smaller place.
     MinimumAt,
-    /// Of values with places: the larger value; where both are equal, the smaller place.
+    /// For values with places: the larger value; if both are equal, the smaller place.
     MaximumAt,
 }
 
@@ -50,7 +50,7 @@ impl Operation {
         Self::MaximumAt,
     ];
 
-    /// Whether the operation means something for elements of this type.
+    /// Whether the operation is defined for elements of this type.
     pub const fn fits(self, element: Element) -> bool {
         use crate::element::Family;
         let family = element.family();
@@ -69,7 +69,7 @@ impl Operation {
         }
     }
 
-    /// Whether the operation is one on truth values.
+    /// Whether the operation works on truth values.
     pub const fn is_logical(self) -> bool {
         matches!(self, Self::LogicalAnd | Self::LogicalOr | Self::LogicalXor)
     }

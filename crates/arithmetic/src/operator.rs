@@ -1,8 +1,8 @@
-//! An operator: whatever combines two contributions into one.
+//! An operator: a reduction or a user's function, which combines two contributions into one.
 
 use crate::{Reduction, ReductionError, Scratch, UserFunction};
 
-/// A predefined reduction or a user's function. Cheap to clone; any thread may use it.
+/// A predefined reduction or a user's function. It is cheap to clone, and any thread may use it.
 #[derive(Clone, Debug)]
 pub struct Operator(Kind);
 
@@ -25,8 +25,8 @@ impl From<UserFunction> for Operator {
 }
 
 impl Operator {
-    /// Whether operands may change places. All predefined operations are commutative; which of two
-    /// zeros or values that are no numbers they give may depend on the order.
+    /// Whether operands may be swapped. All predefined operations are commutative; which of two zeros or NaNs they
+    /// return may depend on the order.
     pub fn is_commutative(&self) -> bool {
         match &self.0 {
             Kind::Predefined(_) => true,
@@ -34,7 +34,7 @@ impl Operator {
         }
     }
 
-    /// The width of one element; only whole elements are combined.
+    /// The width of one element in bytes; only whole elements are combined.
     pub fn element_bytes(&self) -> usize {
         match &self.0 {
             Kind::Predefined(reduction) => reduction.element().size_bytes(),
@@ -42,8 +42,8 @@ impl Operator {
         }
     }
 
-    /// The predefined reduction, if it is one: it combines without private copies, and may run
-    /// anywhere, not only where its user called.
+    /// The predefined reduction, if it is one: it combines without private copies, and may run anywhere, not only where
+    /// its user called.
     pub fn reduction(&self) -> Option<Reduction> {
         match &self.0 {
             Kind::Predefined(reduction) => Some(*reduction),
@@ -55,11 +55,10 @@ impl Operator {
     /// user's function needs the scratch.
     ///
     /// # Safety
-    /// As for [`Reduction::combine_raw`].
+    /// The requirements of [`Reduction::combine_raw`].
     ///
     /// # Errors
-    /// [`ReductionError::CutElement`] or [`ReductionError::CutUserElement`]; nothing is written
-    /// then.
+    /// [`ReductionError::CutElement`] or [`ReductionError::CutUserElement`]; nothing is written in these cases.
     #[inline]
     pub unsafe fn combine_raw(
         &self,
@@ -71,11 +70,11 @@ impl Operator {
     ) -> Result<(), ReductionError> {
         match &self.0 {
             Kind::Predefined(reduction) => {
-                // SAFETY: the caller's promises are those of the reduction.
+                // SAFETY: the caller gives the guarantees that the reduction needs.
                 unsafe { reduction.combine_raw(left, right, into, length_bytes) }
             }
             Kind::User(function) => {
-                // SAFETY: as above; the function copies before it combines.
+                // SAFETY: the caller's guarantees suffice; the function copies before it combines.
                 unsafe { function.combine_in_order(&[left, right], into, length_bytes, scratch) }
             }
         }
@@ -84,10 +83,10 @@ impl Operator {
     /// Combines all inputs, given in rank order, in the canonical association.
     ///
     /// # Safety
-    /// As for [`Reduction::combine_in_order`].
+    /// The requirements of [`Reduction::combine_in_order`].
     ///
     /// # Errors
-    /// As [`Operator::combine_raw`], and [`ReductionError::NoInputs`].
+    /// The errors of [`Operator::combine_raw`], and [`ReductionError::NoInputs`].
     #[inline]
     pub unsafe fn combine_in_order(
         &self,
@@ -98,11 +97,11 @@ impl Operator {
     ) -> Result<(), ReductionError> {
         match &self.0 {
             Kind::Predefined(reduction) => {
-                // SAFETY: what the reduction asks of places, the caller has promised.
+                // SAFETY: the caller gives the guarantees that the reduction needs.
                 unsafe { reduction.combine_in_order(inputs, into, length_bytes, scratch) }
             }
             Kind::User(function) => {
-                // SAFETY: the same promises.
+                // SAFETY: the caller gives the guarantees that the function needs.
                 unsafe { function.combine_in_order(inputs, into, length_bytes, scratch) }
             }
         }
@@ -142,7 +141,7 @@ mod tests {
         for (operator, expected) in operators.iter().zip(expected) {
             let (left, right, mut into, mut scratch) = ([1; 6], [2; 6], [9; 6], Scratch::new());
             let (left, right, result) = (left.as_ptr(), right.as_ptr(), into.as_mut_ptr());
-            // SAFETY: all of the places are arrays of 6 bytes, apart from each other.
+            // SAFETY: all places are separate arrays of 6 bytes.
             let faults = unsafe {
                 [
                     operator.combine_raw(left, right, result, 5, &mut scratch),

@@ -8,19 +8,19 @@ use crate::loops::{self, Loops, Vectors};
 use crate::scratch::Areas;
 use crate::{Element, Operation, ReductionError, Scratch};
 
-/// Up to so many elements of each input are combined element by element: the calls of a loop per
-/// pair of inputs cost more than its vectors save.
+/// The largest number of elements of each input that are combined element by element: for more, the calls of a loop per
+/// pair of inputs pay for themselves.
 const FOLD_ELEMENTS_MAX: usize = 4;
 
-/// How much of each input is combined before the next part: what is held then stays in the
-/// first-level cache.
+/// The length of the parts of each input that are combined at a time: held values of this size stay in the first-level
+/// cache.
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// The same for inputs that no cache holds. Memory answers late whenever an input goes on after
-/// the others had their turn; longer parts make that rare.
+/// The length of the parts for inputs that no cache holds. Memory is slow whenever an input continues after the others
+/// had their turn; longer parts make that rare.
 const FAR_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Inputs of so many bytes together are held by the last cache of most machines.
+/// The total length of inputs that the last cache of most machines holds.
 const NEAR_INPUTS_BYTES: usize = 16 * 1024 * 1024;
 
 /// An operation on elements of one type, resolved to the loop that fits this processor.
@@ -32,10 +32,10 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// The reduction of this operation and element type.
+    /// Creates the reduction of this operation and element type.
     ///
     /// # Errors
-    /// [`ReductionError::Senseless`] when the operation means nothing for the type.
+    /// [`ReductionError::Senseless`] if the operation is not defined for the type.
     pub fn new(operation: Operation, element: Element) -> Result<Self, ReductionError> {
         let loops = loops::choose(operation, element, Vectors::here())
             .ok_or(ReductionError::Senseless { operation, element })?;
@@ -56,16 +56,15 @@ impl Reduction {
     /// side needs any alignment.
     ///
     /// # Errors
-    /// [`ReductionError::LengthsDiffer`], or [`ReductionError::CutElement`]; the accumulator is
-    /// unchanged then.
+    /// [`ReductionError::LengthsDiffer`], or [`ReductionError::CutElement`]; the accumulator is unchanged in these
+    /// cases.
     pub fn apply(&self, accumulator: &mut [u8], input: &[u8]) -> Result<(), ReductionError> {
         let (accumulator_bytes, input_bytes) = (accumulator.len(), input.len());
         if accumulator_bytes != input_bytes {
             return Err(ReductionError::LengthsDiffer { accumulator_bytes, input_bytes });
         }
         let into = accumulator.as_mut_ptr();
-        // SAFETY: both slices are borrowed for the call and equally long; the result lies exactly
-        // on the left operand.
+        // SAFETY: both slices are borrowed for the call and equally long; the result lies exactly on the left operand.
         unsafe { self.combine_raw(into, input.as_ptr(), into, input_bytes) }
     }
 
@@ -73,12 +72,13 @@ impl Reduction {
     /// time: at worst the values are wrong. No place needs any alignment.
     ///
     /// # Safety
-    /// For the length, the operands are readable and `into` is writable. `into` is exactly `left`,
-    /// exactly `right`, or does not overlap them. No reference to `into` is in use, and none to an
+    /// For the length, the operands are readable and `into` is writable. `into` is exactly `left`, exactly `right`, or
+    /// does not overlap them. No reference to `into` is in use, and none to an operand that another thread or process
+    /// may write.
     /// operand that somebody may write.
     ///
     /// # Errors
-    /// [`ReductionError::CutElement`]; nothing is written then.
+    /// [`ReductionError::CutElement`]; nothing is written in this case.
     #[inline]
     pub unsafe fn combine_raw(
         &self,
@@ -88,8 +88,8 @@ impl Reduction {
         length_bytes: usize,
     ) -> Result<(), ReductionError> {
         self.check_whole(length_bytes)?;
-        // SAFETY: the loop was chosen for the vectors found on this processor; they are the same on
-        // every core of a machine that Linux runs on. The places are as the caller promises.
+        // SAFETY: the loop was chosen for the vectors found on this processor; they are the same on every core of a
+        // machine that Linux runs on. The caller guarantees the places.
         unsafe { (self.loops.combine)([left, right], into, length_bytes) };
         Ok(())
     }
@@ -100,11 +100,11 @@ impl Reduction {
     /// inputs on.
     ///
     /// # Safety
-    /// As for [`Reduction::combine_raw`], for every input. `into` may be exactly one of the inputs
-    /// (or several that are the same place): each part is read from all before it is written.
+    /// The requirements of [`Reduction::combine_raw`], for every input. `into` may be exactly one of the inputs (or
+    /// several that are the same place): each part is read from all before it is written.
     ///
     /// # Errors
-    /// [`ReductionError::CutElement`] or [`ReductionError::NoInputs`]; nothing is written then.
+    /// [`ReductionError::CutElement`] or [`ReductionError::NoInputs`]; nothing is written in these cases.
     #[inline]
     pub unsafe fn combine_in_order(
         &self,
@@ -116,24 +116,24 @@ impl Reduction {
         self.check_whole(length_bytes)?;
         match *inputs {
             [] => return Err(ReductionError::NoInputs),
-            // SAFETY: the caller's promise; the two may be the same place.
+            // SAFETY: the caller guarantees both places; they may be the same.
             [only] => unsafe { std::ptr::copy(only, into, length_bytes) },
-            // SAFETY: the places are as the caller promises, and the loop fits this processor.
+            // SAFETY: the caller guarantees the places, and the loop fits this processor.
             [left, right] => unsafe { (self.loops.combine)([left, right], into, length_bytes) },
             _ if length_bytes <= FOLD_ELEMENTS_MAX * self.element.size_bytes() => {
-                // SAFETY: as above, and there are more than two inputs.
+                // SAFETY: the caller guarantees the places, and there are more than two inputs.
                 unsafe { (self.loops.fold)(inputs, into, length_bytes) };
             }
-            // SAFETY: the caller's promises, unchanged.
+            // SAFETY: the caller's guarantees are passed on unchanged.
             _ => unsafe { self.combine_in_chunks(inputs, into, length_bytes, scratch) },
         }
         Ok(())
     }
 
-    /// Combines part by part, so that what is held meanwhile stays near the processor.
+    /// Combines part by part, so that held values stay in a near cache.
     ///
     /// # Safety
-    /// As [`Reduction::combine_in_order`].
+    /// The requirements of [`Reduction::combine_in_order`].
     unsafe fn combine_in_chunks(
         &self,
         inputs: &[*const u8],
@@ -148,17 +148,17 @@ impl Reduction {
         let held = scratch.areas(held_max, chunk_max_bytes.min(length_bytes));
         for offset in (0..length_bytes).step_by(chunk_max_bytes) {
             let chunk = offset..length_bytes.min(offset + chunk_max_bytes);
-            // SAFETY: the chunk lies within the length that the caller promises for inputs and
-            // result, and each of the areas holds one.
+            // SAFETY: the chunk lies within the length that the caller guarantees for inputs and result, and each area
+            // holds one chunk.
             unsafe { self.combine_chunk(inputs, into.wrapping_add(offset), &chunk, (held, 0)) };
         }
     }
 
-    /// Combines the same chunk of two inputs and more, with the areas from an index on for what is held.
+    /// Combines the same chunk of two or more inputs, with the areas from an index on for held values.
     ///
     /// # Safety
-    /// All inputs have the chunk; what it is combined into and the areas have room for it, and these overlap
-    /// nothing else. The result may lie on the chunk of an input, or in the first of the areas.
+    /// All inputs have the chunk. `into` and the areas have room for it, and do not overlap anything else, except that
+    /// `into` may lie on the chunk of an input, or in the first of the areas.
     unsafe fn combine_chunk(
         &self,
         inputs: &[*const u8],
@@ -167,8 +167,8 @@ impl Reduction {
         (held, first): (Areas, usize),
     ) {
         let bytes = chunk.len();
-        // SAFETY: the caller's promises. Each loop reads a part of all its operands before it writes it, and
-        // the areas of the right half are others than that of the left one.
+        // SAFETY: the caller guarantees the places. Each loop reads a part of all its operands before it writes it, and
+        // the areas of the right half differ from those of the left half.
         unsafe {
             if let Ok(eight) = <[*const u8; 8]>::try_from(inputs) {
                 let operands = eight.map(|input| input.wrapping_add(chunk.start));
@@ -192,7 +192,7 @@ impl Reduction {
         }
     }
 
-    /// Whether so many bytes are whole elements, whose width mostly is a power of two.
+    /// Checks that so many bytes are whole elements, whose width mostly is a power of two.
     #[inline]
     fn check_whole(&self, length_bytes: usize) -> Result<(), ReductionError> {
         let (element, width) = (self.element, self.element.size_bytes());
@@ -216,7 +216,7 @@ impl fmt::Debug for Reduction {
 /// Combines once: `accumulator = accumulator op input`, element by element.
 ///
 /// # Errors
-/// As [`Reduction::new`] and [`Reduction::apply`].
+/// The errors of [`Reduction::new`] and [`Reduction::apply`].
 pub fn reduce_into(
     operation: Operation,
     element: Element,
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(sum.apply(&mut [], &[]), Ok(()));
     }
 
-    /// Enough elements for a vector and a rest.
+    /// Whether the left value stays, in enough elements for a vector and a rest.
     fn kept(operation: Operation, left: f64, right: f64) -> bool {
         let before = left.to_ne_bytes().repeat(21);
         let mut accumulator = before.clone();

@@ -1,8 +1,7 @@
-//! Private memory for values that are only on their way to a result.
+//! Private memory for intermediate values.
 
-/// Memory that combining many inputs needs for values in between. It belongs to the caller, who
-/// keeps it: the first use allocates, later ones of the same size do not, and a user's function
-/// that never comes back leaks nothing.
+/// The memory for intermediate values when many inputs are combined. It belongs to the caller, who keeps it: the first
+/// use allocates, later ones of the same size do not. A user's function that never returns leaks nothing.
 #[derive(Debug, Default)]
 pub struct Scratch {
     lines: Vec<Line>,
@@ -23,13 +22,13 @@ pub(crate) struct Areas {
 }
 
 impl Scratch {
-    /// Without any memory yet.
+    /// Creates a scratch without any memory yet.
     pub const fn new() -> Self {
         Self { lines: Vec::new() }
     }
 
-    /// So many areas of at least so many bytes. What was in them before is lost; they stay as long
-    /// as the scratch is not asked again.
+    /// Provides so many areas of at least so many bytes. Their former content is lost; they are valid until the next
+    /// call.
     pub(crate) fn areas(&mut self, count: usize, bytes: usize) -> Areas {
         let lines_each = bytes.div_ceil(LINE_BYTES);
         if self.lines.len() < count * lines_each {
@@ -40,7 +39,7 @@ impl Scratch {
 }
 
 impl Areas {
-    /// Where the area of this index begins, which is smaller than their number.
+    /// The beginning of the area with this index, which must be smaller than their number.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> *mut u8 {
         self.start.wrapping_add(index * self.area_bytes)

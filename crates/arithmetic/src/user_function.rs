@@ -1,4 +1,4 @@
-//! A user's own way to combine two elements.
+//! A user's own function that combines two elements.
 
 use std::fmt;
 use std::slice;
@@ -8,15 +8,15 @@ use crate::association::{self, HELD_MAX, Operand, Target};
 use crate::scratch::Areas;
 use crate::{ReductionError, Scratch};
 
-/// How much of each input is combined before the next part, if an element is not longer.
+/// The length of the parts of each input that are combined at a time, if an element is not longer.
 const CHUNK_BYTES: usize = 4096;
 
-/// A function from `left` and `right` to `left op right`, which it writes over `right`, for whole
-/// elements of one width. It need not be commutative, but associative.
+/// A function from `left` and `right` to `left op right`, which it writes over `right`, for whole elements of one
+/// width. It must be associative, and need not be commutative.
 ///
-/// It is called with parts of the inputs, at most 4,096 bytes or one element at a time, and sees
-/// private copies only, aligned to 64 bytes: whatever others write meanwhile, the two slices stay
-/// as they are. It may unwind; nothing is lost but the result.
+/// It is called with parts of the inputs, at most 4,096 bytes or one element at a time, and sees private copies only,
+/// aligned to 64 bytes: whatever others write meanwhile, the two slices do not change. It may unwind; only the result
+/// is lost then.
 #[derive(Clone)]
 pub struct UserFunction {
     function: Arc<Function>,
@@ -27,10 +27,10 @@ pub struct UserFunction {
 type Function = dyn Fn(&[u8], &mut [u8]) + Send + Sync;
 
 impl UserFunction {
-    /// A function for which `left op right` is `right op left`.
+    /// Creates a function for which `left op right` is `right op left`.
     ///
     /// # Errors
-    /// [`ReductionError::EmptyElement`] when an element has no bytes.
+    /// [`ReductionError::EmptyElement`] if an element has no bytes.
     pub fn commutative(
         element_bytes: usize,
         function: impl Fn(&[u8], &mut [u8]) + Send + Sync + 'static,
@@ -38,10 +38,10 @@ impl UserFunction {
         Self::new(element_bytes, true, Arc::new(function))
     }
 
-    /// A function whose operands stay in rank order.
+    /// Creates a function whose operands stay in rank order.
     ///
     /// # Errors
-    /// [`ReductionError::EmptyElement`] when an element has no bytes.
+    /// [`ReductionError::EmptyElement`] if an element has no bytes.
     pub fn ordered(
         element_bytes: usize,
         function: impl Fn(&[u8], &mut [u8]) + Send + Sync + 'static,
@@ -60,12 +60,12 @@ impl UserFunction {
         Ok(Self { function, element_bytes, is_commutative })
     }
 
-    /// Whether the order of operands may be changed.
+    /// Whether operands may be swapped.
     pub fn is_commutative(&self) -> bool {
         self.is_commutative
     }
 
-    /// The width of one element.
+    /// The width of one element in bytes.
     pub fn element_bytes(&self) -> usize {
         self.element_bytes
     }
@@ -75,10 +75,10 @@ impl UserFunction {
     /// runs, no frame of this call owns anything.
     ///
     /// # Safety
-    /// As there.
+    /// The requirements of [`Reduction::combine_in_order`](crate::Reduction::combine_in_order).
     ///
     /// # Errors
-    /// [`ReductionError::CutUserElement`] or [`ReductionError::NoInputs`]; nothing is written then.
+    /// [`ReductionError::CutUserElement`] or [`ReductionError::NoInputs`]; nothing is written in these cases.
     pub unsafe fn combine_in_order(
         &self,
         inputs: &[*const u8],
@@ -92,9 +92,9 @@ impl UserFunction {
         }
         match *inputs {
             [] => return Err(ReductionError::NoInputs),
-            // SAFETY: the caller's promise; the two may be the same place.
+            // SAFETY: the caller guarantees both places; they may be the same.
             [only] => unsafe { std::ptr::copy(only, into, length_bytes) },
-            // SAFETY: the caller's promises, unchanged.
+            // SAFETY: the caller's guarantees are passed on unchanged.
             _ => unsafe { self.combine_in_chunks(inputs, into, length_bytes, scratch) },
         }
         Ok(())
@@ -103,7 +103,7 @@ impl UserFunction {
     /// Combines part by part.
     ///
     /// # Safety
-    /// As [`UserFunction::combine_in_order`].
+    /// The requirements of [`UserFunction::combine_in_order`].
     unsafe fn combine_in_chunks(
         &self,
         inputs: &[*const u8],
@@ -118,9 +118,8 @@ impl UserFunction {
             let bytes = chunk_max_bytes.min(length_bytes - offset);
             let mut desk = Desk::new(areas, held, bytes);
             association::walk(inputs.len(), |left, right, target| {
-                // SAFETY: the chunk lies within every input and the result, as the caller promises,
-                // and within every area. The result may lie on an input: all have been copied when
-                // the last step writes it.
+                // SAFETY: the chunk lies within every input and the result, as the caller guarantees, and within every
+                // area. The result may lie on an input: all have been copied when the last step writes it.
                 unsafe {
                     let left = desk.left(left, inputs, offset);
                     let right = desk.right(right, inputs, offset);
@@ -135,14 +134,14 @@ impl UserFunction {
     }
 }
 
-/// The private memory in which one part is combined. As the function writes its result over its
-/// right operand, places for held values change their areas instead of moving what is in them.
+/// The private memory in which one part is combined. The function writes its result over its right operand, so places
+/// for held values exchange their areas instead of moving the content.
 struct Desk {
     areas: Areas,
     bytes: usize,
-    /// Which area each place for a held value has at present; after them the one for a right input.
+    /// The present area of each place for a held value, then that of a right input.
     slots: [u8; HELD_MAX + 1],
-    /// How many of them are in use: the slot for a right input.
+    /// The number of places in use, which is also the slot for a right input.
     held: usize,
 }
 
@@ -151,7 +150,7 @@ impl Desk {
         Self { areas, bytes, slots: std::array::from_fn(|index| index as u8), held }
     }
 
-    /// Where the left operand lies, after an input was copied.
+    /// The place of the left operand, after an input was copied.
     ///
     /// # Safety
     /// Every input is readable for a part from the offset.
@@ -160,34 +159,34 @@ impl Desk {
             Operand::Held(index) => self.place(index),
             Operand::Input(rank) => {
                 let copy = self.areas.at(self.held + 1);
-                // SAFETY: the caller's promise; an area is private and holds a part.
+                // SAFETY: the caller guarantees the input; an area is private and holds a part.
                 unsafe { self.copy(inputs[rank].wrapping_add(offset), copy) };
                 copy
             }
         }
     }
 
-    /// The slot in which the right operand lies, after an input was copied.
+    /// The slot of the right operand, after an input was copied.
     ///
     /// # Safety
-    /// As [`Desk::left`].
+    /// The requirements of [`Desk::left`].
     unsafe fn right(&self, operand: Operand, inputs: &[*const u8], offset: usize) -> usize {
         match operand {
             Operand::Held(index) => index,
             Operand::Input(rank) => {
-                // SAFETY: as in `left`, where nothing else is written to.
+                // SAFETY: the caller guarantees the input, and this area is private and holds a part.
                 unsafe { self.copy(inputs[rank].wrapping_add(offset), self.place(self.held)) };
                 self.held
             }
         }
     }
 
-    /// Calls the function; its result lies in the right operand's slot.
+    /// Calls the function; its result is in the right operand's slot.
     ///
     /// # Safety
-    /// The left operand lies in an area that is not this slot's, and both were filled.
+    /// The left operand lies in another area than this slot's, and both were filled.
     unsafe fn call(&self, function: &Function, left: *const u8, right: usize) {
-        // SAFETY: the caller's promise; areas are private, do not overlap and hold a part.
+        // SAFETY: the caller guarantees two different, filled areas; areas are private, do not overlap and hold a part.
         let (left, right) = unsafe {
             (
                 slice::from_raw_parts(left, self.bytes),
@@ -202,16 +201,16 @@ impl Desk {
     /// # Safety
     /// The result is writable for a part.
     unsafe fn copy_out(&self, slot: usize, into: *mut u8) {
-        // SAFETY: the caller's promise, and a slot has a part.
+        // SAFETY: the caller guarantees the result, and a slot has a part.
         unsafe { self.copy(self.place(slot), into) };
     }
 
-    /// Copies a part between an area and a place outside.
+    /// Copies a part between an area and an outside place.
     ///
     /// # Safety
-    /// The one is readable, the other writable for a part.
+    /// `from` is readable and `into` writable for a part.
     unsafe fn copy(&self, from: *const u8, into: *mut u8) {
-        // SAFETY: the caller's promise; nobody else has the area, so the two are apart.
+        // SAFETY: the caller guarantees both; an area is private, so they do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(from, into, self.bytes) };
     }
 

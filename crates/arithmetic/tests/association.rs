@@ -1,4 +1,4 @@
-//! Many inputs at once against the definition of the association, bit for bit.
+//! Checks many inputs at once against the definition of the association, bit for bit.
 
 use landeck_arithmetic::{Element, Operation, Operator, Reduction, Scratch, UserFunction};
 
@@ -52,7 +52,7 @@ fn number(bytes: &[u8]) -> f64 {
     f64::from_ne_bytes(bytes.try_into().expect("one element"))
 }
 
-/// A sum, as the crate has it and as a user might write it.
+/// A sum, as the crate defines it and as a user might write it.
 fn sums() -> [Operator; 2] {
     let predefined = Reduction::new(Operation::Sum, Element::F64).expect("numbers have sums");
     let written = UserFunction::commutative(8, |left, right| {

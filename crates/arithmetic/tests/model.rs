@@ -1,10 +1,10 @@
-//! Every operation on every element type against one scalar at a time, at any alignment, wherever
-//! the result lies.
+//! Checks every operation on every element type against one scalar at a time, at any alignment, wherever the result
+//! lies.
 
 use landeck_arithmetic::{Element, Operation, Reduction, reduce_into};
 use proptest::prelude::*;
 
-/// One element, written out the slow way.
+/// Combines one element in the slow way.
 fn combine(operation: Operation, element: Element, accumulator: &[u8], input: &[u8]) -> Vec<u8> {
     macro_rules! integer {
         ($type:ty) => {{
@@ -56,7 +56,7 @@ fn combine(operation: Operation, element: Element, accumulator: &[u8], input: &[
     }
 }
 
-/// Whether two results are the same, where any two that are no numbers are.
+/// Whether two results are equal, where any two NaNs are.
 fn same(element: Element, left: &[u8], right: &[u8]) -> bool {
     let is_not_a_number = |bytes: &[u8]| match element {
         Element::F32 => f32::from_ne_bytes(bytes.try_into().expect("one element")).is_nan(),
@@ -66,7 +66,7 @@ fn same(element: Element, left: &[u8], right: &[u8]) -> bool {
     left == right || (is_not_a_number(left) && is_not_a_number(right))
 }
 
-/// Where the operands and the result of one call begin, in one piece of memory.
+/// The places of the operands and the result of one call, in one piece of memory.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     left: usize,
@@ -76,7 +76,7 @@ struct Places {
 
 const MEMORY_BYTES: usize = 3 * 2048;
 
-/// Results apart, on either operand and on both, at alignments that follow from a number.
+/// Results apart, on either operand and on both, at alignments that depend on a number.
 fn arrangements(number: usize) -> [Places; 4] {
     let (left, right, into) = (number % 9, 2048 + number / 2 % 9, 4096 + number / 3 % 9);
     [
@@ -93,7 +93,7 @@ fn check(reduction: Reduction, before: &[u8], places: Places, length: usize) {
     let start = memory.as_mut_ptr();
     let at = |place| start.wrapping_add(place);
     let (left, right, into) = (at(places.left), at(places.right), at(places.into));
-    // SAFETY: all places have the length within the memory, and do not overlap but exactly.
+    // SAFETY: all places have the length within the memory, and overlap only exactly.
     unsafe { reduction.combine_raw(left, right, into, length) }.expect("whole elements");
 
     let (operation, element) = (reduction.operation(), reduction.element());

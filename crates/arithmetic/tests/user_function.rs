@@ -1,11 +1,10 @@
-//! Functions of users: in rank order, on private copies, in whole elements.
+//! Users' functions get their operands in rank order, as private copies, in whole elements.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_arithmetic::{Operator, Scratch, UserFunction};
 
-/// Affine maps `x -> factor x + summand` of bytes, one after the other: the left one first. Not
-/// commutative, and exact.
+/// Composes affine maps `x -> factor x + summand` of bytes, the left one first. This is not commutative, and exact.
 fn compose(left: &[u8], right: &mut [u8]) {
     for (left, right) in left.chunks(2).zip(right.chunks_mut(2)) {
         right[1] = right[0].wrapping_mul(left[1]).wrapping_add(right[1]);
@@ -13,7 +12,7 @@ fn compose(left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// The same with looks at what the function is given.
+/// Composes like [`compose`], and checks the arguments of the function.
 fn checked(element_bytes: usize) -> Operator {
     let function = move |left: &[u8], right: &mut [u8]| {
         assert_eq!(left.len(), right.len());
@@ -24,7 +23,7 @@ fn checked(element_bytes: usize) -> Operator {
     UserFunction::ordered(element_bytes, function).expect("elements have bytes").into()
 }
 
-/// Factors are odd, so that none swallows what came before.
+/// Factors are odd, so that no map forgets what came before.
 fn maps(rank: usize, bytes: usize) -> Vec<u8> {
     let byte = |index: usize| (index * 7 + rank * 31 + index * rank) as u8 | (index + 1) as u8 & 1;
     (0..bytes).map(byte).collect()
@@ -45,7 +44,7 @@ fn functions_are_applied_in_rank_order() {
             let places: Vec<*const u8> = inputs.iter().map(|input| input.as_ptr()).collect();
             let (mut result, mut scratch) = (vec![0; bytes], Scratch::new());
             let into = result.as_mut_ptr();
-            // SAFETY: all are vectors of this length, the result apart from the inputs.
+            // SAFETY: all are vectors of this length, and the result is apart from the inputs.
             unsafe { operator.combine_in_order(&places, into, bytes, &mut scratch) }.unwrap();
             assert_eq!(result, expected, "{members} members, {elements} of {element_bytes} bytes");
         }
@@ -73,7 +72,7 @@ fn a_function_that_panics_leaves_all_usable() {
     let panics = UserFunction::ordered(2, |_, _| panic!("a user's fault")).unwrap();
     let (input, mut result, mut scratch) = (maps(1, 4), [9; 4], Scratch::new());
     let (places, into) = ([input.as_ptr(); 3], result.as_mut_ptr());
-    // SAFETY: the places are 4 bytes long, the result apart from the input.
+    // SAFETY: the places are 4 bytes long, and the result is apart from the input.
     let mut combine =
         |operator: Operator| unsafe { operator.combine_in_order(&places, into, 4, &mut scratch) };
     catch_unwind(AssertUnwindSafe(|| combine(panics.into()))).unwrap_err();

@@ -33,30 +33,15 @@ pub fn needs_of_first_world(segment: &Segment, own: u32, gone: u32) -> bool {
 mod tests {
     use super::*;
     use crate::{Board, LinesPlace};
-    use landeck_memory::membership::{SlotRecord, SlotState};
-    use landeck_memory::{Bytes, Presence, SegmentPlan};
+    use landeck_memory::fixture::{attached_views, depart};
+    use landeck_memory::{Bytes, SegmentPlan};
 
     const PROCESSES: u32 = 3;
 
-    /// A segment in which the first world lives, as each of its members sees it.
+    /// A segment with the first world, as each of its members sees it.
     fn all() -> Vec<Segment> {
-        let plan =
-            SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(1, PROCESSES) };
-        let made = Segment::create(&plan).unwrap();
-        let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..Default::default() };
-        (0..PROCESSES).for_each(|slot| made.set_slot_record(slot, alive));
-        let file = || made.descriptor().unwrap().try_clone_to_owned().unwrap();
-        let all: Vec<_> = (0..PROCESSES).map(|_| Segment::attach(file()).unwrap()).collect();
-        (0..).zip(&all).for_each(|(slot, view)| view.set_presence(slot, Presence::Attached));
-        all
-    }
-
-    /// The process of a slot is gone; since which generation.
-    fn lose(segment: &Segment, slot: u32) -> u32 {
-        let gone = SlotRecord { state: SlotState::Departed, incarnation: 1, ..Default::default() };
-        segment.set_slot_record(slot, gone);
-        segment.announce_membership();
-        segment.membership_generation()
+        let plan = SegmentPlan::new(1, PROCESSES);
+        attached_views(&SegmentPlan { heap_bytes_per_process: 1 << 20, guests: 0, ..plan })
     }
 
     fn look(all: &[Segment], gone: u32) {
@@ -79,7 +64,7 @@ mod tests {
         let mut boards: Vec<_> = (0..PROCESSES).map(open).collect();
         let (number, signature) = boards[2].begin(0);
         boards[2].come(number, signature, 0, Bytes::EMPTY);
-        let since = lose(&all[0], 2);
+        let since = depart(&all[0], 2);
         look(&all, 2);
         assert!(all[0].is_kept(2, since));
         for own in [0, 1] {
@@ -88,7 +73,7 @@ mod tests {
         }
         look(&all, 2);
         assert!(!all[0].is_kept(2, since));
-        let since = lose(&all[1], 0);
+        let since = depart(&all[1], 0);
         look(&all, 0);
         assert!(all[1].is_kept(0, since), "the shared words of the first world lie there");
     }

@@ -1,8 +1,7 @@
-//! What every channel must do, as tests over a [`Network`] of connected endpoints.
+//! The conformance suite of channels, as tests over a [`Network`] of connected endpoints.
 //!
-//! A channel's own tests implement [`Network`] and call [`conformance_tests!`](crate::conformance_tests).
-//! Everything is driven by one thread. What was sent is written down in plain queues; what
-//! arrives must be the first of its queue.
+//! A channel's own tests implement [`Network`] and call [`conformance_tests!`](crate::conformance_tests). One thread
+//! drives everything. Sent messages are recorded in plain queues; an arriving message must be the first of its queue.
 
 #![expect(clippy::missing_panics_doc, reason = "tests panic")]
 
@@ -15,23 +14,21 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::{BrokenPeer, Channel, Peer, SendError, Sink, URGENT_BYTES_MAX, Verdict};
 
-/// Endpoints of the channel under test, each connected with each. Endpoint `n` is `Peer(n)` to
-/// the others.
+/// Endpoints of the channel under test, each connected with all others. Endpoint `n` is `Peer(n)` to the others.
 pub trait Network: Sized {
     /// The channel under test.
     type Channel: Channel;
 
-    /// So many endpoints, numbered from 0.
+    /// Connects so many endpoints, numbered from 0.
     fn connect(count: u32) -> Self;
 
-    /// One of them. It is there and has not ended.
+    /// An endpoint, which exists and has not ended.
     fn endpoint(&mut self, number: u32) -> &mut Self::Channel;
 
     /// Ends an endpoint, as the death of its process would.
     fn end(&mut self, number: u32);
 
-    /// Ends an endpoint that has left ([`Channel::leave`]) and has nothing unsent, as the end of its
-    /// process would.
+    /// Ends an endpoint that has left ([`Channel::leave`]) and has nothing unsent, as the end of its process would.
     fn end_well(&mut self, number: u32) {
         self.end(number);
     }
@@ -40,7 +37,7 @@ pub trait Network: Sized {
     fn renew(&mut self, number: u32);
 }
 
-/// A test for each rule, for the [`Network`] named. The crate needs `landeck-testing` for its tests.
+/// Defines a test for each rule, for the given [`Network`]. The crate needs `landeck-testing` for its tests.
 #[macro_export]
 macro_rules! conformance_tests {
     ($network:ty) => {
@@ -70,14 +67,14 @@ macro_rules! conformance_tests {
     )*};
 }
 
-/// How long anything may take that takes no time when all is well.
+/// The time limit for steps that take no time when all is well.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No channel may take more from a sender whose receiver does nothing.
+/// The most bytes that a channel may accept from a sender whose receiver does nothing.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
-/// Refusals in a row after which nothing is expected to fit any more.
+/// The number of successive refusals after which no message is expected to fit any more.
 const REFUSALS: u32 = 2_000;
 
-/// Messages from one endpoint to another, small and large, arrive in the order they were sent.
+/// Messages from one endpoint to another, small and large, arrive in the order in which they were sent.
 pub fn messages_arrive_in_order<N: Network>() {
     let mut world = World::<N>::new(2);
     for number in 0..3_000 {
@@ -89,7 +86,7 @@ pub fn messages_arrive_in_order<N: Network>() {
     world.settle();
 }
 
-/// Every length up to the longest arrives whole, borders of usual buffers and lines among them.
+/// Every length up to the longest arrives whole, including the borders of usual buffers and lines.
 pub fn every_length_arrives_whole<N: Network>() {
     let mut world = World::<N>::new(2);
     let longest = world.network.endpoint(0).data_bytes_max();
@@ -103,7 +100,7 @@ pub fn every_length_arrives_whole<N: Network>() {
     world.settle();
 }
 
-/// Kind, class, marks, context and tag arrive as they were sent.
+/// Kind, class, flags, context and tag arrive as they were sent.
 pub fn every_header_arrives_unchanged<N: Network>() {
     let mut world = World::<N>::new(2);
     for length in [0, 32, 1_000] {
@@ -132,7 +129,7 @@ pub fn every_header_arrives_unchanged<N: Network>() {
     world.settle();
 }
 
-/// Two endpoints that send to each other do not get in each other's way.
+/// Two endpoints that send to each other do not disturb each other.
 pub fn both_directions_at_once<N: Network>() {
     let mut world = World::<N>::new(2);
     for number in 0..2_000 {
@@ -142,7 +139,7 @@ pub fn both_directions_at_once<N: Network>() {
     world.settle();
 }
 
-/// Everybody sends to everybody.
+/// All endpoints send to all others.
 pub fn many_peers_at_once<N: Network>() {
     const PEERS: u32 = 6;
     let mut world = World::<N>::new(PEERS);
@@ -156,8 +153,8 @@ pub fn many_peers_at_once<N: Network>() {
     world.settle();
 }
 
-/// A receiver that does nothing makes the sender stop; nothing that was taken is lost, nothing
-/// that was refused arrives, and afterwards it goes on.
+/// A receiver that does nothing makes the sender stop. No accepted message is lost, no refused message arrives, and
+/// afterwards the traffic continues.
 pub fn full_loses_nothing<N: Network>() {
     for length in [8, 2_000] {
         let mut world = World::<N>::new(2);
@@ -170,7 +167,7 @@ pub fn full_loses_nothing<N: Network>() {
     }
 }
 
-/// Messages of one peer that the sink holds stay in order and hold up no other peer.
+/// Messages of one peer that the sink holds stay in order and delay no other peer.
 pub fn a_sink_that_holds_stops_only_its_peer<N: Network>() {
     let mut world = World::<N>::new(3);
     world.send(0, 2, 10);
@@ -213,7 +210,7 @@ pub fn a_message_too_long_is_refused<N: Network>() {
     world.settle();
 }
 
-/// There is no peer of a number that nobody has.
+/// A number that no endpoint has is no peer.
 pub fn nobody_is_no_peer<N: Network>() {
     let mut world = World::<N>::new(2);
     let nobody = Peer(u32::MAX);
@@ -227,8 +224,8 @@ pub fn nobody_is_no_peer<N: Network>() {
     world.settle();
 }
 
-/// The end of a peer is noticed, by those who send and by those who only poll; what it had sent
-/// arrives in order up to some message; the others go on.
+/// The end of a peer is noticed, both by senders and by endpoints that only poll. Its messages arrive in order up to
+/// some message, and the other peers continue.
 pub fn an_end_is_noticed<N: Network>() {
     let mut world = World::<N>::new(4);
     for number in 0..30 {
@@ -255,7 +252,8 @@ pub fn an_end_is_noticed<N: Network>() {
     assert!(world.network.endpoint(2).is_gone(Peer(1)), "who is gone stays gone");
 }
 
-/// Who says goodbye has left, for those who hear it asleep or awake; who says none has died.
+/// A peer that says goodbye has left, whether the others hear it asleep or awake; a peer that ends without a goodbye
+/// has died.
 pub fn who_leaves_is_told_from_who_dies<N: Network>() {
     let mut world = World::<N>::new(4);
     for from in 0..4 {
@@ -283,8 +281,8 @@ pub fn who_leaves_is_told_from_who_dies<N: Network>() {
     world.settle();
 }
 
-/// What was sent before a goodbye arrives whole, also where the receiver sends to who has left before
-/// it looks at anything, and where more waits than fits.
+/// Messages sent before a goodbye arrive whole. This holds even if the receiver sends to the peer that has left before
+/// it polls, and if more messages wait than fit.
 pub fn what_was_sent_before_a_goodbye_arrives<N: Network>() {
     let mut world = World::<N>::new(3);
     for length in [100, 2_000] {
@@ -299,7 +297,7 @@ pub fn what_was_sent_before_a_goodbye_arrives<N: Network>() {
     let data = pattern(1, 500);
     let mut is_over = false;
     world.until("everything has left that was sent before the goodbye", |world| {
-        // The first of these goes to who has left and is there, the later ones to nobody.
+        // The first of these goes to an endpoint that has left and still exists, the later ones to none.
         let _ = world.network.endpoint(1).try_send(Peer(0), &header, Bytes::from(&data[..]));
         let channel = world.network.endpoint(2);
         let _ = channel.try_send(Peer(0), &header, Bytes::from(&data[..]));
@@ -331,7 +329,7 @@ pub fn what_was_sent_before_a_goodbye_arrives<N: Network>() {
     }
 }
 
-/// A peer that is forgotten leaves nothing behind for the one that takes its place.
+/// A peer that is forgotten leaves nothing behind for the next one in its place.
 pub fn a_place_can_be_used_again<N: Network>() {
     let mut world = World::<N>::new(3);
     for _ in 0..5 {
@@ -356,7 +354,8 @@ pub fn a_place_can_be_used_again<N: Network>() {
     world.settle();
 }
 
-/// The look before sleep delivers all there is, and gives senders the room back that it makes.
+/// The last poll before sleep delivers everything that has arrived, and returns the room that this frees to the
+/// senders.
 pub fn the_thorough_look_delivers_and_gives_credit<N: Network>() {
     let mut world = World::<N>::new(2);
     world.fill(0, 1, 40, |_| {});
@@ -372,8 +371,8 @@ pub fn the_thorough_look_delivers_and_gives_credit<N: Network>() {
     world.settle();
 }
 
-/// A channel with descriptors makes one readable when something arrives, and lets it be unreadable
-/// when there is nothing to do, whether the sink takes messages or holds them.
+/// A channel with descriptors makes one readable when something arrives. It becomes unreadable when there is nothing to
+/// do, whether the sink takes messages or holds them.
 pub fn descriptors_wake<N: Network>() {
     let mut world = World::<N>::new(2);
     if world.network.endpoint(1).wake_descriptors().is_empty() {
@@ -403,7 +402,7 @@ pub fn descriptors_wake<N: Network>() {
     }
 }
 
-/// Bytes that the network did not take at once leave with later polls.
+/// Bytes that the network did not accept at once leave with later polls.
 pub fn unsent_bytes_leave<N: Network>() {
     let mut world = World::<N>::new(2);
     world.fill(0, 1, 4_000, |_| {});
@@ -415,8 +414,8 @@ pub fn unsent_bytes_leave<N: Network>() {
     world.settle();
 }
 
-/// Four endpoints send, poll in every way there is, hold and release at random. `below` gives
-/// random numbers below a bound.
+/// Four endpoints send, poll in every possible way, hold and release at random. `below` returns random numbers below a
+/// bound.
 pub fn random_traffic<N: Network>(below: &mut dyn FnMut(u64) -> u64) {
     const PEERS: u64 = 4;
     let mut world = World::<N>::new(PEERS as u32);
@@ -456,7 +455,7 @@ pub struct Arrival {
     pub data: Vec<u8>,
 }
 
-/// A sink that keeps what arrives.
+/// A sink that stores arriving messages.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     taken: Vec<Arrival>,
@@ -465,7 +464,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// From now on holds, or takes, what comes from a peer.
+    /// From now on holds, or takes, the messages of a peer.
     pub fn hold(&mut self, from: Peer, hold: bool) {
         if hold {
             self.held.insert(from);
@@ -474,17 +473,17 @@ impl Arrivals {
         }
     }
 
-    /// What was taken since this was last asked.
+    /// The messages that were taken since the last call.
     pub fn take(&mut self) -> Vec<Arrival> {
         std::mem::take(&mut self.taken)
     }
 
-    /// Whether nothing was taken since.
+    /// Whether no message was taken since the last [`Arrivals::take`].
     pub fn is_empty(&self) -> bool {
         self.taken.is_empty()
     }
 
-    /// The peers that were reported as broken, and why.
+    /// The peers that were reported as broken, and the reasons.
     pub fn broken_peers(&self) -> &[(Peer, BrokenPeer)] {
         &self.broken
     }
@@ -507,12 +506,12 @@ impl Sink for Arrivals {
 /// A message as it was sent.
 type Sent = (Header, Vec<u8>);
 
-/// A network, and what was sent on it and has not arrived yet.
+/// A network, and the messages that were sent on it and have not arrived yet.
 struct World<N> {
     network: N,
     arrivals: Vec<Arrivals>,
     ended: BTreeSet<u32>,
-    /// By sender and receiver; what is urgent apart, since it stands in no order with the rest.
+    /// The messages under way, by sender and receiver; urgent ones apart, since they are not ordered with the rest.
     under_way: BTreeMap<(u32, u32, bool), VecDeque<Sent>>,
     sent: u32,
 }
@@ -537,7 +536,7 @@ impl<N: Network> World<N> {
         let original = pattern(self.sent, header.length as usize);
         let mut data = original.clone();
         self.network.endpoint(from).try_send(Peer(to), &header, Bytes::from(&data[..]))?;
-        data.fill(0xee); // the memory is the sender's again
+        data.fill(0xee); // the memory belongs to the sender again
         let is_urgent = header.class == Class::Urgent;
         self.under_way.entry((from, to, is_urgent)).or_default().push_back((header, original));
         self.sent += 1;
@@ -562,7 +561,7 @@ impl<N: Network> World<N> {
         });
     }
 
-    /// Sends until the channel refuses, and goes on refusing.
+    /// Sends until the channel refuses many times in a row.
     fn fill(&mut self, from: u32, to: u32, length: usize, mut when_full: impl FnMut(&mut Self)) {
         let mut refusals = 0;
         while refusals < REFUSALS {
@@ -597,7 +596,7 @@ impl<N: Network> World<N> {
         }
     }
 
-    /// Polls, and compares what arrives with what was sent.
+    /// Polls, and compares arriving messages with the sent ones.
     fn poll_by(&mut self, at: u32, poll: impl FnOnce(&mut N::Channel, &mut Arrivals) -> bool) {
         let arrivals = &mut self.arrivals[at as usize];
         let said_any = poll(self.network.endpoint(at), arrivals);
@@ -621,13 +620,13 @@ impl<N: Network> World<N> {
         assert!(arrival.data == data, "{way:?}: the data of {header:?} are not those sent");
     }
 
-    /// Messages under way.
+    /// The number of messages under way.
     fn pending(&self, from: u32, to: u32) -> usize {
         let left = |is_urgent| self.under_way.get(&(from, to, is_urgent)).map_or(0, VecDeque::len);
         left(false) + left(true)
     }
 
-    /// Polls until everything has arrived that was sent between those who have not ended.
+    /// Polls until all messages between endpoints that have not ended have arrived.
     fn settle(&mut self) {
         let everybody: Vec<u32> = (0..self.arrivals.len() as u32).collect();
         self.settle_from(&everybody);
@@ -651,7 +650,7 @@ impl<N: Network> World<N> {
         self.arrivals[number as usize] = Arrivals::default();
     }
 
-    /// Leaves in good order: nothing of what was sent is given up.
+    /// Leaves in good order: no sent message is given up.
     fn leave(&mut self, number: u32) {
         self.network.endpoint(number).leave();
         self.until("what was sent has left", |world| {
@@ -675,7 +674,7 @@ impl<N: Network> World<N> {
         });
     }
 
-    /// What was under way from and to an endpoint that was renewed does not arrive any more.
+    /// Forgets the messages from and to an endpoint that was renewed: they do not arrive any more.
     fn forget(&mut self, number: u32) {
         self.ended.remove(&number);
         self.under_way.retain(|(from, to, _), _| *from != number && *to != number);

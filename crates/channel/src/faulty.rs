@@ -1,5 +1,5 @@
-//! A channel that goes wrong as another one might: refuses, delays, loses a connection. A
-//! [`Rule`] says when; with a seeded rule a failure can be replayed.
+//! A channel with the faults of real ones: it refuses, delays, and loses connections. A [`Rule`] decides when; with a
+//! seeded rule a failure can be replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
@@ -9,53 +9,53 @@ use landeck_wire::Header;
 
 use crate::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 
-/// What may happen to a message that is sent.
+/// The fate of a message that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// It is sent.
     Pass,
     /// It is refused with [`SendError::Full`].
     Refuse,
-    /// The connection ends in front of it, in both directions.
+    /// The connection ends in front of the message, in both directions.
     Cut,
 }
 
-/// What may happen to a message that arrives.
+/// The fate of a message that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arriving {
     /// The sink gets it.
     Pass,
-    /// It is on its way for so many more polls, and those behind it from the same peer with it.
+    /// The message and those behind it from the same peer are delayed for so many more polls.
     Delay(u32),
-    /// The connection ends in front of it, in both directions.
+    /// The connection ends in front of the message, in both directions.
     Cut,
 }
 
-/// Decides what goes wrong.
+/// Decides which faults occur.
 pub trait Rule: Send {
-    /// Asked for each message to be sent.
+    /// Called for each message to be sent.
     fn sending(&mut self, _to: Peer, _header: &Header) -> Sending {
         Sending::Pass
     }
 
-    /// Asked once for each message that arrives.
+    /// Called once for each message that arrives.
     fn arriving(&mut self, _from: Peer, _header: &Header) -> Arriving {
         Arriving::Pass
     }
 }
 
-/// A channel whose messages a rule decides about.
+/// A channel whose messages are subject to a rule.
 pub struct Faulty<C, R> {
     inner: C,
     rule: R,
     state: State,
 }
 
-/// What the rule has done so far.
+/// The effects of the rule so far.
 #[derive(Default)]
 struct State {
     polls: u64,
-    /// In which poll the first message of a peer passes; the rule has been asked about it.
+    /// The poll in which the first message of a peer passes; the rule has been asked about it.
     passes_at: BTreeMap<Peer, u64>,
     cut: BTreeSet<Peer>,
 }
@@ -66,7 +66,7 @@ impl<C: Channel, R: Rule> Faulty<C, R> {
         Self { inner, rule, state: State::default() }
     }
 
-    /// The rule, to change what goes wrong.
+    /// The rule, for changes.
     pub fn rule(&mut self) -> &mut R {
         &mut self.rule
     }
@@ -219,7 +219,7 @@ mod tests {
 
     const OWN: Peer = Peer(0);
 
-    /// What the rule says next, last first; afterwards all passes.
+    /// The rule's answers, the last one first; afterwards everything passes.
     #[derive(Default)]
     struct Script {
         sending: Vec<Sending>,

@@ -1,25 +1,26 @@
 //! The trait of every network.
 //!
-//! A new network is one new file that implements [`Channel`] and passes the suite of
-//! [`conformance`]. The kernel picks a channel per message; it is generic over its nearest one
-//! (shared memory), so that path is inlined, and calls the others through the object-safe trait.
+//! A new network is one new file that implements [`Channel`] and passes the suite of [`conformance`]. The kernel picks
+//! a channel per message. It is generic over its nearest one (shared memory), so that path is inlined; it calls the
+//! others through the object-safe trait.
 //!
 //! # Contract
-//! - Messages from one sender to one receiver arrive whole, once, in order, or not at all; after
-//!   the first that does not arrive, none does, and the peer is reported as gone.
-//! - Who leaves in good order ([`Channel::leave`]) is told from who dies, and all that it sent arrives.
-//! - No call blocks. What cannot be taken now is refused with [`SendError::Full`].
-//! - A channel has bounded buffers. A message that the sink holds back stays in the channel, and
-//!   those behind it from the same peer with it; other peers go on.
+//! - Messages from one sender to one receiver arrive whole, once, in order, or not at all. After the first that does
+//!   not arrive, none does, and the peer is reported as gone.
+//! - A peer that leaves in good order ([`Channel::leave`]) is distinguished from one that dies, and everything that it
+//!   sent arrives.
+//! - No call blocks. A message that cannot be accepted now is refused with [`SendError::Full`].
+//! - A channel has bounded buffers. A message that the sink holds back stays in the channel, together with those behind
+//!   it from the same peer; other peers continue.
 //! - Everything that comes from outside is validated before the sink sees it.
 //! - The length in the header is that of the data beside it.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`conformance`] | what every channel must do, as tests |
-//! | [`loopback`] | endpoints of one process, the sender itself among them |
-//! | [`faulty`] | another channel, and what may go wrong with it |
-//! | [`recorder`] | another channel, and counts of what it carries |
+//! | [`conformance`] | tests that every channel must pass |
+//! | [`loopback`] | endpoints of one process, including the sender itself |
+//! | [`faulty`] | another channel with injected faults |
+//! | [`recorder`] | another channel with counts of its messages |
 
 #![forbid(unsafe_code)]
 
@@ -33,113 +34,113 @@ use std::os::fd::BorrowedFd;
 use landeck_memory::{Bytes, Segment};
 use landeck_wire::Header;
 
-/// A process as an endpoint's tables know it: the slot in the home segment for those who have
-/// one, a number above all slots for the others.
+/// A process in an endpoint's tables: its slot in the home segment if it has one, otherwise a number above all slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer(pub u32);
 
-/// What became of an arriving message.
+/// The sink's answer to an arriving message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The sink has it.
+    /// The sink has taken it.
     Taken,
-    /// The sink has no room: the channel keeps it and offers it again later.
+    /// The sink has no room: the channel keeps the message and offers it again later.
     Held,
 }
 
-/// Where arriving messages go.
+/// The receiver of arriving messages.
 pub trait Sink {
     /// Offers a message. `data` are valid during the call only.
     fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict;
 
-    /// Says that a peer sent something that no sender sends. The channel has dropped it and will
-    /// not listen to the peer again.
+    /// Reports that a peer sent something that no sender sends. The channel has dropped it and will not listen to the
+    /// peer again.
     fn broken(&mut self, from: Peer, what: BrokenPeer);
 }
 
-/// What a broken peer did.
+/// The fault of a broken peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenPeer {
-    /// A header that cannot be.
+    /// The header is invalid.
     #[error(transparent)]
     Header(#[from] landeck_wire::HeaderError),
-    /// Data outside their place.
+    /// The data lie outside their place.
     #[error(transparent)]
     Ring(#[from] landeck_memory::ring::RingBroken),
-    /// A length that the channel does not carry.
+    /// The length exceeds the limit of the channel.
     #[error(
         "a message of {length} bytes arrived where at most {most} can be: its sender is broken"
     )]
     TooLong {
-        /// Bytes claimed.
+        /// The length in the message.
         length: u64,
-        /// Most bytes of this channel.
+        /// The most bytes of a message in this channel.
         most: u64,
     },
-    /// A message that is not the next of its sender.
+    /// The message is not the next of its sender.
     #[error(
-        "message {found} arrived where message {wanted} is the next: one before it was lost, or its sender is broken"
+        "message {found} arrived instead of message {wanted}: one before it was lost, or its sender is broken"
     )]
     Order {
-        /// The number that it has, modulo 65,536.
+        /// The number of the message, modulo 65,536.
         found: u16,
-        /// The number of the next.
+        /// The number of the next one.
         wanted: u16,
     },
-    /// More after a goodbye.
+    /// Something follows a goodbye.
     #[error(
-        "something arrived after its sender's goodbye, which is the last: its sender is broken"
+        "a message arrived after its sender's goodbye, which must be the last: its sender is broken"
     )]
     AfterGoodbye,
-    /// A message that its kind, or the way it came, does not allow.
+    /// The kind of the message, or the way it came, does not allow it.
     #[error("a message arrived that no process sends this way: its sender is broken")]
     Form,
-    /// A reference to a block that does not exist (any more).
-    #[error("a message refers to a block of shared memory that is not there: its sender is broken")]
+    /// The reference names a block that does not exist (any more).
+    #[error(
+        "a message refers to a block of shared memory that does not exist: its sender is broken"
+    )]
     Reference,
 }
 
-/// Why a message was not taken.
+/// The reason why a message was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// No room now; try again after progress.
+    /// There is no room now; try again after progress.
     #[error("no room for the message now")]
     Full,
-    /// The peer is not there (any more).
+    /// The peer does not exist (any more).
     #[error("the peer is gone")]
     Gone,
-    /// Longer than [`Channel::data_bytes_max`]; or urgent, and longer than [`URGENT_BYTES_MAX`].
+    /// The message is longer than [`Channel::data_bytes_max`]; or it is urgent and longer than [`URGENT_BYTES_MAX`].
     #[error("the message is longer than the channel carries in one piece")]
     TooLong,
 }
 
-/// Longest data of an urgent message, in bytes: it is whole ([`landeck_wire::Kind::Eager`]), and travels
-/// in one line past what waits.
+/// The longest data of an urgent message, in bytes. Such a message is whole ([`landeck_wire::Kind::Eager`]), and
+/// travels in one line past waiting messages.
 pub const URGENT_BYTES_MAX: usize = 48;
 
 /// A network.
 pub trait Channel: Send {
-    /// Longest data of one message, in bytes. The kernel cuts what is longer.
+    /// The longest data of one message, in bytes. The kernel divides longer ones.
     fn data_bytes_max(&self) -> usize;
 
-    /// The segment in which blocks of a peer's heap are found, and ours by the peer. None where
-    /// no memory is shared: then data travel in parts.
+    /// The segment that contains the blocks of a peer's heap, and in which the peer finds ours. `None` without shared
+    /// memory: then data travel in parts.
     fn heap_segment(&self, _peer: Peer) -> Option<&Segment> {
         None
     }
 
-    /// Hands a message over. The channel has copied `data` when it returns `Ok`, and it fills in
-    /// the header's sequence number. Messages to one peer arrive in order, but for urgent ones, which
-    /// stand in no order with others and may overtake them.
+    /// Sends a message. When it returns `Ok`, the channel has copied `data`. It fills in the header's sequence number.
+    /// Messages to one peer arrive in order. Urgent ones are not ordered with others, and may overtake them.
     ///
     /// # Errors
     /// [`SendError`]; after an error nothing of the message was sent.
     fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError>;
 
-    /// Offers what has arrived to the sink; true when it offered anything that was taken.
+    /// Offers arrived messages to the sink; returns whether any was taken.
     fn poll(&mut self, sink: &mut dyn Sink) -> bool;
 
-    /// The same, inlined into the caller.
+    /// Polls like [`Channel::poll`], inlined into the caller.
     fn poll_into<S: Sink>(&mut self, sink: &mut S) -> bool
     where
         Self: Sized,
@@ -147,7 +148,7 @@ pub trait Channel: Send {
         self.poll(sink)
     }
 
-    /// The same for what arrives from one peer, where looking for it alone is cheaper.
+    /// Polls one peer, if looking for its messages alone is cheaper.
     fn poll_peer_into<S: Sink>(&mut self, _peer: Peer, sink: &mut S) -> bool
     where
         Self: Sized,
@@ -155,44 +156,44 @@ pub trait Channel: Send {
         self.poll(sink)
     }
 
-    /// The last look before sleep: as [`Channel::poll`], but looks everywhere, and gives all
-    /// credit and all buffered bytes out that others may wait for.
+    /// Polls for the last time before sleep. In contrast to [`Channel::poll`] it looks everywhere, and sends all credit
+    /// and all buffered bytes that others may wait for.
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
         self.poll(sink)
     }
 
-    /// Wakes the peer if it sleeps, after something was changed for it outside this channel (a
-    /// block of the heap). Channels that wake by their messages have nothing to do.
+    /// Wakes the peer if it sleeps, after something was changed for it outside this channel (a block of the heap).
+    /// Channels that wake by their messages have nothing to do.
     fn nudge(&mut self, _peer: Peer) {}
 
-    /// Whether the peer cannot be talked to any more.
+    /// Whether the peer can no longer be reached.
     fn is_gone(&self, peer: Peer) -> bool;
 
-    /// Whether a peer that is gone has left in good order ([`Channel::leave`] over there): then
-    /// nothing that it sent is lost.
+    /// Whether a peer that is gone has left in good order ([`Channel::leave`] at its side): then nothing that it sent
+    /// is lost.
     fn has_left(&self, peer: Peer) -> bool;
 
-    /// Says goodbye to all peers, behind all that was sent: this process sends nothing more. It may
-    /// end when nothing is unsent ([`Channel::has_unsent`]).
+    /// Says goodbye to all peers, behind everything that was sent: this process sends nothing more. It may end when
+    /// nothing is unsent ([`Channel::has_unsent`]).
     fn leave(&mut self);
 
     /// Forgets everything about a peer that is gone, so that its place can be used again.
     fn forget(&mut self, peer: Peer);
 
-    /// Forgets what is known of earlier processes in a peer's place, now that its process is the
-    /// one of this incarnation; what has already come from that one stays.
+    /// Forgets earlier processes in a peer's place, now that its process is the one of this incarnation. Messages that
+    /// have already come from that one stay.
     fn forget_before(&mut self, peer: Peer, _incarnation: u32) {
         self.forget(peer);
     }
 
-    /// Descriptors that become readable when something arrives, for whoever sleeps. Empty where
-    /// the sender wakes the receiver itself.
+    /// Descriptors that become readable when something arrives, for a process that sleeps. Empty if the sender itself
+    /// wakes the receiver.
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 
-    /// Whether bytes wait in the channel for the network to take them; after [`Channel::leave`],
-    /// also whether some are not known to have arrived.
+    /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some
+    /// are not known to have arrived.
     fn has_unsent(&self) -> bool {
         false
     }

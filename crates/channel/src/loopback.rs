@@ -1,7 +1,7 @@
-//! The channel that needs no network: endpoints of one process, the sender itself among them.
+//! The channel that needs no network: endpoints of one process, including the sender itself.
 //!
-//! Kernels are tried on it, and it is the simplest example of a [`Channel`]: queues of whole
-//! messages, with a limit in bytes for each pair of endpoints.
+//! Kernels are tested on it, and it is the simplest example of a [`Channel`]: queues of whole messages, with a limit in
+//! bytes for each pair of endpoints.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use landeck_wire::{HEADER_BYTES, Header};
 
 use crate::{Channel, Peer, SendError, Sink, Verdict};
 
-/// Longest data of one message.
+/// The longest data of one message.
 pub const DATA_BYTES_MAX: usize = 16 * 1024;
 
-/// What the endpoints are connected by. Cheap to clone.
+/// The connections between endpoints. They are cheap to clone.
 #[derive(Clone)]
 pub struct Wires {
     shared: Arc<Mutex<Shared>>,
@@ -32,12 +32,12 @@ pub struct Loopback {
 struct Shared {
     present: BTreeSet<Peer>,
     queues: BTreeMap<Way, Queue>,
-    /// Ways back from endpoints that ended and that the other end has not forgotten yet: whether the
+    /// Connections of endpoints that ended and that the other end has not forgotten yet. The value says whether the
     /// endpoint had left.
     ended: BTreeMap<Way, bool>,
 }
 
-/// From whom to whom.
+/// The sender and the receiver.
 type Way = (Peer, Peer);
 
 #[derive(Default)]
@@ -48,15 +48,15 @@ struct Queue {
 }
 
 impl Wires {
-    /// Wires without endpoints. `queue_bytes_max` limits what may be under way from one endpoint
-    /// to another; one message of full length always fits.
+    /// Creates wires without endpoints. `queue_bytes_max` limits the bytes under way from one endpoint to another; one
+    /// message of full length always fits.
     pub fn new(queue_bytes_max: usize) -> Self {
         let queue_bytes_max = queue_bytes_max.max(HEADER_BYTES + DATA_BYTES_MAX);
         Self { shared: Arc::default(), queue_bytes_max }
     }
 
-    /// A new endpoint, which the others call `own`. If there was one of this name before, it must
-    /// have ended and the others must have forgotten it.
+    /// Creates an endpoint, which the others call `own`. An earlier one of this number must have ended, and the others
+    /// must have forgotten it.
     pub fn endpoint(&self, own: Peer) -> Loopback {
         self.lock().present.insert(own);
         Loopback { wires: self.clone(), own, has_left: false }
@@ -68,7 +68,7 @@ impl Wires {
 }
 
 impl Loopback {
-    /// An endpoint that reaches nobody but itself.
+    /// Creates an endpoint that reaches only itself.
     pub fn alone(own: Peer, queue_bytes_max: usize) -> Self {
         Wires::new(queue_bytes_max).endpoint(own)
     }

@@ -1,5 +1,5 @@
-//! A channel that counts what another one carries: so a test can say how many messages of which
-//! kind an operation may cost.
+//! A channel that counts the messages of another one, so that a test can state how many messages of which kind an
+//! operation may cost.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -9,22 +9,22 @@ use landeck_wire::{Header, Kind};
 
 use crate::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 
-/// Messages and the bytes of their data.
+/// A number of messages and the bytes of their data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Messages.
+    /// The number of messages.
     pub messages: u64,
     /// Bytes of their data, headers not counted.
     pub data_bytes: u64,
 }
 
-/// Counts by the other side and the kind of message.
+/// Counts by peer and by kind of message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     counts: BTreeMap<(Peer, u8), Count>,
 }
 
-/// A channel and the records of what it took and delivered.
+/// A channel with records of the messages that it accepted and delivered.
 pub struct Recorder<C> {
     inner: C,
     sent: Record,
@@ -32,22 +32,22 @@ pub struct Recorder<C> {
 }
 
 impl Record {
-    /// What passed between us and one peer, of one kind.
+    /// The messages of one kind that passed between us and one peer.
     pub fn of(&self, peer: Peer, kind: Kind) -> Count {
         self.counts.get(&(peer, kind as u8)).copied().unwrap_or_default()
     }
 
-    /// What passed between us and all peers, of one kind.
+    /// The messages of one kind that passed between us and all peers.
     pub fn of_kind(&self, kind: Kind) -> Count {
         self.sum(|key| key.1 == kind as u8)
     }
 
-    /// What passed between us and one peer, of all kinds.
+    /// The messages of all kinds that passed between us and one peer.
     pub fn of_peer(&self, peer: Peer) -> Count {
         self.sum(|key| key.0 == peer)
     }
 
-    /// All that passed.
+    /// All messages that passed.
     pub fn total(&self) -> Count {
         self.sum(|_| true)
     }
@@ -73,22 +73,22 @@ impl Count {
 }
 
 impl<C: Channel> Recorder<C> {
-    /// Records what passes through `inner` from now on.
+    /// Records the messages that pass through `inner` from now on.
     pub fn new(inner: C) -> Self {
         Self { inner, sent: Record::default(), arrived: Record::default() }
     }
 
-    /// What the channel took to send.
+    /// The messages that the channel accepted.
     pub fn sent(&self) -> &Record {
         &self.sent
     }
 
-    /// What the sink took.
+    /// The messages that the sink took.
     pub fn arrived(&self) -> &Record {
         &self.arrived
     }
 
-    /// Counts from zero again.
+    /// Resets all counts to zero.
     pub fn clear(&mut self) {
         self.sent = Record::default();
         self.arrived = Record::default();
@@ -100,7 +100,7 @@ impl<C: Channel> Recorder<C> {
     }
 }
 
-/// The caller's sink, with what it takes written down.
+/// The caller's sink, with a record of the messages that it takes.
 struct Counting<'a, S: ?Sized> {
     sink: &'a mut S,
     arrived: &'a mut Record,

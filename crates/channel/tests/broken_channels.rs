@@ -1,4 +1,4 @@
-//! The conformance suite notices what a channel may not do: each way of being wrong fails a test.
+//! Checks that the conformance suite notices faults: each kind of faulty channel fails a test.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use landeck_testing::Watchdog;
 use landeck_wire::Header;
 use std::time::Duration;
 
-/// Ways of being wrong, as numbers of [`Wrong`].
+/// The faults, as numbers of [`Wrong`].
 const LOSES: u8 = 0;
 const REPEATS: u8 = 1;
 const SWAPS: u8 = 2;
@@ -22,7 +22,7 @@ const TAKES_WITHOUT_END: u8 = 7;
 const SAYS_NO_GOODBYE: u8 = 8;
 const TAKES_ALL_FOR_LEFT: u8 = 9;
 
-/// A loopback endpoint that goes wrong now and then.
+/// A loopback endpoint that is faulty now and then.
 struct Wrong<const HOW: u8> {
     inner: Loopback,
     sends: u32,
@@ -97,7 +97,7 @@ impl<const HOW: u8> Channel for Wrong<HOW> {
     }
 }
 
-/// Takes what the caller's sink holds.
+/// Takes messages that the caller's sink holds.
 struct Hasty<'a>(&'a mut dyn Sink);
 
 impl Sink for Hasty<'_> {

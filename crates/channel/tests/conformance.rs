@@ -12,13 +12,13 @@ use landeck_wire::Header;
 
 const QUEUE_BYTES_MAX: usize = 64 * 1024;
 
-/// Loopback endpoints, each perhaps inside something else.
+/// Loopback endpoints, perhaps wrapped in another channel.
 struct Endpoints<C> {
     wires: Wires,
     endpoints: Vec<Option<C>>,
 }
 
-/// How a channel is put around a loopback endpoint.
+/// Wraps a channel around a loopback endpoint.
 trait Around: Channel {
     fn around(inner: Loopback, number: u32) -> Self;
 }

@@ -1,7 +1,7 @@
-//! Who needs whom: what two pictures of a job, a moment apart, say of each process.
+//! Derives the conduct of each process from two pictures of a job, a moment apart: which process needs which.
 //!
-//! Only a wait that is the same in both and lasts for some time counts: everything else goes on. Of
-//! a collective operation the board of the group says who has come, whatever its processes do.
+//! Only a wait that is the same in both pictures and lasts for some time counts: everything else progresses. For a
+//! collective operation, the board of the group tells which members have come, whatever its processes do.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,16 +18,15 @@ use rustix::event::Timespec;
 use crate::picture::{Member, Picture};
 use crate::verdict::{Conduct, Mismatch, Needs};
 
-/// How long a wait lasts at least that says anything: a process that somebody has just woken may
-/// have to wait for a processor.
+/// The shortest wait that is significant: a process that was just woken may have to wait for a processor.
 pub const LASTING: Duration = Duration::from_millis(100);
 
-/// What the members of a job do, and what was found out on the way.
+/// The conduct of the members of a job, and the mismatches that were found on the way.
 pub(crate) struct Conducts {
-    /// In the order of the picture's members.
+    /// The conducts, in the order of the picture's members.
     pub(crate) all: Vec<Conduct>,
     pub(crate) mismatches: Vec<Mismatch>,
-    /// Groups that somebody waits in.
+    /// The groups in which some process waits.
     pub(crate) groups: Groups,
 }
 
@@ -45,11 +44,11 @@ impl Groups {
     }
 }
 
-/// One operation of a group: who has come.
+/// One operation of a group, with the standing of each member.
 struct Meeting {
     roster: Rc<Roster>,
     standings: Vec<Standing>,
-    /// Those it needs who wait in it, each list made once.
+    /// The needed members, each list made once.
     lists: HashMap<List, Rc<[u32]>>,
 }
 
@@ -58,7 +57,7 @@ impl Meeting {
         self.standings.get(member as usize) == Some(&Standing::Past)
     }
 
-    /// The places of those on a list, in the picture.
+    /// The places in the picture of the members on a list.
     fn list(
         &mut self,
         list: List,
@@ -75,7 +74,7 @@ impl Meeting {
     }
 }
 
-/// Which operation of a group: its board, the number there, and the tag where there is no number.
+/// The identity of an operation of a group: its board, its number there, and its tag if there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     board: u64,
@@ -90,14 +89,14 @@ impl Key {
     }
 }
 
-/// Which members are needed.
+/// A list of needed members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum List {
-    /// All who have not come, or have and are at work.
+    /// All members that have not come, or have come and are at work.
     Missing,
-    /// The same of those before this member.
+    /// The members before this one that have not come, or have come and are at work.
     Before(usize),
-    /// Those who are so far behind that nobody may come.
+    /// The members that are so far behind that no member may begin this operation.
     FarBehind,
 }
 
@@ -105,7 +104,7 @@ struct Reader<'a> {
     segment: &'a Observed,
     before: &'a Picture,
     now: &'a Picture,
-    /// Where the member of a slot stands in the picture.
+    /// The place of each slot's member in the picture.
     places: HashMap<u32, u32>,
     groups: Groups,
     at_work: HashMap<Key, Rc<[u32]>>,
@@ -113,7 +112,7 @@ struct Reader<'a> {
     meetings: HashMap<Key, Option<Meeting>>,
 }
 
-/// Reads what the members of a job do from two pictures and the boards of their groups.
+/// Derives the conduct of a job's members from two pictures and the boards of their groups.
 pub(crate) fn conducts(job: &ObservedJob, before: &Picture, now: &Picture) -> Conducts {
     let places = (0..).zip(&now.members).map(|(place, member)| (member.slot, place)).collect();
     let mut reader = Reader {
@@ -171,8 +170,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What a member does that waits where nobody is missing: those who wait there may be at work for each other.
-    /// Where all of them sleep, something holds them.
+    /// The conduct of a member that waits although no member is missing. Those that wait there may be at work for each
+    /// other. If all of them sleep, something holds them.
     fn without_need(&mut self, member: &Member, wait: &WaitRecord) -> Conduct {
         let at_work = self.at_work(wait);
         match self.places.get(&member.slot) {
@@ -182,14 +181,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Those in the operation of this wait who are awake, or have moved since the second picture.
+    /// The members in the operation of this wait that are awake, or have moved since the second picture.
     fn at_work(&mut self, wait: &WaitRecord) -> Rc<[u32]> {
         let key = Key::of(wait);
         if let Some(known) = self.at_work.get(&key) {
             return known.clone();
         }
         if self.at_work.is_empty() {
-            // Time for those to move who are about to; a signal that ends it early does no harm.
+            // Gives members time to move that are about to; a signal that ends it early does no harm.
             let _ = rustix::event::poll(&mut [], Timespec::try_from(LASTING).ok().as_ref());
         }
         let meeting = self.meetings.get(&key).and_then(Option::as_ref);
@@ -203,7 +202,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Whether a member is awake, or has moved since the second picture, as far as can be seen.
+    /// Whether a member is awake, or has moved since the second picture, as far as that can be seen.
     fn moves(&self, member: &Member) -> bool {
         let sleeps = |figures: Option<ProcessFigures>| {
             figures.is_some_and(|figures| figures.activity == Activity::Sleeps)
@@ -229,7 +228,7 @@ impl Reader<'_> {
         self.places.get(&slot).map_or(Needs::Others, |&place| Needs::One(place))
     }
 
-    /// Any member of the group, or of the job where the group is not known.
+    /// Any member of the group, or of the job if the group is not known.
     fn anybody(&mut self, board: u64) -> Needs {
         let roster = self.groups.of(self.segment, board);
         let (places, now) = (&self.places, self.now);
@@ -240,7 +239,7 @@ impl Reader<'_> {
         Needs::Any(list.clone())
     }
 
-    /// Those without whom an operation of a group does not go on.
+    /// The members without which an operation of a group does not progress.
     fn needs_together(&mut self, slot: u32, wait: &WaitRecord) -> Needs {
         let key = Key::of(wait);
         if !self.meetings.contains_key(&key) {
@@ -276,8 +275,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Who has come to the operation of this wait. An agreement has no number: there is nothing to
-    /// be seen of it but who waits in it.
+    /// The operation of this wait, with the standing of each member. An agreement has no number: only the processes
+    /// that wait in it are known.
     fn meeting(&mut self, wait: &WaitRecord) -> Option<Meeting> {
         let roster = self.groups.of(self.segment, wait.board)?;
         let standing = |place: &_| match wait.number {
@@ -288,7 +287,7 @@ impl Reader<'_> {
         Some(Meeting { roster, standings, lists: HashMap::new() })
     }
 
-    /// Operations to which members came for different things.
+    /// The operations for which members made different calls.
     fn mismatches(&self) -> Vec<Mismatch> {
         let mut found: Vec<(u64, u32, Mismatch)> = Vec::new();
         for (&Key { board, number, .. }, meeting) in &self.meetings {
@@ -297,14 +296,14 @@ impl Reader<'_> {
             for (place, standing) in meeting.roster.members.iter().zip(&meeting.standings) {
                 let Standing::Here(signature) = standing else { continue };
                 let Some(&process) = self.places.get(&place.slot) else { continue };
-                // Signatures differ also where members differed before.
+                // Signatures also differ if members differed before.
                 match calls.iter_mut().find(|(known, _)| known == signature) {
                     Some((_, processes)) => processes.push(process),
                     None => calls.push((*signature, vec![process])),
                 }
             }
             if calls.len() > 1 {
-                // Those who are fewer are more likely to be wrong, and stand behind the others.
+                // The smaller number is more likely to be wrong, and comes last.
                 calls.sort_by_key(|(_, processes)| std::cmp::Reverse(processes.len()));
                 found.push((board, number, Mismatch { board, calls }));
             }
@@ -314,7 +313,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a member of an operation needs once it has come.
+/// The needs of a member of an operation once it has come.
 enum Role {
     Root(u32),
     Before,
@@ -329,7 +328,7 @@ fn role(call: Signature, own: u32) -> Role {
     }
 }
 
-/// The slots of those on a list.
+/// The slots of the members on a list.
 fn needed(now: &Picture, meeting: &Meeting, list: List, wait: &WaitRecord) -> Vec<u32> {
     let count = if let List::Before(member) = list { member } else { usize::MAX };
     let members = meeting.roster.members.iter().zip(&meeting.standings).take(count);
@@ -337,14 +336,14 @@ fn needed(now: &Picture, meeting: &Meeting, list: List, wait: &WaitRecord) -> Ve
         (List::FarBehind, Standing::NotYet { behind }) => *behind >= WINDOW as u32,
         (List::FarBehind, _) | (_, Standing::Past) => false,
         (_, Standing::NotYet { .. }) if wait.number != 0 => true,
-        // It has come: it waits as others do, or is at work for them.
+        // It has come: it waits like the others, or is at work for them.
         _ => !now.member(slot).is_some_and(|member| waits_in(member, wait)),
     };
     let needed = members.filter(|(place, standing)| is_needed(place.slot, standing));
     needed.map(|(place, _)| place.slot).collect()
 }
 
-/// Whether a member waits in the same operation.
+/// Whether a member waits in this operation.
 fn waits_in(member: &Member, wait: &WaitRecord) -> bool {
     let own = &member.portrait.wait;
     let is_alive = member.record.state == SlotState::Alive && !member.is_stopped();
@@ -353,7 +352,7 @@ fn waits_in(member: &Member, wait: &WaitRecord) -> bool {
         && (Key::of(own), own.context) == (Key::of(wait), wait.context)
 }
 
-/// Where these slots stand in the picture. One that does not is at a place that is none.
+/// The places of these slots in the picture. A slot that is not in it gets an impossible place.
 fn places_of(places: &HashMap<u32, u32>, slots: impl Iterator<Item = u32>) -> Rc<[u32]> {
     slots.map(|slot| places.get(&slot).copied().unwrap_or(u32::MAX)).collect()
 }

@@ -1,9 +1,9 @@
-//! Looking at a job from outside: who is there, what everybody waits for, and why it does not go on.
+//! Examines a job from outside: its processes, what each of them waits for, and why the job is stuck.
 //!
-//! Nothing has to be switched on, and no process of the job takes part: each has written down what
-//! it waits for before it began to wait for long, where the reader finds it also when the process
-//! is wedged, stopped or dead. A picture is not taken at one instant; what matters is compared with
-//! a second one, a moment later, before anything is said of it.
+//! Nothing has to be switched on, and no process of the job takes part: each has recorded its wait before it began to
+//! wait for long. The reader finds this record even if the process is wedged, stopped or dead. A picture is not taken
+//! at one instant; so everything that matters is compared with a second picture, a moment later, before anything is
+//! reported.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,13 +19,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`picture`] | what is seen of a job at a moment |
-//! | [`names`] | what the processes are called |
-//! | [`conduct`] | who needs whom, by two pictures |
-//! | [`verdict`] | why it does not go on; pure |
-//! | [`report`] | the same in words |
+//! | [`picture`] | the visible state of a job at a moment |
+//! | [`names`] | the names of the processes |
+//! | [`conduct`] | which process needs which, from two pictures |
+//! | [`verdict`] | the reason why a job is stuck; pure |
+//! | [`report`] | the verdict in words |
 
 #![forbid(unsafe_code)]
 

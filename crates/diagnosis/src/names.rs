@@ -1,5 +1,5 @@
-//! What the processes of a job are called: ranks are those of its first world, all others are guests,
-//! or stand in the place of a rank that failed.
+//! The names of a job's processes: ranks belong to its first world; all others are guests, or replace a rank that
+//! failed.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -7,12 +7,12 @@ use std::fmt::Write;
 use landeck_memory::SlotRecord;
 use landeck_memory::membership::Replaced;
 
-/// What a process is in its job.
+/// The role of a process in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The first world's member of this rank.
+    /// The member of the first world with this rank.
     Rank(u32),
-    /// A process that was started again after a failure.
+    /// A process that replaces a failed one.
     Again(Replaced),
     /// A process that joined later, in this slot.
     Guest(u32),
@@ -22,12 +22,12 @@ pub enum Role {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     processes: u32,
-    /// Those that do not follow from the slot's number.
+    /// The roles that do not follow from the slot's number.
     others: HashMap<u32, Role>,
 }
 
 impl Names {
-    /// Of a job that began with so many processes, with what is known of its slots.
+    /// Creates the roles of a job that began with so many processes, from the records of its slots.
     pub fn new<'a>(
         processes: u32,
         records: impl IntoIterator<Item = (u32, &'a SlotRecord)>,
@@ -43,7 +43,7 @@ impl Names {
         Self { processes, others: records.into_iter().filter_map(other).collect() }
     }
 
-    /// What the process of a slot is.
+    /// The role of the process of a slot.
     pub fn role(&self, slot: u32) -> Role {
         let usual = if slot < self.processes { Role::Rank(slot) } else { Role::Guest(slot) };
         self.others.get(&slot).copied().unwrap_or(usual)
@@ -59,7 +59,7 @@ impl Names {
         }
     }
 
-    /// The names of processes, in the order of their slots, neighbours joined: `ranks 0-3 7`.
+    /// The names of processes, in the order of their slots, with ranges of neighbours: `ranks 0-3 7`.
     pub fn many(&self, slots: &[u32]) -> String {
         let (mut ranks, mut guests, mut again) = (Vec::new(), Vec::new(), Vec::new());
         for &slot in slots {
@@ -79,10 +79,10 @@ impl Names {
     }
 }
 
-/// Names that a sentence lists; further ones are counted.
+/// The number of names that a sentence lists; further ones are counted.
 pub(crate) const NAMED_MAX: usize = 12;
 
-/// Numbers in order, neighbours joined.
+/// Numbers in order, with ranges of neighbours.
 fn ranges(numbers: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {

@@ -1,4 +1,4 @@
-//! What is seen of a job at a moment.
+//! The visible state of a job at a moment.
 
 use landeck_host::observe::ObservedJob;
 use landeck_host::process_figures::{self, Activity, ProcessFigures};
@@ -13,30 +13,30 @@ use crate::names::Names;
 pub struct Picture {
     /// When it was taken, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// Processes of the job's first world.
+    /// The number of processes of the job's first world.
     pub processes: u32,
-    /// What they are called.
+    /// The names of the processes.
     pub names: Names,
-    /// Whether it goes on.
+    /// Whether the job runs or is ending.
     pub state: JobState,
-    /// Everybody who is, was or is to be in it, by slot.
+    /// All processes that are, were or will be in the job, by slot.
     pub members: Vec<Member>,
 }
 
 /// A process of a job at a moment.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its slot; [`Picture::names`] has what it is called.
+    /// Its slot; [`Picture::names`] has its name.
     pub slot: u32,
-    /// What the agent says of it.
+    /// The agent's record of it.
     pub record: SlotRecord,
-    /// What it says of itself.
+    /// The words that it wrote about itself.
     pub portrait: SelfPortrait,
-    /// What the kernel says of it; none where its process cannot be seen from here.
+    /// The kernel's figures; `None` if its process cannot be seen from here.
     pub figures: Option<ProcessFigures>,
 }
 
-/// What a process does, in one word.
+/// The activity of a process, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// It computes, in no call that waits.
@@ -45,11 +45,11 @@ pub enum Doing {
     Spin,
     /// It waits in a call, asleep.
     Sleep,
-    /// It waits for something that is none of the library's: a file, the network, a timer.
+    /// It waits for something outside Landeck: a file, the network, a timer.
     Wait,
     /// It was stopped by a signal or a debugger.
     Stopped,
-    /// It is to come.
+    /// It has not started yet.
     Expected,
     /// It has left in good order.
     Left,
@@ -58,7 +58,7 @@ pub enum Doing {
 }
 
 impl Doing {
-    /// The word.
+    /// The word in the output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -74,15 +74,15 @@ impl Doing {
 }
 
 impl Picture {
-    /// Looks at a job.
+    /// Takes a picture of a job.
     pub fn take(job: &ObservedJob) -> Self {
         let mut picture = Self::glance(job);
         picture.members.iter_mut().for_each(|member| member.ask_the_kernel(job));
         picture
     }
 
-    /// Looks at a job without asking the kernel about each of its processes, which takes most of the
-    /// time: enough for the first of two pictures of a [`Report`](crate::Report).
+    /// Takes a picture of a job without the kernel's figures about each process, which take most of the time. This
+    /// suffices for the first of the two pictures of a [`Report`](crate::Report).
     pub fn glance(job: &ObservedJob) -> Self {
         let (state, records) = job.segment.membership();
         let processes = job.segment.plan().processes;
@@ -112,13 +112,13 @@ impl Member {
 
     fn ask_the_kernel(&mut self, job: &ObservedJob) {
         let SlotRecord { state, pid, .. } = self.record;
-        // Whose agent cannot be seen counts its processes otherwise, as in a container.
+        // If the agent cannot be seen, its PIDs mean nothing here, as those of a container.
         if state == SlotState::Alive && pid != 0 && job.agent_is_seen {
             self.figures = process_figures::of_process(pid);
         }
     }
 
-    /// What it does, in one word.
+    /// The activity of the process, in one word.
     pub fn doing(&self) -> Doing {
         match self.record.state {
             SlotState::Free | SlotState::Reserved => return Doing::Expected,
@@ -136,7 +136,7 @@ impl Member {
         }
     }
 
-    /// Whether a signal or a debugger has stopped it. The agent knows it of its own children only.
+    /// Whether a signal or a debugger has stopped it. The agent only knows this of its own children.
     pub fn is_stopped(&self) -> bool {
         let activity = self.figures.map(|figures| figures.activity);
         self.record.stopped || activity == Some(Activity::Stopped)

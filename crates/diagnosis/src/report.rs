@@ -1,4 +1,4 @@
-//! Why a job does not go on, in words: one line of verdict, then what everybody does.
+//! Explains in words why a job is stuck: one line of verdict, then the activity of each process.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,32 +18,32 @@ use crate::names::NAMED_MAX;
 use crate::picture::{Doing, Member, Picture};
 use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 
-/// What there is to say of a job.
+/// The report on a job.
 #[derive(Clone, Debug)]
 pub struct Report {
     verdict: Verdict,
     sentence: String,
     advice: Option<String>,
     lines: Vec<Line>,
-    /// Slots of those whom the verdict is about.
+    /// The slots of the processes in the verdict.
     concerned: Vec<u32>,
 }
 
-/// What some processes do alike.
+/// Processes with the same activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Their slots, in order.
     pub slots: Vec<u32>,
     /// Their names.
     pub who: String,
-    /// What they do.
+    /// Their activity.
     pub what: String,
-    /// How long the longest of them has waited; none where nobody waits.
+    /// The longest wait among them; `None` if they do not wait.
     pub since: Option<Duration>,
 }
 
 impl Report {
-    /// What two pictures of a job say, taken one after the other, some milliseconds apart.
+    /// Creates the report from two pictures of a job, taken some milliseconds apart.
     pub fn of(job: &ObservedJob, before: &Picture, now: &Picture) -> Self {
         let Conducts { all, mismatches, groups } = conducts(job, before, now);
         let verdict = verdict(&all, &mismatches);
@@ -55,37 +55,37 @@ impl Report {
         Self { verdict, sentence, advice, lines, concerned }
     }
 
-    /// Why it does not go on, or that it does; in one sentence.
+    /// The verdict in one sentence: why the job is stuck, or that it is not.
     pub fn verdict(&self) -> &str {
         &self.sentence
     }
 
-    /// The same, for programs. Processes are named by their places in the picture.
+    /// The verdict for programs. Processes are identified by their places in the picture.
     pub const fn reason(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// Whether it can go on by itself, as far as can be seen.
+    /// Whether the job can continue by itself, as far as that can be seen.
     pub const fn goes_on(&self) -> bool {
         matches!(self.verdict, Verdict::Fine | Verdict::Awaited { .. } | Verdict::Elsewhere(_))
     }
 
-    /// What to do now, where that is known.
+    /// The advice, if there is any.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
-    /// What everybody does; those who do the same stand in one line.
+    /// The activity of all processes; those with the same activity share a line.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// Slots of those whom the verdict is about.
+    /// The slots of the processes in the verdict.
     pub fn concerned(&self) -> &[u32] {
         &self.concerned
     }
 
-    /// All of it.
+    /// The whole report.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.sentence);
         let width = self.lines.iter().map(|line| line.who.chars().count()).max().unwrap_or(0);
@@ -224,7 +224,7 @@ impl Words<'_> {
         )
     }
 
-    /// What to do now.
+    /// The advice for a verdict.
     fn advice(&self, verdict: &Verdict) -> Option<String> {
         let operation = |&at: &u32| self.member(at).map(|member| member.portrait.wait.operation);
         match verdict {
@@ -293,7 +293,7 @@ impl Words<'_> {
     fn line(&mut self, at: u32, member: &Member) -> (String, Option<Duration>) {
         let wait = member.portrait.wait;
         let is_alive = member.record.state == SlotState::Alive;
-        // A call of a moment is none: it may be over by now.
+        // A momentary call does not count: it may have ended by now.
         let is_waiting = is_alive
             && (lasting(self.before, self.now, member).is_some()
                 || member.is_stopped() && wait.operation != Operation::None);
@@ -313,7 +313,7 @@ impl Words<'_> {
         (what, since)
     }
 
-    /// What a process waits for, and in which function of a front, if that is known.
+    /// The call that a process waits in, and the function of a front, if that is known.
     fn call(&mut self, at: u32, wait: &WaitRecord, remark: Option<&Remark>) -> String {
         let function = remark.and_then(|remark| remark.call);
         let mut text = function.map_or_else(String::new, |function| format!("{function}: "));
@@ -349,7 +349,7 @@ impl Words<'_> {
         text
     }
 
-    /// In which group a message is, with the tag that the program gave it, or with what it is for.
+    /// The group of a message, with the program's tag or with the purpose of the message.
     fn talk(&mut self, wait: &WaitRecord) -> String {
         let context = ContextId(wait.context);
         let group = match wait.board {
@@ -363,7 +363,7 @@ impl Words<'_> {
         }
     }
 
-    /// Who has not come to what a process waits in.
+    /// The members that are missing in a process's operation.
     fn missing(&mut self, at: u32, wait: &WaitRecord) -> String {
         let is_behind = matches!(
             self.groups.of(self.segment, wait.board).map(|roster| self.own_standing(at, &roster, wait)),
@@ -404,7 +404,7 @@ impl Words<'_> {
         }
     }
 
-    /// The slots of those whom a verdict is about.
+    /// The slots of the processes in a verdict.
     fn concerned(&self, verdict: &Verdict) -> Vec<u32> {
         let places: Vec<u32> = match verdict {
             Verdict::Circle(all) | Verdict::NobodyActs(all) | Verdict::Elsewhere(all) => {
@@ -437,7 +437,7 @@ impl Words<'_> {
         self.now.names.many(&self.slots(places))
     }
 
-    /// That these wait.
+    /// A phrase that says that these processes wait.
     fn wait(&self, places: &[u32]) -> String {
         format!("{} {}", self.names(places), if places.len() == 1 { "waits" } else { "wait" })
     }
@@ -487,7 +487,7 @@ fn them(whom: &[u32]) -> &'static str {
     if whom.len() == 1 { "it" } else { "them" }
 }
 
-/// What somebody does who waits for nobody of the job.
+/// The activity of a process that does not wait for another of the job.
 fn busy(member: &Member) -> &'static str {
     match (member.doing(), member.portrait.presence) {
         (_, landeck_memory::Presence::NotAttached) => "runs, and has not joined the job",

@@ -1,16 +1,15 @@
-//! Why a job does not go on: from who waits for whom to one verdict.
+//! Derives one verdict from the needs of all processes.
 //!
-//! Pure. Its input is a picture of a job at one moment; how that was taken is another matter
-//! ([`crate::picture`]). Who waits for one other, or for all of several, goes on only if they do; who
-//! waits for anybody goes on if one of them does. Whoever is left when all that follows from this is
-//! drawn cannot go on, and a walk among those ends at the cause: at somebody who is stopped or gone,
-//! or where it began.
+//! This is pure: its input is a picture of a job at one moment, which [`crate::picture`] takes. A process that waits
+//! for one other, or for all of several, continues only if they do. A process that waits for any of several continues
+//! if one of them does. The processes that are left when all consequences are drawn are stuck. A walk among them ends
+//! at the cause: at a process that is stopped or gone, or where it began.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a process does, as far as others depend on it. Processes are named by their places in the
-/// list of all.
+/// The activity of a process, as far as others depend on it. Processes are identified by their places in the list of
+/// all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conduct {
     /// It runs, or will in a moment: it may do anything next.
@@ -19,7 +18,8 @@ pub enum Conduct {
     Waits(Needs),
     /// It was stopped by a signal or a debugger.
     Stopped,
-    /// It sleeps in a wait for others that is over for all of them: something else holds it, or it has died unseen.
+    /// It sleeps in a wait that is satisfied for all its members: something else holds it, or its death was not
+    /// noticed.
     Held,
     /// It left the job in good order.
     Left,
@@ -27,72 +27,72 @@ pub enum Conduct {
     Dead,
 }
 
-/// What a process needs to go on.
+/// The processes that a process needs to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// This one.
+    /// This process.
     One(u32),
     /// All of these. Processes that need the same ones share the list.
     All(Rc<[u32]>),
     /// Any of these.
     Any(Rc<[u32]>),
-    /// Somebody who is not in the picture, as a process of another job; or nobody any more.
+    /// A process outside the picture, such as one of another job; or no process any more.
     Others,
 }
 
-/// Members of a group that called different operations in the same place.
+/// A mismatch: members of a group called different operations in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where the shared words of the group's board are.
+    /// The place of the shared words of the group's board.
     pub board: u64,
-    /// Who called what: the signature of the call, and the processes.
+    /// The calls: the signature of each, and the processes that made it.
     pub calls: Vec<(u32, Vec<u32>)>,
 }
 
 /// The verdict on a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// These wait for each other in a circle, each for the next.
+    /// These processes wait for each other in a cycle, each for the next.
     Circle(Vec<u32>),
     /// Members of a group called different operations.
     Mismatch(Mismatch),
-    /// Processes are stopped, and others cannot go on without them.
+    /// Processes are stopped, and others cannot continue without them.
     Stopped {
-        /// Who is stopped.
+        /// The stopped processes.
         whom: Vec<u32>,
-        /// Who waits for them, directly or not.
+        /// The processes that wait for them, directly or not.
         waiting: Vec<u32>,
     },
-    /// Processes sleep although nobody is missing where they wait, and others cannot go on without them.
+    /// Processes sleep although no member is missing where they wait, and others cannot continue without them.
     Held {
-        /// Who sleeps.
+        /// The sleeping processes.
         whom: Vec<u32>,
-        /// Who waits for them, directly or not.
+        /// The processes that wait for them, directly or not.
         waiting: Vec<u32>,
     },
-    /// Processes are gone, and others cannot go on without them.
+    /// Processes are gone, and others cannot continue without them.
     Gone {
-        /// Who is gone.
+        /// The processes that are gone.
         whom: Vec<u32>,
-        /// Who waits for them, directly or not.
+        /// The processes that wait for them, directly or not.
         waiting: Vec<u32>,
     },
-    /// These wait for anybody, and nobody is left who could do anything.
+    /// These processes wait for any of several, and none of those can do anything.
     NobodyActs(Vec<u32>),
-    /// It goes on, but others wait for these, which run.
+    /// The job continues, but other processes wait for these, which run.
     Awaited {
-        /// Who runs.
+        /// The running processes.
         whom: Vec<u32>,
-        /// Who waits for them, directly or not.
+        /// The processes that wait for them.
         waiting: Vec<u32>,
     },
-    /// These wait, and what for cannot be seen in this job.
+    /// These processes wait for something that cannot be seen in this job.
     Elsewhere(Vec<u32>),
-    /// Nobody waits.
+    /// No process waits.
     Fine,
 }
 
-/// The verdict on processes that do this, of which some groups were found out of step.
+/// The verdict on processes with these conducts, and with these mismatches among their groups.
 pub fn verdict(conducts: &[Conduct], mismatches: &[Mismatch]) -> Verdict {
     if let Some(mismatch) = mismatches.first() {
         return Verdict::Mismatch(mismatch.clone());
@@ -114,7 +114,7 @@ pub fn verdict(conducts: &[Conduct], mismatches: &[Mismatch]) -> Verdict {
     graph.awaited(&waiting)
 }
 
-/// Who needs whom.
+/// The graph of needs.
 struct Graph<'a> {
     conducts: &'a [Conduct],
 }
@@ -124,7 +124,7 @@ impl<'a> Graph<'a> {
         Self { conducts }
     }
 
-    /// Those whom a process needs. Whoever is not in the picture is left out.
+    /// The processes that a process needs, without those outside the picture.
     fn needs(&self, process: u32) -> impl Iterator<Item = u32> + use<'a> {
         let (one, list): (Option<u32>, &[u32]) = match &self.conducts[process as usize] {
             Conduct::Waits(Needs::One(other)) => (Some(*other), &[]),
@@ -135,7 +135,7 @@ impl<'a> Graph<'a> {
         one.into_iter().chain(list.iter().copied()).filter(move |&other| (other as usize) < count)
     }
 
-    /// Who goes on, as far as that can be known.
+    /// Which processes continue, as far as that can be known.
     fn going_on(&self) -> Vec<bool> {
         let mut goes_on: Vec<bool> = self
             .conducts
@@ -152,7 +152,7 @@ impl<'a> Graph<'a> {
         goes_on
     }
 
-    /// Why these cannot go on.
+    /// The reason why these processes are stuck.
     fn cause(&self, stuck: &[u32], goes_on: &[bool]) -> Verdict {
         if let Some(circle) = self.circle(stuck, goes_on) {
             return Verdict::Circle(circle);
@@ -173,8 +173,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// A circle among those that are stuck, each of whom needs the next one for certain: who waits
-    /// for anybody needs nobody in particular, unless there is but one.
+    /// A cycle among the stuck processes, each of which certainly needs the next one. A process that waits for any of
+    /// several needs none in particular, unless there is only one.
     fn circle(&self, stuck: &[u32], goes_on: &[bool]) -> Option<Vec<u32>> {
         let mut seen = vec![false; self.conducts.len()];
         for &start in stuck {
@@ -194,8 +194,8 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// One that a process cannot go on without, and that cannot go on either: one that waits, if
-    /// there is one, as a circle can only lead through those.
+    /// A stuck process that this process certainly needs: one that waits, if there is one, because a cycle can only
+    /// lead through those.
     fn certain_need(&self, process: u32, goes_on: &[bool]) -> Option<u32> {
         let is_any = matches!(&self.conducts[process as usize], Conduct::Waits(Needs::Any(_)));
         if is_any && self.needs(process).nth(1).is_some() {
@@ -206,7 +206,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Those at which the ways from these end: who does not wait.
+    /// The ends of all ways from these processes: those that do not wait.
     fn ends(&self, from: &[u32], goes_on: &[bool]) -> Vec<u32> {
         let needed = from.iter().flat_map(|&process| self.needs(process));
         let mut ends: Vec<u32> = needed
@@ -218,7 +218,7 @@ impl<'a> Graph<'a> {
         ends
     }
 
-    /// For whom those wait who will go on.
+    /// The running processes that most of the waiting ones need.
     fn awaited(&self, waiting: &[u32]) -> Verdict {
         if waiting.is_empty() {
             return Verdict::Fine;
@@ -241,17 +241,17 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Processes that need the same ones in the same way: what is drawn for one of them holds for all,
-/// so a thousand that wait for a thousand cost two thousand steps, not a million.
+/// Processes with the same needs. A conclusion for one of them holds for all, so a thousand processes that wait for a
+/// thousand cost two thousand steps, not a million.
 struct Parties {
     parties: Vec<Party>,
-    /// For each process the parties that need it.
+    /// The parties that need each process.
     needing: Vec<Vec<usize>>,
 }
 
 struct Party {
     members: Vec<u32>,
-    /// How many of those they need are still to go on before the members do.
+    /// The number of needed processes that must still continue before the members do.
     left: usize,
 }
 
@@ -292,13 +292,13 @@ impl Parties {
             }
         }
         let is_open = is_any && known > 0;
-        // Who needs somebody outside the picture may go on, for all that can be seen.
+        // A process that needs one outside the picture may continue, as far as can be seen.
         let left = if is_open { 1 } else { known };
         let left = if known < list.len() { 0 } else { left };
         self.parties.push(Party { members: vec![process], left });
     }
 
-    /// Those that need nobody of the picture.
+    /// The processes that need none of the picture.
     fn satisfied_at_once(&self, goes_on: &mut [bool]) -> Vec<u32> {
         let satisfied = self.parties.iter().filter(|party| party.left == 0);
         let newly: Vec<u32> = satisfied.flat_map(|party| party.members.iter().copied()).collect();
@@ -306,7 +306,7 @@ impl Parties {
         newly
     }
 
-    /// Draws what follows from a process's going on.
+    /// Draws the consequences of a process that continues.
     fn goes_on(&mut self, process: u32, goes_on: &mut [bool], newly: &mut Vec<u32>) {
         for number in std::mem::take(&mut self.needing[process as usize]) {
             let party = &mut self.parties[number];

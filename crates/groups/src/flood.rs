@@ -1,23 +1,23 @@
-//! A word that reaches every member that lives, whoever dies on the way: a revocation.
+//! A flood: a word, such as a revocation, that reaches every living member, whichever members die on the way.
 //!
-//! Whoever hears it passes it on to the members at distances 1, 2, 4, ... behind it, counted around
-//! the group, and to the next one that lives where one of these is gone. So in a group of `n` it
-//! takes about `log n` steps, and `log n` messages of each member. Each that lives has told the one
-//! behind it that lives, and looks again whenever somebody goes: if one member that lives has heard
-//! it, then so has the next, and all.
+//! A member that hears the word passes it on to the members at distances 1, 2, 4, ... behind it, counted around the
+//! group. If one of these is gone, the next living member gets it instead. So in a group of `n` the word takes about
+//! `log n` steps, and `log n` messages of each member. Each living member has told the next living one behind it, and
+//! checks again whenever a member goes. So if one living member has heard the word, then the next has too, and thus
+//! all.
 
-/// Such a word in a group, as one member knows of it.
+/// The state of a flood at one member.
 #[derive(Clone, Debug)]
 pub struct Flood {
     own: u32,
     is_gone: Vec<bool>,
-    /// Whom this member has told.
+    /// The members that this member has told.
     told: Vec<bool>,
     has_heard: bool,
 }
 
 impl Flood {
-    /// In a group of so many members, at one of them. Nobody has said the word yet.
+    /// Creates the flood in a group of `size` members at member `own`, before anybody has said the word.
     pub fn new(size: u32, own: u32) -> Self {
         let nobody = vec![false; size as usize];
         Self { own, is_gone: nobody.clone(), told: nobody, has_heard: false }
@@ -28,13 +28,13 @@ impl Flood {
         self.has_heard
     }
 
-    /// Says the word, or hears it: the members that it is to be passed on to now.
+    /// Says or hears the word; returns the members to pass it on to now.
     pub fn hear(&mut self) -> Vec<u32> {
         self.has_heard = true;
         self.pass_on()
     }
 
-    /// A member is gone: the members that the word is to be passed on to now.
+    /// Records that a member is gone; returns the members to pass the word on to now.
     pub fn note_gone(&mut self, member: u32) -> Vec<u32> {
         if let Some(is_gone) = self.is_gone.get_mut(member as usize) {
             *is_gone = true;

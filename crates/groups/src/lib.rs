@@ -1,6 +1,6 @@
-//! Which processes belong together, which others they let in, and what members that may die agree on:
-//! views, membership, the door, agreement, flood and the group service as pure machines. Time is an argument, and what a machine wants
-//! done it says; it does nothing itself.
+//! Views, membership, the door, agreement, flood and the group service, as pure state machines. They decide which
+//! processes belong together, which others are admitted, and what members that may die agree on. Time is an argument,
+//! and a machine returns its actions instead of performing them.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The membership of one host's job: the only source of views.
 //!
-//! A pure machine. Its driver, the agent, tells it what happened ([`Input`]) and carries out what
-//! it answers ([`Output`]): it writes records into the segment, signals processes, answers guests.
+//! The membership is a pure state machine. Its driver, the agent, reports events ([`Input`]) and carries out the
+//! answers ([`Output`]): it writes records into the segment, signals processes, answers guests.
 //!
 //! | slot state | next | when |
 //! |---|---|---|
@@ -10,11 +10,12 @@
 //! | reserved | dead | its process cannot start, or the job ends before |
 //! | alive | departed | it ended well: status 0, after its goodbye or without having joined |
 //! | alive | dead | it ended in any other way |
-//! | departed, dead | alive | a guest gets the slot, as its next incarnation: when nobody needs any more what its last process left there, which the driver says |
-//! | free, departed, dead | reserved | a process of the job that failed is about to be started again |
+//! | departed, dead | alive | a guest gets the slot as its next incarnation, once the driver says that no process needs
+//! the contents that the last process left |
+//! | free, departed, dead | reserved | a failed process of the job is about to be started again |
 //!
-//! A process that is started again is another process: it gets a slot that is free, and nothing of
-//! its predecessor's. Only the job's end and its failure policy take the two for one.
+//! A restarted process is another process: it gets a free slot, and nothing of its predecessor's. Only the job's end
+//! and its failure policy treat both as one.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -28,59 +29,59 @@ use crate::view::View;
 
 mod steps;
 
-/// What a membership is made for.
+/// The parameters of a membership.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The host it is the membership of.
+    /// The host of the job.
     pub host: HostId,
-    /// Slots of the job's own processes: the first ones.
+    /// The number of slots of the job's own processes, which come first.
     pub processes: u32,
-    /// Slots after those, for guests.
+    /// The number of slots for guests, which follow.
     pub guests: u32,
-    /// What a process's death means for the others.
+    /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
-    /// Time between the request to end and the kill, when the job is ended for a failure.
+    /// The time between the request to end and the kill, if the job is ended because of a failure.
     pub grace: Duration,
 }
 
-/// What a process's death means for the other processes of the job.
+/// The consequence of a process's death for the other processes of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// They are ended.
     Abort,
-    /// They are told, and go on.
+    /// They learn of it and continue.
     Notify,
-    /// They are told, and go on; and the process is started again, unless it ended with status 0.
+    /// They learn of it and continue. The process is started again, unless it ended with status 0.
     Restart {
-        /// How often each process is started again at most.
+        /// The largest number of restarts of each process.
         times: u32,
-        /// Whether the others are ended when a process fails that is not started again; else they
-        /// go on without it.
+        /// Whether the others are ended when a process fails that is not started again. Otherwise they continue without
+        /// it.
         then_abort: bool,
     },
 }
 
-/// The machine.
+/// The membership's state machine.
 #[derive(Clone, Debug)]
 pub struct Membership {
     plan: Plan,
     records: Vec<Record>,
-    /// The rank of each slot's process among those that the job began with, whichever start of it
-    /// this is; none for guests.
+    /// The rank of each slot's process among those that the job began with, whether or not it was restarted; `None` for
+    /// guests.
     ranks: Vec<Option<u32>>,
     view: View,
     phase: Phase,
     restarts: Restarts,
-    /// Slots whose process is gone, longest gone first.
+    /// Slots whose process has ended, the earliest first.
     vacated: VecDeque<Slot>,
-    /// Those of them in which somebody may need something, as the driver has said last.
+    /// The vacated slots whose contents other processes may need, as the driver has last reported.
     kept: BTreeSet<Slot>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Processes were asked to end; those left then are killed, once.
+    /// Processes were asked to end; those left at `kill_at` are killed, once.
     Ending {
         kill_at: Option<Duration>,
     },
@@ -88,8 +89,8 @@ enum Phase {
 }
 
 impl Membership {
-    /// The membership before anything happened: all processes of the plan are to come. They are
-    /// the first view, by slot.
+    /// Creates the membership before any event: all processes of the plan are still to come. They form the first view,
+    /// by slot.
     pub fn new(plan: Plan) -> Self {
         let reserved = Record { state: State::Reserved, incarnation: 1, ..Record::default() };
         let processes = plan.processes as usize;
@@ -112,15 +113,15 @@ impl Membership {
         Self { plan, records, ranks, view, phase, restarts, vacated, kept }
     }
 
-    /// What the driver is to do before the first input.
+    /// The outputs before the first input.
     pub fn begin(&self) -> Vec<Output> {
         let slots = (0..self.plan.processes).map(Slot);
         let record = |slot| Output::SetRecord { slot, record: self.record(slot) };
         slots.map(record).chain([Output::Announce]).collect()
     }
 
-    /// Takes in what happened at `now`, a time since any fixed moment. What cannot have happened,
-    /// as the end of a process that is not there, changes nothing.
+    /// Handles an event at `now`, a time since any fixed moment. An impossible event, such as the end of a process that
+    /// does not exist, changes nothing.
     pub fn handle(&mut self, now: Duration, input: Input) -> Vec<Output> {
         let mut out = Vec::new();
         match input {
@@ -142,18 +143,18 @@ impl Membership {
         out
     }
 
-    /// The slots whose process is gone, in the order in which others get them.
+    /// The slots whose process has ended, in the order in which they are given away.
     pub fn vacated(&self) -> impl Iterator<Item = Slot> + '_ {
         self.vacated.iter().copied()
     }
 
-    /// Says in which of the vacated slots somebody may need what its last process left there: nobody
-    /// gets these. It holds until it is said again; before that, all are free.
+    /// Sets the vacated slots whose contents other processes may need: these are not given away. This holds until the
+    /// next call; before the first call all are free.
     pub fn keep(&mut self, kept: BTreeSet<Slot>) {
         self.kept = kept;
     }
 
-    /// Whether there is a slot that nobody gets only because somebody needs it.
+    /// Whether a vacated slot is kept only because other processes need its contents.
     pub fn keeps_any(&self) -> bool {
         self.vacated.iter().any(|slot| self.kept.contains(slot))
     }
@@ -171,7 +172,7 @@ impl Membership {
         }
     }
 
-    /// Whether the job goes on: false as soon as it is being ended.
+    /// Whether the job runs: false as soon as it is being ended.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }
@@ -181,23 +182,23 @@ impl Membership {
         &self.view
     }
 
-    /// What is known of a slot.
+    /// The record of a slot.
     pub fn record(&self, slot: Slot) -> Record {
         self.records.get(slot.0 as usize).copied().unwrap_or_default()
     }
 
-    /// The rank that the process of a slot was started as at first; none for guests.
+    /// The rank as which the process of a slot was first started; `None` for guests.
     pub fn rank_of(&self, slot: Slot) -> Option<u32> {
         self.ranks.get(slot.0 as usize).copied().flatten()
     }
 
-    /// Who has, or had last, this slot.
+    /// The process that has this slot, or had it last.
     pub fn process(&self, slot: Slot) -> ProcessId {
         let incarnation = Incarnation(self.record(slot).incarnation);
         ProcessId { host: self.plan.host, slot, incarnation }
     }
 
-    /// Whether this very process lives.
+    /// Whether this incarnation of the process lives.
     pub fn is_alive(&self, process: ProcessId) -> bool {
         process == self.process(process.slot) && self.record(process.slot).state == State::Alive
     }
@@ -217,7 +218,7 @@ impl Membership {
         if before.state == State::Reserved {
             self.set(slot, Record { state: State::Dead, ..before }, out);
             self.vacate(slot);
-            // What could not be started at first is wrong, and stays so.
+            // A program that could not even be started the first time will not start later.
             let was_started = self.rank_of(slot).is_some_and(|rank| self.restarts.number(rank) > 0);
             self.failed(now, slot, was_started, out);
         }
@@ -246,7 +247,7 @@ impl Membership {
         }
     }
 
-    /// The process that a slot has is another one than was started for it.
+    /// Records that the process of a slot is another than the one that was started.
     fn found(&mut self, slot: Slot, pid: u32, out: &mut Vec<Output>) {
         let before = self.record(slot);
         if before.state == State::Alive && before.pid != pid {
@@ -254,24 +255,24 @@ impl Membership {
         }
     }
 
-    /// A process has ended the whole job: whatever a failure means there, this ends it.
+    /// Handles the abort by a process: it ends the whole job, whatever the failure policy is.
     fn aborted(&mut self, now: Duration, slot: Slot, out: &mut Vec<Output>) {
         if self.phase == Phase::Running {
             out.push(match self.rank_of(slot) {
-                Some(_) => Output::Terminate { slot }, // what it started
+                Some(_) => Output::Terminate { slot }, // its children
                 None => Output::GuestAborted { slot },
             });
             self.end(now + self.plan.grace, out);
         }
     }
 
-    /// Nobody has this slot any more, and somebody else may.
+    /// Marks a slot as free for another process.
     fn vacate(&mut self, slot: Slot) {
         self.vacated.push_back(slot);
     }
 
-    /// A process of the job died; its record says so already. `may_restart` is false where a new
-    /// start would be no remedy.
+    /// Handles the death of a process of the job, whose record is already written. `may_restart` is false if a restart
+    /// would not help.
     fn failed(&mut self, now: Duration, slot: Slot, may_restart: bool, out: &mut Vec<Output>) {
         if self.phase != Phase::Running {
             return;
@@ -288,13 +289,13 @@ impl Membership {
             self.end(now + self.plan.grace, out);
             return;
         }
-        // What it started may use its slot in its place: that must not outlive it.
+        // Its children may use its slot in its place, so they must not outlive it.
         out.push(Output::Kill { slot });
         out.extend(restart.map(|restart| Output::WillRestart { slot, restart }));
     }
 
-    /// Gives those a slot that are to be started again by now. Never in the same step as an end: of
-    /// a slot, one thing is said at a time.
+    /// Assigns slots to the processes whose restart is due. This never happens in the same step as an end, so that a
+    /// slot has at most one change at a time.
     fn restart_due(&mut self, now: Duration, out: &mut Vec<Output>) {
         while let Some(rank) = self.restarts.take_due(now) {
             let Ok(slot) = self.place_for(None) else {
@@ -346,7 +347,7 @@ impl Membership {
         }
     }
 
-    /// The slot for somebody who wants to join.
+    /// The slot for a process that wants to join.
     fn place_for(&self, wanted: Option<Slot>) -> Result<Slot, Refusal> {
         if self.phase != Phase::Running {
             return Err(Refusal::Ending);
@@ -388,7 +389,7 @@ impl Membership {
         out.extend(self.living_processes().map(|slot| Output::Kill { slot }));
     }
 
-    /// From now on the job ends. Who has not come yet will not come any more.
+    /// Begins the end of the job. Processes that have not started yet will not start any more.
     fn begin_ending(&mut self, kill_at: Option<Duration>, out: &mut Vec<Output>) {
         self.phase = Phase::Ending { kill_at };
         self.restarts.stop();
@@ -401,7 +402,7 @@ impl Membership {
         }
     }
 
-    /// What follows from the state, whatever the input was.
+    /// Derives the consequences of the state, whatever the input was.
     fn settle(&mut self, now: Duration, out: &mut Vec<Output>) {
         if self.kill_at().is_some_and(|kill_at| kill_at <= now) {
             self.kill(out);
@@ -420,7 +421,7 @@ impl Membership {
         self.announce(out);
     }
 
-    /// Makes the next view when a member is gone or somebody joined.
+    /// Makes the next view if a member has gone or a process has joined.
     fn renew_view(&mut self, out: &mut Vec<Output>) {
         let mut gone = Vec::new();
         let mut joined = Vec::new();
@@ -439,8 +440,7 @@ impl Membership {
         }
     }
 
-    /// Puts one announcement after the last of what is to be announced, before anybody is
-    /// signalled or answered.
+    /// Puts one announcement after the last record to be announced, and before any signal or answer.
     fn announce(&self, out: &mut Vec<Output>) {
         let to_announce =
             |output: &Output| matches!(output, Output::SetRecord { .. } | Output::SetEnding);
@@ -459,7 +459,7 @@ impl Membership {
         }
     }
 
-    /// The slots of the job's own processes, also of those that were started again.
+    /// The slots of the job's own processes, including restarted ones.
     fn own_slots(&self) -> Vec<Slot> {
         let ranks = (0..).zip(&self.ranks);
         ranks.filter(|(_, rank)| rank.is_some()).map(|(slot, _)| Slot(slot)).collect()
@@ -708,7 +708,7 @@ mod tests {
         membership(OnFailure::Restart { times, then_abort })
     }
 
-    /// Lets the time of a new start come, and says which slot and incarnation it has got.
+    /// Advances time to the next restart; returns the slot and incarnation that it has got.
     fn restarted(membership: &mut Membership, rank: u32) -> (u32, u32) {
         let due = membership.deadline().unwrap();
         let out = membership.handle(due, Input::Tick);

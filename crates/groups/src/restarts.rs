@@ -1,69 +1,69 @@
-//! Which of a job's processes are started again after they failed, how often, and when.
+//! Decides which of a job's processes are restarted after a failure, how often, and when.
 //!
-//! Each process may be started again so many times in the life of the job. The first time comes
-//! [`DELAY`] after the failure; each next one of the same process twice as late as the one before,
-//! [`DELAY_MAX`] at most, so a program that fails as soon as it begins keeps nobody busy. A process
-//! that had run for longer than that is in no such loop: it begins with [`DELAY`] again.
+//! Each process may be restarted so many times in the life of the job. The first restart comes [`DELAY`] after the
+//! failure. Each further one of the same process waits twice as long as the one before, at most [`DELAY_MAX`], so a
+//! program that fails at once does not burn processor time. If a process had run for longer than [`DELAY_MAX`], the
+//! delay begins with [`DELAY`] again.
 
 use std::time::Duration;
 
-/// The time between a failure and the new start, the first time.
+/// The time between a failure and the first restart.
 pub const DELAY: Duration = Duration::from_millis(100);
-/// The longest time between a failure and the new start.
+/// The longest time between a failure and a restart.
 pub const DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// A new start that is to come.
+/// A restart that is due later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
-    /// Which new start of the process it is: 1 is the first.
+    /// The number of the restart of this process: 1 is the first.
     pub number: u32,
-    /// How long after the failure.
+    /// The time after the failure.
     pub after: Duration,
 }
 
-/// Whom a process replaces that was started again.
+/// The process that a restarted one replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The rank that the process was started as at first.
+    /// The rank as which the process was first started.
     pub rank: u32,
-    /// Which new start it is: 1 is the first.
+    /// The number of the restart: 1 is the first.
     pub number: u32,
 }
 
-/// What is known of the new starts of a job's processes. Processes are called by their ranks.
+/// The state of the restarts of a job's processes, which are identified by their ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Restarts {
-    /// How often each may be started again.
+    /// The largest number of restarts of each.
     most: u32,
     processes: Vec<Process>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
-    /// How often it was started again, or is about to be.
+    /// The number of its last restart, done or due.
     number: u32,
     /// When it began to run.
     began: Duration,
-    /// How long after its last failure it was started again.
+    /// The delay of its last restart.
     delay: Duration,
     /// When it is to be started.
     due: Option<Duration>,
 }
 
 impl Restarts {
-    /// For so many processes, each of which may be started again `most` times.
+    /// Creates the restarts of so many processes, each with at most `most` restarts.
     pub(crate) fn new(most: u32, processes: u32) -> Self {
         Self { most, processes: vec![Process::default(); processes as usize] }
     }
 
-    /// A process runs.
+    /// Records that a process runs.
     pub(crate) fn began(&mut self, rank: u32, now: Duration) {
         if let Some(process) = self.processes.get_mut(rank as usize) {
             process.began = now;
         }
     }
 
-    /// A process failed. None when it is not started again.
+    /// Records that a process failed. Returns `None` if it is not restarted.
     pub(crate) fn failed(&mut self, rank: u32, now: Duration) -> Option<Restart> {
         let most = self.most;
         let process = self.processes.get_mut(rank as usize).filter(|of| of.number < most)?;
@@ -74,12 +74,12 @@ impl Restarts {
         Some(Restart { number: process.number, after: process.delay })
     }
 
-    /// Which new start of the process was ordered last; 0 is none.
+    /// The number of the last restart ordered for the process; 0 is none.
     pub(crate) fn number(&self, rank: u32) -> u32 {
         self.processes.get(rank as usize).map_or(0, |process| process.number)
     }
 
-    /// A process whose new start is due, if there is one; it is not due any more then.
+    /// Takes a process whose restart is due, if there is one.
     pub(crate) fn take_due(&mut self, now: Duration) -> Option<u32> {
         let is_due = |process: &Process| process.due.is_some_and(|due| due <= now);
         let rank = self.processes.iter().position(is_due)?;
@@ -87,19 +87,19 @@ impl Restarts {
         Some(rank as u32)
     }
 
-    /// There is no place for a process whose new start was due: looks again later.
+    /// Postpones a restart for which there is no slot.
     pub(crate) fn postpone(&mut self, rank: u32, now: Duration) {
         if let Some(process) = self.processes.get_mut(rank as usize) {
             process.due = Some(now + DELAY_MAX);
         }
     }
 
-    /// When the next one is due.
+    /// When the next restart is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.processes.iter().filter_map(|process| process.due).min()
     }
 
-    /// Starts nothing again from now on.
+    /// Cancels all restarts, from now on.
     pub(crate) fn stop(&mut self) {
         self.most = 0;
         self.processes.iter_mut().for_each(|process| process.due = None);

@@ -1,4 +1,4 @@
-//! A view: who is in, at which rank, and who left since the view before.
+//! A view: the members, their ranks, and those that have left since the view before.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use landeck_wire::ProcessId;
 
 /// The members at one moment. A view never changes; a change makes the next view.
 ///
-/// Members keep their relative order from view to view, and who joins comes last: so every rank
-/// of the next view can be told from this one.
+/// Members keep their relative order from view to view, and new ones come last. So every rank of the next view can be
+/// derived from this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     id: u64,
@@ -16,14 +16,14 @@ pub struct View {
 }
 
 impl View {
-    /// The first view of a history. A process that stands twice in the list is taken once.
+    /// Creates the first view of a history. A process that is listed twice is taken once.
     pub fn first(members: impl IntoIterator<Item = ProcessId>) -> Self {
         let mut view = Self { id: 1, members: Vec::new(), departed: Vec::new() };
         view.append(members);
         view
     }
 
-    /// The view after this one: without those gone, with those who joined after all others.
+    /// The view after this one: without `gone`, and with `joined` after all others.
     #[must_use]
     pub fn next(&self, gone: &[ProcessId], joined: &[ProcessId]) -> Self {
         let (departed, members) = self.members.iter().partition(|member| gone.contains(member));
@@ -32,12 +32,12 @@ impl View {
         view
     }
 
-    /// The number of the view: each next one has a larger.
+    /// The number of the view; each next one is larger.
     pub const fn id(&self) -> u64 {
         self.id
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub const fn size(&self) -> usize {
         self.members.len()
     }
@@ -57,7 +57,7 @@ impl View {
         self.members.get(rank).copied()
     }
 
-    /// The rank of a process, when it is a member.
+    /// The rank of a process, if it is a member.
     pub fn rank_of(&self, process: ProcessId) -> Option<usize> {
         self.members.iter().position(|&member| member == process)
     }

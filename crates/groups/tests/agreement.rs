@@ -1,9 +1,9 @@
-//! Agreement and flood in simulated groups whose members die: at every step of many schedules, and
-//! several of them anywhere in many more.
+//! Agreement and flood in simulated groups whose members die: one member at every step of many schedules, and several
+//! members anywhere in many more.
 //!
-//! Messages between two members stay in order; everything else happens in an order drawn from a
-//! seed. Who dies may do so between two messages that belong together, and some of what it has sent
-//! last may be lost. The others learn of it one after the other, at any time later.
+//! Messages between two members stay in order; everything else happens in an order drawn from a seed. A member may die
+//! between two messages that belong together, and some of its last messages may be lost. The others learn of it one
+//! after the other, at any time later.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may
 
@@ -14,7 +14,7 @@ use landeck_groups::agreement::{Agreement, Input, Message, Outcome, Part, Send, 
 use landeck_groups::flood::Flood;
 use landeck_testing::{Random, Watchdog, seed};
 
-/// No test takes longer.
+/// The time limit of each test.
 const TIME_MAX: Duration = Duration::from_secs(300);
 /// A schedule that takes more steps does not end.
 const STEPS_MAX: usize = 100_000;
@@ -24,20 +24,20 @@ struct World {
     random: Random,
     members: Vec<Agreement>,
     is_dead: Vec<bool>,
-    /// How many agreements each has brought a part to.
+    /// The number of agreements that each member has brought a part to.
     brought: Vec<u32>,
     rounds: u32,
     links: BTreeMap<(u32, u32), VecDeque<Message>>,
-    /// Deaths that members have yet to learn of: who, of whom.
+    /// Deaths that members have yet to learn of: the member, and the dead one.
     untold: Vec<(u32, u32)>,
-    /// What each has decided, by the number of the agreement.
+    /// The decisions of each member, by the number of the agreement.
     decided: Vec<Vec<Outcome>>,
     steps: usize,
-    /// At this step the one who acts dies, after so many of its messages.
+    /// At this step the acting member dies, after so many of its messages.
     kill_at: Option<(usize, usize)>,
-    /// Further deaths anywhere.
+    /// The number of further deaths, anywhere.
     kills_left: u32,
-    /// How many messages the one who acted last had to send.
+    /// The number of messages that the last acting member had to send.
     last_sent: usize,
 }
 
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Lets happen what can, until nothing can.
+    /// Takes steps until none is possible.
     fn run(&mut self) {
         while let Some(step) = self.next_step() {
             self.steps += 1;
@@ -99,7 +99,7 @@ impl World {
                 if self.is_dead[to as usize] {
                     return;
                 }
-                // As it travels.
+                // In its encoded form, as it travels.
                 let message = Message::from_words(&message.to_words()).unwrap();
                 (to, self.members[to as usize].handle(Input::Heard { from, message }))
             }
@@ -117,7 +117,7 @@ impl World {
         for Send { to, message } in out.into_iter().take(dies_after.unwrap_or(usize::MAX)) {
             self.links.entry((acting, to)).or_default().push_back(message);
         }
-        // What it returned it may have acted upon before it died.
+        // It may have acted upon the outcome before it died.
         self.note_decision(acting);
         if dies_after.is_some() {
             self.kill(acting);
@@ -147,8 +147,8 @@ impl World {
         }
     }
 
-    /// Whoever decided, decided the same; whoever lives decided everything; nobody who lives
-    /// counts as gone, and all who live have their part in it.
+    /// Checks that all decisions are equal, that living members decided everything, that no living member counts as
+    /// gone, and that all living members have their part in it.
     fn check(&self) {
         for number in 0..self.rounds as usize {
             let mut outcomes = self.decided.iter().filter_map(|decided| decided.get(number));
@@ -169,7 +169,7 @@ impl World {
 #[derive(Clone, Copy)]
 enum Step {
     Bring(u32),
-    /// From, to.
+    /// A message from one member to another arrives.
     Deliver(u32, u32),
     Tell(usize),
 }
@@ -188,8 +188,8 @@ fn nobody_dies() {
     }
 }
 
-/// Each schedule is played again for each of its steps, and for each message that this step sends:
-/// whoever acts then dies right there.
+/// Each schedule is played again for each of its steps, and for each message that this step sends: the acting member
+/// then dies right there.
 #[test]
 fn one_member_dies_at_every_step() {
     let _watchdog = Watchdog::start(TIME_MAX);
@@ -228,7 +228,7 @@ fn any_number_of_members_die_anywhere() {
     }
 }
 
-/// The word of a revocation reaches all that live if one of them has heard it.
+/// Checks that a revocation reaches all living members if one of them has heard it.
 #[test]
 fn a_flood_reaches_all_that_live() {
     let _watchdog = Watchdog::start(TIME_MAX);

@@ -1,5 +1,5 @@
-//! The door before any visitors, with a driver that answers late and in any order: nothing is answered
-//! twice, and every socket and all memory is given back.
+//! The door with random visitors, and a driver that answers late and in any order. No visitor gets two answers, and
+//! every socket and all memory is returned.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may
 
@@ -14,14 +14,14 @@ use landeck_groups::membership::{self, Membership, OnFailure, Output, Plan, Pres
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// No test takes longer.
+/// The time limit of each test.
 const TIME_MAX: Duration = Duration::from_secs(300);
 const HOST: HostId = HostId(7);
 const UID: u32 = 1_000;
 const PROCESSES: u32 = 3;
 const SLOTS: u32 = 5;
 
-/// A job, its door, and what their driver has at the moment.
+/// A job, its door, and the resources of their driver at the moment.
 struct World {
     random: Random,
     door: Door,
@@ -31,7 +31,7 @@ struct World {
     connections: BTreeSet<Visitor>,
     names: BTreeSet<Listener>,
     memories: BTreeSet<Memory>,
-    /// What the door is still waiting for.
+    /// The actions that the door is still waiting for.
     owed: Vec<Action>,
 }
 
@@ -113,7 +113,7 @@ impl World {
         self.tell_membership(membership::Input::Ended { slot, status: 9, presence });
     }
 
-    /// Does something that the door is waiting for.
+    /// Carries out an action that the door is waiting for.
     fn pay(&mut self) {
         let place = self.random.below(self.owed.len().max(1) as u64) as usize;
         if place >= self.owed.len() {
@@ -201,7 +201,7 @@ impl World {
         self.random.pick(&questions).encode().to_vec()
     }
 
-    /// A question about an object. A group would outlive its users, so there is none.
+    /// A question about an object. Groups are left out, since they would outlive their users.
     fn object_question(&mut self) -> Vec<u8> {
         let kinds = [ObjectKind::Mailbox, ObjectKind::Segment, ObjectKind::Semaphore];
         let (kind, asked) = (*self.random.pick(&kinds), *self.random.pick(&Asked::ALL));
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Everybody goes, and the driver does all it owes.
+    /// Lets all visitors go, and the driver carry out all its actions.
     fn finish(&mut self) {
         for visitor in self.connections.clone() {
             self.tell(Input::Gone { visitor });

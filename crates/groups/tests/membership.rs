@@ -1,4 +1,4 @@
-//! The membership in any history: what holds of every step, whatever happens.
+//! The membership in random histories: properties that hold after every step.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn is_subsequence(part: &[ProcessId], whole: &[ProcessId]) -> bool {
     part.iter().all(|wanted| whole.any(|process| process == wanted))
 }
 
-/// What must hold of every step, whatever the input.
+/// Checks the properties that hold after every step, whatever the input.
 fn check_step(before: &Membership, after: &Membership, out: &[Output]) {
     let (old, new) = (before.view(), after.view());
     let changed = old.members() != new.members();

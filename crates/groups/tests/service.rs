@@ -1,5 +1,5 @@
-//! Random histories of named groups: whoever folds them comes to the same, from the beginning or from
-//! any snapshot, and what a group promises holds after every entry.
+//! Random histories of named groups. Every fold has the same result, from the beginning or from any snapshot, and the
+//! promises of a group hold after every entry.
 
 use landeck_groups::service::{
     Entry, EntryWord, HELD_MAX, Joining, Outcome, Phase, Rules, Seat, State,
@@ -43,7 +43,7 @@ fn random_histories_keep_what_groups_promise() {
 fn draw(random: &mut Random, state: &State) -> Entry {
     let member = random.below(8) as u32;
     let known = state.members().iter().find(|it| it.id == member);
-    // One in eight is said of somebody who has gone long ago.
+    // One entry in eight names a member that has gone long ago.
     let seat = match known {
         Some(member) if random.below(8) != 0 => member.seat(),
         _ => Seat::new(member, random.below(state.position() + 1)),
@@ -70,7 +70,7 @@ fn draw(random: &mut Random, state: &State) -> Entry {
     })
 }
 
-/// What holds of every entry.
+/// Checks the properties that hold after every entry.
 fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
     assert_eq!(after.position(), before.position() + 1);
     assert!(after.members().is_sorted_by(|one, next| one.id < next.id));
@@ -92,7 +92,7 @@ fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
         assert!(before.phase() == Phase::Open || was_held && !before.held().is_empty());
         assert!(before.has_started());
     }
-    // Somebody is always waited for while a round goes on.
+    // While a round goes on, it waits for at least one member.
     if let Outcome::Come(round) = outcome {
         assert!(after.ended(round).is_some() || after.awaited().next().is_some());
     }

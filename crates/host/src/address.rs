@@ -1,4 +1,4 @@
-//! Where the sockets of this user's agents are, and how they are listened at and called.
+//! The addresses of the sockets of this user's agents, and how to listen at them and connect to them.
 
 use std::fmt;
 use std::io;
@@ -14,12 +14,12 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-/// Where a socket of this user is.
+/// The address of a socket of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// Under a name that is no file.
+    /// An abstract name, which is no file.
     Abstract(String),
-    /// Under a file: also reached from another network namespace, as a container's.
+    /// A file, which another network namespace, such as a container's, can reach too.
     File(PathBuf),
 }
 
@@ -37,7 +37,7 @@ impl Address {
         Self::Abstract(format!("landeck-{}-{host}", own_uid()))
     }
 
-    /// Where one listens under a name that a process has published.
+    /// The address at which a process listens for a name that it has published.
     pub(crate) fn of_public_name(name: &PublicName) -> Self {
         Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
     }
@@ -52,8 +52,8 @@ impl Address {
         Ok(socket)
     }
 
-    /// Calls with the address as the kernel takes it. A path may be longer than fits in one: it is
-    /// then reached by the descriptor of its directory.
+    /// Calls with the address in the kernel's form. A path that is too long for that form is reached by the descriptor
+    /// of its directory.
     fn with_socket_address<T>(
         &self,
         call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
@@ -77,19 +77,19 @@ impl Address {
     }
 }
 
-/// The user that this process acts as.
+/// The user ID as which this process acts.
 pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether anybody listens there. Where that cannot be found out, somebody does.
+/// Whether a process listens there. If that cannot be found out, the answer is yes.
 pub(crate) fn is_listened_to(address: &Address) -> bool {
     const MOMENT: Duration = Duration::from_millis(100);
     let outcome = dial(address, Instant::now() + MOMENT);
     !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// A connection to who listens there; an error of the kind `TimedOut` at `give_up`.
+/// Connects to the process that listens there; fails with the kind `TimedOut` at `give_up`.
 pub(crate) fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -111,7 +111,7 @@ pub(crate) fn remaining(give_up: Instant) -> io::Result<Duration> {
     }
 }
 
-/// Attempts again what a signal has interrupted.
+/// Repeats an attempt as long as signals interrupt it.
 pub(crate) fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match attempt() {

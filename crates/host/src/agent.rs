@@ -1,9 +1,9 @@
-//! The agent of a job: drives its membership and its door, writes what the membership decides into the
-//! segment, and has the sockets and the memory that the door speaks of.
+//! The agent of a job: drives its membership and its door, writes the membership's decisions into the segment, and owns
+//! the sockets and the memory that the door refers to.
 //!
-//! A role, not a program. The guardian plays it for the jobs of our launcher. Where another
-//! launcher, or nobody, started the processes, the first of them plays it in a thread
-//! ([`crate::agent_thread`]); the others are watched through their connections.
+//! The agent is a role, not a program. The guardian plays it for the jobs of our launcher. If another launcher or none
+//! started the processes, the first process plays it in a thread ([`crate::agent_thread`]), and the others are watched
+//! through their connections.
 
 use std::collections::HashMap;
 use std::io;
@@ -30,14 +30,14 @@ mod sockets;
 mod vacancy;
 mod visits;
 
-/// What the driver of an agent is to do to processes, in this order.
+/// A thing that the driver of an agent is to do to processes, in the order given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Ask the process of this slot to end.
     Terminate(u32),
     /// Kill the process of this slot.
     Kill(u32),
-    /// The process that failed just now will be started again.
+    /// The process that has just failed will be started again.
     WillRestart(Restart),
     /// Start the process of a rank again.
     Start {
@@ -50,19 +50,18 @@ pub(crate) enum Effect {
     },
     /// This guest has ended the job.
     GuestAborted(u32),
-    /// A process is gone that joined in the place of the one that was started, with this raw wait
-    /// status, if it is known. The membership knows nothing of it yet.
+    /// A process that joined below the one that was started has ended. The membership does not know of it yet.
     Lost {
-        /// Who.
+        /// The process that ended.
         process: ProcessId,
-        /// How it ended.
+        /// Its raw wait status, if known.
         status: Option<i32>,
     },
     /// No process of the job is left.
     Over,
 }
 
-/// An agent without the processes: those are its driver's.
+/// An agent without the processes, which belong to its driver.
 pub(crate) struct Agent {
     segment: Segment,
     membership: Membership,
@@ -70,15 +69,15 @@ pub(crate) struct Agent {
     epoll: OwnedFd,
     door: Door,
     sockets: Sockets,
-    /// Since which generation of the membership the processes of slots are gone.
+    /// The generation of the membership at which the process of a slot ended or left.
     gone_since: HashMap<Slot, u32>,
     effects: Vec<Effect>,
     unannounced: bool,
-    /// The job ends, which stands nowhere yet.
+    /// The job ends, and the segment does not say so yet.
     unwritten_end: bool,
 }
 
-/// Tokens below are the driver's.
+/// The first token of the agent; smaller ones are the driver's.
 const DRIVER_TOKENS: u64 = 16;
 impl Agent {
     /// The agent of a segment's job, before any process runs. Times are counted from `began`.
@@ -111,27 +110,27 @@ impl Agent {
         &self.segment
     }
 
-    /// Whether the job is not ending.
+    /// Whether the job runs and is not ending.
     pub(crate) fn is_running(&self) -> bool {
         self.membership.is_running()
     }
 
-    /// When [`Input::Tick`] is due, since `began`.
+    /// When [`Input::Tick`] is due, counted from `began`.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.membership.deadline()
     }
 
-    /// When processes that were asked to end are killed, since `began`.
+    /// When processes that were asked to end are killed, counted from `began`.
     pub(crate) const fn kill_at(&self) -> Option<Duration> {
         self.membership.kill_at()
     }
 
-    /// The rank that the process of a slot was started as at first; none for guests.
+    /// The rank as which the process of a slot was first started; `None` for guests.
     pub(crate) fn rank_of(&self, slot: u32) -> Option<u32> {
         self.membership.rank_of(Slot(slot))
     }
 
-    /// Watches a descriptor of the driver's. The token is less than 16.
+    /// Watches a descriptor of the driver's. The token must be less than 16.
     pub(crate) fn watch(
         &self,
         descriptor: &impl AsFd,
@@ -141,7 +140,7 @@ impl Agent {
         Ok(epoll::add(&self.epoll, descriptor, EventData::new_u64(token), what)?)
     }
 
-    /// Changes what a descriptor is watched for.
+    /// Changes the events for which a descriptor is watched.
     pub(crate) fn rewatch(
         &self,
         descriptor: &impl AsFd,
@@ -151,9 +150,9 @@ impl Agent {
         Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), what)?)
     }
 
-    /// Tells the membership what happened, and writes what follows. All is announced at once but the
-    /// start of a process and the end of the job: starts come in crowds, and wake nobody who waits for
-    /// them; for the end see [`Agent::write_end`].
+    /// Tells the membership what happened and writes what follows. All of it is announced at once except the start of a
+    /// process and the end of the job. Many processes start together, and nobody waits for a start; for the end see
+    /// [`Agent::write_end`].
     pub(crate) fn tell(&mut self, input: Input) {
         if matches!(input, Input::Asked { .. } | Input::Tick) {
             self.look_for_vacancy();
@@ -165,9 +164,9 @@ impl Agent {
         }
     }
 
-    /// Writes that the job ends, if it does. The driver calls this after each time that it has carried
-    /// out the effects: a process that is to end has its signal before its calls fail, so it ends by
-    /// the signal and not by what it makes of the failure.
+    /// Writes that the job ends, if it does. The driver calls this each time after it has carried out the effects. A
+    /// process that is to end thus gets its signal before its calls fail, so it ends by the signal and not by its own
+    /// reaction to the failure.
     pub(crate) fn write_end(&mut self) {
         if std::mem::take(&mut self.unwritten_end) {
             self.segment.set_job_state(JobState::Ending);
@@ -182,19 +181,19 @@ impl Agent {
         }
     }
 
-    /// What the driver is to do since it was asked last.
+    /// Takes the effects that the driver is to carry out since its last call.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Waits until something happens, or for so long. Returns the tokens of the driver's
-    /// descriptors that are ready; the joining socket was served.
+    /// Waits until something happens or the timeout passes. Returns the tokens of the driver's descriptors that are
+    /// ready; the joining socket has been served.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
         const EVENTS: usize = 64;
         let now = self.began.elapsed();
         let own = self.own_deadline(now).map(|at| at.saturating_sub(now));
         let timeout = timeout.into_iter().chain(own).min();
-        // A time too long for the kernel is as good as none.
+        // A time too long for the kernel counts as no limit.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut space = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
         let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], timeout.as_ref()) {
@@ -212,12 +211,12 @@ impl Agent {
         Ok(for_driver)
     }
 
-    /// Whether this very process lives.
+    /// Whether this incarnation of the process lives.
     pub(crate) fn is_alive(&self, process: ProcessId) -> bool {
         self.membership.is_alive(process)
     }
 
-    /// Whether a process other than that of `slot`, guests not counted, lives.
+    /// Whether another process than that of `slot` lives; guests do not count.
     pub(crate) fn has_other_processes(&self, slot: u32) -> bool {
         let lives = |other| self.membership.record(Slot(other)).state == State::Alive;
         let is_ours = |other| self.membership.rank_of(Slot(other)).is_some();
@@ -260,14 +259,14 @@ impl Agent {
         }
         self.segment.set_slot_record(slot.0, written(record));
         if matches!(record.state, State::Departed | State::Dead) {
-            // It is announced next.
+            // The announcement that follows has the next generation.
             self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
             self.tell_door(door::Input::Ended { process: self.membership.process(slot) });
         }
     }
 }
 
-/// A process's own word, as the membership takes it.
+/// Translates the word that a process wrote about itself into the membership's type.
 pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
     match presence {
         landeck_memory::Presence::NotAttached => Presence::NotAttached,
@@ -393,7 +392,7 @@ mod tests {
         drop(agent);
         wait_readable(&joined.connection);
         assert_eq!(segment.job_state(), JobState::Ending);
-        // A child that another test starts has the socket until it becomes its program.
+        // A child that another test is starting holds the socket until it executes its program.
         let late = || socket::join(host(&segment), Duration::from_secs(1));
         while !matches!(late(), Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))) {}
     }

@@ -1,4 +1,4 @@
-//! The agent as a thread of the process that has none above it: under another launcher, or alone.
+//! The agent as a thread of a process that has no guardian: under another launcher, or alone.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,31 +14,31 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::agent::{Agent, presence_of};
 use crate::process;
 
-/// An agent that runs in a thread of this process. It ends when this is dropped, and for the other
-/// processes the job is over then.
+/// An agent that runs in a thread of this process. Dropping this ends the agent, and with it the job for the other
+/// processes.
 #[derive(Debug)]
 pub struct AgentThread {
     orders: OwnedFd,
     thread: Option<JoinHandle<()>>,
-    /// The process that has the thread: a fork of it has not.
+    /// The process that has the thread; a fork of it does not have it.
     pid: u32,
 }
 
-/// Why no agent can run here.
+/// The reason why no agent can run in this process.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The segment is private memory of this process.
     #[error("an agent needs a segment that other processes can attach, not a local one")]
     LocalSegment,
-    /// A system call that the agent cannot do without was refused.
+    /// A necessary system call was refused.
     #[error("the agent of the job cannot be started: {0}")]
     System(#[from] io::Error),
 }
 
-/// Lets this process be the agent of a segment that it made, in a thread of its own. This process
-/// has `own_slot`; the other processes of the plan, if any, come by [`crate::socket::join_as`].
-/// Whoever started them all is at the other end of `launcher`, if anybody did: when that end is
-/// closed, nobody is left who could end the job in good order, and it is over.
+/// Makes this process the agent of a segment that it created, in a thread of its own. This process has `own_slot`; the
+/// other processes of the plan, if any, come by [`crate::socket::join_as`]. If a launcher started them all, it holds
+/// the other end of `launcher`. When that end closes, nobody is left who could end the job in good order, so the job
+/// ends.
 ///
 /// # Errors
 /// [`AgentError`].
@@ -54,7 +54,7 @@ pub fn serve_in_thread(
         host: HostId(segment.plan().host),
         processes: segment.plan().processes,
         guests: segment.plan().guests,
-        // Whoever started the processes ends them, not we.
+        // The launcher that started the processes ends them, not the agent.
         on_failure: OnFailure::Notify,
         grace: Duration::ZERO,
     };
@@ -73,11 +73,11 @@ pub(crate) fn start_thread(
         eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
     agent.watch(&orders, ORDERS, EventFlags::IN)?;
     if let Some(launcher) = &launcher {
-        // What it says is for the process itself; only its end is for the agent, and once.
+        // Data from the launcher are for the process itself. The agent only needs the end of the connection, and once.
         agent.watch(launcher, LAUNCHER, EventFlags::RDHUP | EventFlags::ONESHOT)?;
     }
     let heard = orders.try_clone()?;
-    // The program's signals are for the program's threads.
+    // Signals to the program are for the program's own threads.
     let mask = process::block_all_signals()?;
     let thread = std::thread::Builder::new().name("landeck-agent".into()).spawn(move || {
         serve(agent, &heard, own_slot);
@@ -88,8 +88,8 @@ pub(crate) fn start_thread(
 }
 
 impl AgentThread {
-    /// Waits until every other process of the job has left, then ends the agent. To be called when
-    /// this process has said its own goodbye.
+    /// Waits until every other process of the job has left, then ends the agent. This process must have said its own
+    /// goodbye before.
     pub fn finish(mut self) {
         self.order(LEAVE_LAST);
     }
@@ -100,9 +100,9 @@ impl AgentThread {
             std::mem::forget(thread);
             return;
         }
-        // A counter this small always takes another number.
+        // A counter this small always accepts another number.
         let _ = rustix::io::write(&self.orders, &order.to_ne_bytes());
-        // It has said what it died of, if it did.
+        // A thread that panicked has already printed why.
         let _ = thread.join();
     }
 }
@@ -120,7 +120,7 @@ const LEAVE_NOW: u64 = 2;
 
 fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
     let mut order = 0;
-    // In a job that is over nobody waits for anybody.
+    // Once the job has ended, no process waits for another.
     let is_over = |agent: &Agent, order| match order {
         LEAVE_NOW => true,
         LEAVE_LAST => !agent.is_running() || !agent.has_other_processes(own_slot),
@@ -137,7 +137,7 @@ fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
         if ready.contains(&LAUNCHER) {
             agent.tell(Input::Kill);
         }
-        // Processes are not ours to end.
+        // This agent does not end processes.
         agent.take_effects();
         agent.write_end();
     }

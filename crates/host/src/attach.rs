@@ -1,15 +1,16 @@
-//! How a process finds its job: the attach order.
+//! The attach order, by which a process finds its job.
 //!
-//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked; inside another launcher's job as well,
-//!    whose variables ours has taken away. If they are there, that launcher was started inside ours.
-//! 2. The job's abstract socket, when `LANDECK_JOB` is set but the descriptor did not come through:
-//!    some programs close everything they do not know before they start others.
+//! 1. The descriptor of our launcher (`LANDECK_SEGMENT`), checked. Our launcher removes the variables of another
+//!    launcher around it. If those of PMI-1 are set nevertheless, their launcher was started inside our job and comes
+//!    first.
+//! 2. The job's abstract socket, if `LANDECK_JOB` is set but the descriptor was lost: some programs close all
+//!    descriptors that they do not know before they start others.
 //! 3. A launcher that speaks PMI-1 or PMIx: the first process makes the segment, serves as the agent,
 //!    and puts the job's identity in the key space; the others join over the socket.
 //! 4. A job of one.
 //!
-//! A process that a launcher claims in a way that cannot be understood here fails
-//! ([`crate::claim`]): it never takes itself for a job of one among others.
+//! If a launcher claims the process in a way that Landeck does not understand ([`crate::claim`]), attaching fails. Such
+//! a process never becomes a job of one beside others.
 
 use std::env;
 use std::fmt;
@@ -40,77 +41,77 @@ use crate::say::quoted;
 use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict};
 use crate::tie::Tie;
 
-/// How long an agent may take to answer those that start with it: they come all at once.
+/// How long an agent may take to answer the processes that start with it, which all come at once.
 const START_TIME: Duration = Duration::from_secs(30);
-/// Where the first process of such a job says how it is reached.
+/// The key under which the first process of such a job publishes how it is reached.
 const ADDRESS_KEY: &str = "landeck-agent-0";
 
-/// A process's place in its job, and what keeps it there.
+/// The membership of a process in its job, and the resources that keep it there.
 #[derive(Debug)]
 pub struct Attachment {
     /// The job's memory on this host.
     pub segment: Segment,
     /// This process's slot.
     pub slot: u32,
-    /// Which user of the slot it is.
+    /// The incarnation: how often the slot was given away.
     pub incarnation: u32,
-    /// The processes of the job's first world: slots 0 to `processes` - 1. A slot beyond them is a
-    /// guest's.
+    /// The number of processes in the job's first world: slots 0 to `processes` - 1. Higher slots belong to guests and
+    /// to restarted processes.
     pub processes: u32,
     /// How the process came to its job.
     pub origin: Origin,
-    /// Which process this one replaces, if the launcher started it again after a failure.
+    /// The process that this one replaces, if the launcher started it again after a failure.
     pub restart: Option<Restarted>,
-    /// What ties this process to its agent, if it came over the socket.
+    /// The connection to the agent, if this process came over the socket.
     tie: Option<Tie>,
-    /// The connection by which the agent watches this process, where that is not the one that the
-    /// launcher started. Closed with the rest.
+    /// The connection by which the agent watches this process, if this is not the process that the launcher started.
+    /// Closed with the rest.
     _watched_by: Option<OwnedFd>,
-    /// The agent, if this process is where it lives.
+    /// The agent, if it runs in this process.
     agent: Option<AgentThread>,
 }
 
-/// A process that failed, and that another one replaces.
+/// A process that failed and was replaced by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restarted {
     /// Its rank in the first world.
     pub rank: u32,
-    /// How often it was started again, the last time included.
+    /// The number of restarts, the last one included.
     pub number: u32,
 }
 
-/// How a process that has left its job can be in one again.
+/// How a process that has left its job can join one again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WayBack {
-    /// Our launcher keeps its place until it ends.
+    /// Our launcher keeps its slot until the process ends.
     SamePlace,
-    /// It was a job of one, and makes another.
+    /// The job was a job of one, and the process creates another.
     AnotherJob,
-    /// The agent, or another launcher, has taken leave of it.
+    /// The agent or another launcher has released it, so there is no way back.
     None,
 }
 
-/// What all processes of a job are to compute with; asked for by whoever makes its segment.
+/// Settings for all processes of a job; the process that creates the segment computes them.
 pub type Settings = Result<[u64; SETTINGS_WORDS], Box<dyn std::error::Error + Send + Sync>>;
 
 /// How a process came to its job.
 #[derive(Debug)]
 pub enum Origin {
-    /// By the descriptor of our launcher.
+    /// Through the descriptor of our launcher.
     Launcher,
     /// Over the job's socket.
     Socket,
-    /// Under another launcher, which is still listening.
+    /// Under another launcher, which still listens.
     Foreign(Foreign),
     /// It is a job of one.
     Alone,
 }
 
-/// Why a process cannot find its job.
+/// The reason why a process cannot find its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// A variable names a job, and names none.
+    /// A variable that should name a job is empty.
     #[error(
         "{name} is empty: unset it, or set it to the name of a running job, which `landeck ps` shows"
     )]
@@ -118,16 +119,16 @@ pub enum AttachError {
         /// Its name.
         name: &'static str,
     },
-    /// A variable of ours has no sense.
+    /// A variable of Landeck has no usable value.
     #[error("{name} is {}: start the program with `landeck run`",
         value.as_ref().map_or_else(|| "not set".to_owned(), |value| quoted(value)))]
     Variable {
-        /// Its name.
+        /// The name of the variable.
         name: &'static str,
-        /// Its value.
+        /// Its value; `None` if it is not set.
         value: Option<String>,
     },
-    /// Our launcher has started this process, and its job is not named.
+    /// Our launcher started this process, but the job is not named.
     #[error(
         "LANDECK_SLOT is set, but LANDECK_JOB is not: start the program with `landeck run`, or unset \
          LANDECK_SLOT as well to run it alone"
@@ -136,32 +137,32 @@ pub enum AttachError {
     /// The descriptor was taken before.
     #[error("this process has joined its job already: {0}")]
     AlreadyJoined(InheritError),
-    /// The descriptor's number is none.
+    /// The number does not name the segment's descriptor.
     #[error("LANDECK_SEGMENT does not lead to the job: {0}; start the program with `landeck run`")]
     Descriptor(InheritError),
-    /// There is no segment.
+    /// The segment cannot be used or created.
     #[error(transparent)]
     Segment(#[from] SegmentError),
     /// The limits leave no room for a segment.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// The segment is another job's.
+    /// The segment belongs to another job.
     #[error(
         "LANDECK_SEGMENT is the memory of job {found}, but LANDECK_JOB is {wanted}: \
          variables of two jobs are mixed; start the program with `landeck run`"
     )]
     OtherJob {
-        /// Whose memory it is.
+        /// The job of the segment.
         found: HostId,
-        /// Which job the environment names.
+        /// The job that the environment names.
         wanted: HostId,
     },
     /// An agent's answer fits no job.
-    #[error("the agent of job {host} gave {what}: use the same version of Landeck everywhere")]
+    #[error("the agent of job {host} sent {what}: use the same version of Landeck everywhere")]
     Answer {
         /// The job.
         host: HostId,
-        /// What it gave.
+        /// The answer, in words.
         what: String,
     },
     /// The job has no such slot.
@@ -169,31 +170,31 @@ pub enum AttachError {
     NoSuchSlot {
         /// The slot.
         slot: u32,
-        /// How many there are.
+        /// The number of processes.
         processes: u32,
     },
-    /// Somebody is, or was, the process of the slot.
+    /// Another process uses or used the slot.
     #[error("process {slot} of this job {}; give another program a `landeck run` of its own",
         match presence {
             Presence::Finalized => "has left it, and cannot come back",
             Presence::Aborted(_) => "has ended it",
-            _ => "is in it already, and a program that it starts cannot be it as well",
+            _ => "is in it already, and a program that it starts cannot take its place",
         })]
     SlotInUse {
         /// The slot.
         slot: u32,
-        /// What its process says.
+        /// The word that the slot's process wrote about itself.
         presence: Presence,
     },
     /// The agent does not know the slot as living.
-    #[error("process {slot} of this job is not expected: its place is {state:?}")]
+    #[error("process {slot} of this job is not expected: its slot is {state:?}")]
     NotExpected {
         /// The slot.
         slot: u32,
-        /// What the agent says.
+        /// The agent's record of the slot.
         state: SlotState,
     },
-    /// No running job is called so.
+    /// No running job has this name.
     #[error(transparent)]
     Find(#[from] FindError),
     /// The job cannot be joined over its socket.
@@ -201,12 +202,12 @@ pub enum AttachError {
     Join {
         /// The job.
         host: HostId,
-        /// Why.
+        /// The reason.
         error: JoinError,
     },
-    /// Pages of others cannot be mapped for reading alone.
+    /// Memory of other processes cannot be mapped read-only.
     #[error(
-        "the memory of other processes cannot be mapped for reading alone ({0}): raise the limit of \
+        "the memory of other processes cannot be mapped read-only ({0}): raise the limit of \
          mappings (sysctl vm.max_map_count), or start the job without --harden"
     )]
     Harden(io::Error),
@@ -214,52 +215,52 @@ pub enum AttachError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// The agent cannot be watched.
-    #[error("no thread can be started that watches the agent of the job: {0}")]
+    #[error("cannot start the thread that watches the job's agent: {0}")]
     Tie(io::Error),
-    /// The other launcher cannot be talked to.
+    /// The exchange with the other launcher failed.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
-    /// The first process published something else.
+    /// The first process published something else than an address.
     #[error(
         "rank 0 published {}, which names no job: use the same version of Landeck everywhere",
         quoted(value)
     )]
     Address {
-        /// What was published.
+        /// The published text.
         value: String,
     },
-    /// The processes of such a job are on more than one host.
+    /// The processes of such a job run on more than one host.
     #[error(
         "rank 0 runs on host {first} and rank {rank} on host {own}, or in another network \
          namespace: a job under this launcher must stay on one host"
     )]
     TwoHosts {
-        /// Where rank 0 is.
+        /// The host of rank 0.
         first: String,
-        /// Who fails.
+        /// The rank that fails.
         rank: u32,
-        /// Where it is.
+        /// The host of that rank.
         own: String,
     },
     /// A launcher whose protocol is not understood claims the process.
     #[error(transparent)]
     Claim(#[from] ClaimError),
-    /// What the user asks for makes no sense.
+    /// The user's settings are invalid.
     #[error("{0}")]
     Settings(Box<dyn std::error::Error + Send + Sync>),
-    /// There are no random numbers for an identity.
+    /// The kernel gives no random numbers for an identity.
     #[error("the kernel gives no random numbers: {0}")]
     Random(rustix::io::Errno),
 }
 
-/// Finds the job of this process. `settings` is asked if this process makes the job's segment.
+/// Finds the job of this process. Calls `settings` only if this process creates the job's segment.
 ///
 /// # Errors
 /// [`AttachError`].
 pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
     inherited::reserve_standard();
-    // Our launcher leaves no way to another in the environment of its processes. One that is there
-    // all the same belongs to a launcher that one of them has started.
+    // Our launcher removes the address of any other launcher from the environment of its processes. If there is one
+    // nevertheless, it belongs to a launcher that one of them started.
     let inner = pmi::Address::from_environment().map_err(ForeignError::from)?;
     if inner.is_none()
         && let Some(attachment) = from_environment()?
@@ -294,7 +295,7 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     };
     let host = match (job.parse(), slot) {
         (Ok(host), _) => host,
-        // Only a launcher gives slots, and it knows the identity.
+        // Only a launcher assigns slots, and it knows the identity.
         (Err(_), Some(_)) => {
             return Err(AttachError::Variable { name: "LANDECK_JOB", value: Some(job) });
         }
@@ -310,11 +311,11 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     in_slot(segment, slot, Origin::Launcher).map(Some)
 }
 
-/// Joins a running job of this user as a guest: by its name, or by the first digits of its identity.
-/// Also from a container, if that has the directory of the index ([`crate::index`]).
+/// Joins a running job of this user as a guest: by its name, or by the first digits of its identity. This also works
+/// from a container that has the directory of the index ([`crate::index`]).
 ///
 /// # Errors
-/// [`AttachError::Find`], [`AttachError::Join`] and what follows from another version there.
+/// [`AttachError::Find`], [`AttachError::Join`], and errors that follow from another version there.
 pub fn running(job: &str) -> Result<Attachment, AttachError> {
     inherited::reserve_standard();
     let host = match job.parse() {
@@ -324,7 +325,7 @@ pub fn running(job: &str) -> Result<Attachment, AttachError> {
     over_socket(host, None)
 }
 
-/// Finds, or makes, the job of another launcher.
+/// Finds the job of another launcher, or creates it as rank 0.
 fn of_foreign(
     client: Foreign,
     settings: impl FnOnce() -> Settings,
@@ -332,7 +333,7 @@ fn of_foreign(
     if client.place().rank == 0 { first_of_job(client, settings) } else { other_of_job(client) }
 }
 
-/// Makes a job of one. Others may come as guests.
+/// Creates a job of one. Guests may join it.
 ///
 /// # Errors
 /// [`AttachError`].
@@ -341,7 +342,7 @@ pub fn alone(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachEr
 }
 
 impl Attachment {
-    /// Who this process is.
+    /// The identity of this process.
     pub fn process(&self) -> ProcessId {
         ProcessId {
             host: HostId(self.segment.plan().host),
@@ -350,7 +351,7 @@ impl Attachment {
         }
     }
 
-    /// How this process can be in a job again after it has left this one.
+    /// How this process can join a job again after it has left this one.
     pub fn way_back(&self) -> WayBack {
         match self.origin {
             Origin::Launcher | Origin::Socket if self.tie.is_none() => WayBack::SamePlace,
@@ -359,11 +360,10 @@ impl Attachment {
         }
     }
 
-    /// Leaves the job in good order. Where the agent lives in this process, this waits until all
-    /// others have left.
+    /// Leaves the job in good order. If the agent runs in this process, this waits until all others have left.
     ///
     /// # Errors
-    /// [`AttachError::Foreign`] when the other launcher does not take leave of us.
+    /// [`AttachError::Foreign`] if the other launcher does not accept the goodbye.
     pub fn leave(self) -> Result<(), AttachError> {
         self.segment.set_presence(self.slot, Presence::Finalized);
         drop(self.tie);
@@ -376,14 +376,14 @@ impl Attachment {
         }
     }
 
-    /// Says that the whole job is to end: to another launcher, or in this process's page, where ours
-    /// finds it when it sees the end of this process. To be followed by that.
+    /// Says that the whole job is to end. It tells another launcher, or writes it into this process's page, where our
+    /// launcher reads it once this process ends. The caller must then end the process.
     ///
-    /// Where the job is ending already, or somebody has died, the launcher is about to end it for
-    /// that, and gets time to do so: what the first has ended with is what the user is to see.
+    /// If the job is already ending or a process has died, the launcher is about to end the job for that. It gets time
+    /// to do so, because the user should see the first cause.
     ///
     /// # Errors
-    /// [`AttachError::Foreign`] when it cannot be told.
+    /// [`AttachError::Foreign`] if the other launcher cannot be told.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
         let is_first = !self.is_broken();
         match &mut self.origin {
@@ -413,7 +413,7 @@ impl Attachment {
     }
 }
 
-/// The descriptor of the segment, if it came through.
+/// The descriptor of the segment, if this process inherited it.
 fn inherited_segment() -> Result<Option<OwnedFd>, AttachError> {
     let Some(number) = variable::<String>("LANDECK_SEGMENT")? else { return Ok(None) };
     let is_sealed = |descriptor: std::os::fd::BorrowedFd<'_>| {
@@ -428,7 +428,7 @@ fn inherited_segment() -> Result<Option<OwnedFd>, AttachError> {
     }
 }
 
-/// Takes a slot that our launcher meant for this process.
+/// Takes the slot that our launcher meant for this process.
 fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, AttachError> {
     let processes = segment.plan().processes;
     let restart = restarted()?;
@@ -461,27 +461,27 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
     })
 }
 
-/// Lets the agent watch this process, which is not the one that the launcher started: a shell above it,
-/// say, may outlive it. Where the agent cannot be reached, the launcher sees what it has started alone.
+/// Lets the agent watch this process, which is not the one that the launcher started; a shell above it, say, may
+/// outlive it. If the agent cannot be reached, only the process that was started is watched.
 fn be_watched(process: ProcessId) -> Option<OwnedFd> {
     socket::be_found(process, START_TIME).ok()
 }
 
-/// What the launcher says of a process that it has started again.
+/// The launcher's note that this process replaces a failed one.
 fn restarted() -> Result<Option<Restarted>, AttachError> {
     let Some(number) = variable("LANDECK_RESTART")? else { return Ok(None) };
     let rank = variable("RANK")?.ok_or(AttachError::Variable { name: "RANK", value: None })?;
     Ok(Some(Restarted { rank, number }))
 }
 
-/// Joins over the socket: as the process of the slot, if one is named, else as a guest.
+/// Joins over the socket: as the process of the slot, if one is given, otherwise as a guest.
 fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachError> {
     let Some(slot) = slot else {
         return as_joined(socket::join(host, AGENT_TIME), host, Origin::Socket);
     };
     match socket::join_as(host, Slot(slot), START_TIME) {
-        // The agent has started this very process, so it is let in already; only the memory is
-        // missing, and a guest gets that.
+        // The agent started this very process, so it is already let in. Only the memory is missing, and a guest gets
+        // that.
         Err(JoinError::Refused(Verdict::Taken)) => {
             let guest = as_joined(socket::join(host, START_TIME), host, Origin::Socket)?;
             let segment = guest.segment.clone();
@@ -492,7 +492,7 @@ fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachErro
     }
 }
 
-/// The place that an agent gave.
+/// Turns an agent's answer into an attachment.
 fn as_joined(
     joined: Result<Joined, JoinError>,
     host: HostId,
@@ -507,7 +507,7 @@ fn as_joined(
     let slot = joined.process.slot.0;
     let (processes, slots) = (segment.plan().processes, segment.plan().slots());
     if slot >= slots {
-        return Err(AttachError::Answer { host, what: format!("place {slot} of {slots}") });
+        return Err(AttachError::Answer { host, what: format!("slot {slot} of {slots}") });
     }
     segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
@@ -526,15 +526,15 @@ fn as_joined(
     })
 }
 
-/// Makes the job's segment and serves as its agent; this process gets slot 0. Whoever started all
-/// processes is at the other end of `launcher`.
+/// Creates the job's segment and serves as its agent; this process gets slot 0. The launcher that started all processes
+/// holds the other end of `launcher`.
 fn found_job(
     processes: u32,
     cpus: u32,
     launcher: Option<OwnedFd>,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
-    // What a launcher of others says may be any number.
+    // A foreign launcher may state any number.
     budget::check_processes(u64::from(processes))?;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = SegmentPlan { cpus, ..SegmentPlan::new(random_identity()?, processes) };
@@ -559,7 +559,7 @@ fn found_job(
     })
 }
 
-/// Rank 0 of another launcher's job: makes the job and lets the others in.
+/// Rank 0 of another launcher's job: creates the job and lets the others in.
 fn first_of_job(
     mut client: Foreign,
     settings: impl FnOnce() -> Settings,
@@ -571,13 +571,13 @@ fn first_of_job(
     let host = HostId(attachment.segment.plan().host);
     client.put(ADDRESS_KEY, &Address { host, name: own_name() }.to_string())?;
     client.fence()?;
-    // Behind the second fence all have joined: the job is whole when anybody begins to work in it,
-    // and the agent stays until then.
+    // Past the second fence all have joined. So the job is whole when a process begins to work in it, and the agent
+    // stays until then.
     client.fence()?;
     if let Some(rank) = (1..processes).find(|&rank| !has_joined(&attachment.segment, rank)) {
         let value = client.get(rank, &elsewhere_key(rank))?;
         let other = Address::parse(&value).ok_or(AttachError::Address { value })?;
-        // As below.
+        // Like every process that fails below, it keeps the connection open until it ends.
         std::mem::forget(client);
         return Err(AttachError::TwoHosts { first: own_name(), rank, own: other.name });
     }
@@ -590,12 +590,12 @@ fn has_joined(segment: &Segment, slot: u32) -> bool {
     !matches!(segment.slot_record(slot).state, SlotState::Free | SlotState::Reserved)
 }
 
-/// Where a process that cannot join says on which host it is.
+/// The key under which a process that cannot join publishes its host.
 fn elsewhere_key(rank: u32) -> String {
     format!("landeck-elsewhere-{rank}")
 }
 
-/// Any other rank of such a job: joins the job that rank 0 makes.
+/// Any other rank of such a job: joins the job that rank 0 creates.
 fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
     let rank = client.place().rank;
     client.fence()?;
@@ -605,11 +605,11 @@ fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
     if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
         let own = Address { host: address.host, name: own_name() };
         client.put(&elsewhere_key(rank), &own.to_string())?;
-        // Nobody waits for us: rank 0 sees that we have not joined, and fails as well.
+        // Nobody waits for this process: rank 0 sees that it has not joined, and fails as well.
         client.fence()?;
         let error = AttachError::TwoHosts { first: address.name, rank, own: own.name };
-        // A launcher ends all of its job, this process too, when it is told to or when the connection
-        // closes. It stays open until this process has said why and ends.
+        // A launcher ends its whole job, this process included, when told to or when the connection closes. So the
+        // connection stays open until this process has printed why and ends.
         std::mem::forget(client);
         return Err(error);
     }
@@ -619,7 +619,7 @@ fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
     Ok(attachment)
 }
 
-/// How rank 0 of another launcher's job is reached: its job, and the name of its host for people.
+/// How to reach rank 0 of another launcher's job: its job, and the name of its host for people.
 #[derive(Debug, PartialEq, Eq)]
 struct Address {
     host: HostId,
@@ -641,18 +641,18 @@ impl Address {
     }
 }
 
-/// The longest name of a host that is passed on.
+/// The longest host name that is passed on.
 const NAME_BYTES: usize = 64;
 
 impl fmt::Display for Address {
-    /// In letters that every launcher can carry: the name in hexadecimal digits.
+    /// Uses only characters that every launcher can carry: the name in hexadecimal digits.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.", self.host)?;
         self.name.bytes().take(NAME_BYTES).try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
-/// The value of a variable of a type, if it is set.
+/// The parsed value of a variable, if it is set.
 fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, AttachError> {
     let Some(text) = own_text(name) else { return Ok(None) };
     match text.parse() {
@@ -661,8 +661,8 @@ fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, Attac
     }
 }
 
-/// The processors that the processes of a foreign launcher have together. One that binds each to
-/// its own processors is why the affinity of this one does not say.
+/// The number of processors that the processes of a foreign launcher have together. The affinity of this process alone
+/// does not tell, because some launchers bind each process to processors of its own.
 fn processors_of_job(processes: u32) -> u32 {
     // SAFETY: a query without pointers.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -684,14 +684,14 @@ fn random_identity() -> Result<u64, AttachError> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// What a job is called that no launcher of ours has named.
+/// The name of a job that our launcher has not named: that of the program.
 fn own_program() -> JobName {
     let program = env::args_os().next().map(std::path::PathBuf::from);
     let name = program.as_deref().and_then(std::path::Path::file_name);
     JobName::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
 }
 
-/// This host's name, for people.
+/// The name of this host, for people.
 fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -1,9 +1,8 @@
-//! What a job may take of memory and descriptors, before anything is made.
+//! The memory and descriptors that a job may take, computed before anything is created.
 //!
-//! The limits are read first: beyond a control group's memory limit an allocation is a kill, not an
-//! error, and a file that outgrows the file size limit is a signal. What can shrink without harm,
-//! the address space of the shared heaps, shrinks; anything else is an error that names the limit.
-//! The number of processes is never changed.
+//! The limits are read first: beyond a control group's memory limit an allocation kills the process, and a file that
+//! outgrows the file size limit raises a signal. Only the address space of the shared heaps shrinks to fit, since that
+//! does no harm. Anything else is an error that names the limit. The number of processes is never changed.
 
 use crate::memory_groups::MemoryGroups;
 use crate::report::{size, thousands};
@@ -11,7 +10,7 @@ use landeck_memory::SegmentPlan;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limits that matter to a job; `None` is no limit.
+/// The limits that matter to a job; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Memory of the control group, in bytes.
@@ -22,35 +21,35 @@ pub struct Limits {
     pub address_bytes: Option<u64>,
 }
 
-/// Why there cannot be such a job here.
+/// The reason why such a job cannot run here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
-    /// The segment has no room for so many.
+    /// The segment has no room for so many processes.
     #[error(
         "a job has at most {} processes on one host, not {}; start fewer",
         thousands((*.most).into()), thousands(*.wanted)
     )]
     Processes {
-        /// How many were wanted.
+        /// The number wanted.
         wanted: u64,
-        /// How many there can be.
+        /// The largest number possible.
         most: u32,
     },
-    /// A limit of memory is too small.
+    /// A memory limit is too small.
     #[error(
         "{} a shared segment of at least {needed}, but {limit} is {allowed}; raise it ({how}) or \
          start fewer processes", need(*.processes)
     )]
     Memory {
-        /// How many processes there were to be.
+        /// The number of processes wanted.
         processes: u32,
-        /// What they need.
+        /// The memory that they need.
         needed: String,
-        /// Which limit.
+        /// The name of the limit.
         limit: &'static str,
-        /// What it allows.
+        /// The memory that the limit allows.
         allowed: String,
-        /// How to raise it.
+        /// How to raise the limit.
         how: &'static str,
     },
     /// A limit of open files is too small.
@@ -59,18 +58,18 @@ pub enum BudgetError {
          start fewer processes{}", need(*.processes), .hint
     )]
     Descriptors {
-        /// How many processes there were to be.
+        /// The number of processes wanted.
         processes: u32,
-        /// What they need.
+        /// The number of open files that they need.
         needed: u64,
         /// The hard limit.
         allowed: u64,
-        /// What would need fewer.
+        /// Advice on what would need fewer.
         hint: &'static str,
     },
 }
 
-/// Heaps are not made smaller than this.
+/// The smallest size of a heap.
 const HEAP_BYTES_MIN: u64 = 64 * 1024;
 const PAGE_BYTES: u64 = 4096;
 
@@ -85,13 +84,13 @@ impl Limits {
     }
 }
 
-/// The most processes that a job has on one host.
+/// The largest number of processes that a job has on one host.
 pub const PROCESSES_MAX: u32 = SLOTS_MAX - GUESTS;
 
 /// Checks that a segment has room for so many processes.
 ///
 /// # Errors
-/// When there are too many.
+/// If there are too many.
 pub fn check_processes(wanted: u64) -> Result<(), BudgetError> {
     let most = PROCESSES_MAX;
     match wanted <= u64::from(most) {
@@ -103,7 +102,7 @@ pub fn check_processes(wanted: u64) -> Result<(), BudgetError> {
 /// Makes the plan of a job's segment fit into the limits.
 ///
 /// # Errors
-/// When even the smallest segment does not fit.
+/// If even the smallest segment does not fit.
 pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan, BudgetError> {
     let processes = plan.processes;
     check_processes(u64::from(processes))?;
@@ -138,10 +137,10 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
     Ok(plan)
 }
 
-/// Makes room for the descriptors of the launcher, by raising the soft limit if need be.
+/// Makes room for the launcher's descriptors, by raising the soft limit if necessary.
 ///
 /// # Errors
-/// When the hard limit is too small.
+/// If the hard limit is too small.
 pub fn make_room_for_descriptors(
     processes: u32,
     needed: u64,

@@ -1,24 +1,24 @@
-//! Launchers that claim a process in a way that is not understood here.
+//! Detects launchers that claim a process in a way that Landeck does not understand.
 //!
-//! Their processes would each take themselves for a job of one, and compute the same thing many
-//! times. So they fail, and say what to do.
+//! Each of their processes would otherwise become a job of one and compute the same result. So attaching fails with
+//! advice.
 
 use crate::say::quoted;
 
-/// Why a process that no launcher can be talked to for is no job of one.
+/// The reason why a process is no job of one although no launcher answers.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// A launcher started it as one of several, and left no way to talk to it.
+    /// A launcher started it as one of several, and left no way to reach the launcher.
     #[error(
         "this process was started as one of {size} (PMI_SIZE), but neither PMI_FD nor PMI_PORT \
          leads to the launcher: start the program with `landeck run` or with mpiexec of MPICH, or \
          unset PMI_SIZE to run it alone"
     )]
     Pmi {
-        /// How many there are.
+        /// The number of processes.
         size: u32,
     },
-    /// A variable that says how many there are says nothing of the kind.
+    /// A variable that should give a number of processes has another value.
     #[error(
         "{name} is {}, which is no number of processes: unset it to run the program alone, or start \
          the program with `landeck run`",
@@ -37,19 +37,19 @@ pub enum ClaimError {
          SLURM_STEP_NUM_TASKS to run it alone"
     )]
     Slurm {
-        /// How many there are.
+        /// The number of processes.
         size: u32,
     },
 }
 
-/// Fails when a launcher claims the process of this environment. To be asked where neither ours nor
-/// one that speaks PMI-1 or PMIx does.
+/// Fails if a launcher claims the process of this environment. Call it only if neither our launcher nor one that speaks
+/// PMI-1 or PMIx does.
 ///
 /// # Errors
 /// [`ClaimError`].
 pub fn refuse(variable: impl Fn(&str) -> Option<String>) -> Result<(), ClaimError> {
     let is_set = |name: &&str| variable(name).is_some();
-    // One alone needs nobody to find the others.
+    // A single process needs nobody to find others.
     let several = |name: &'static str| match variable(name).map(|value| (value.parse(), value)) {
         Some((Ok(size @ 2..), _)) => Ok(Some(size)),
         Some((Err(_), value)) => Err(ClaimError::Senseless { name, value }),

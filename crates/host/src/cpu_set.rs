@@ -11,7 +11,7 @@ pub struct CpuSet {
     words: Vec<u64>,
 }
 
-/// Why a text is no list of processors.
+/// The error for a text that is no list of processors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no list of processors; write numbers and ranges, as in 0-3,8")]
 pub struct CpuListError {
@@ -19,8 +19,8 @@ pub struct CpuListError {
 }
 
 impl CpuSet {
-    /// One more than the largest number that a text may name: far above any machine, low enough
-    /// that a typing error does not fill the memory.
+    /// One more than the largest number that a text may name: far above any machine, and low enough that a typing error
+    /// does not fill the memory.
     const NUMBERS: usize = 1 << 16;
 
     /// The empty set.
@@ -28,10 +28,10 @@ impl CpuSet {
         Self { words: Vec::new() }
     }
 
-    /// The processors this thread may run on.
+    /// The processors on which this thread may run.
     ///
     /// # Errors
-    /// What the kernel answered; a sandbox may refuse the question.
+    /// The kernel's error; a sandbox may refuse the question.
     pub fn of_this_thread() -> io::Result<Self> {
         let mut words = vec![0_u64; 16];
         loop {
@@ -50,7 +50,7 @@ impl CpuSet {
         }
     }
 
-    /// Puts a processor in; says whether it was new.
+    /// Inserts a processor and returns whether it was new.
     pub fn insert(&mut self, cpu: usize) -> bool {
         let word = cpu / 64;
         if word >= self.words.len() {
@@ -61,7 +61,7 @@ impl CpuSet {
         new
     }
 
-    /// Takes a processor out; says whether it was there.
+    /// Removes a processor and returns whether it was there.
     pub fn remove(&mut self, cpu: usize) -> bool {
         let there = self.contains(cpu);
         if there {
@@ -75,7 +75,7 @@ impl CpuSet {
         self.words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
-    /// How many processors are in the set.
+    /// The number of processors in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -85,7 +85,7 @@ impl CpuSet {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// The processors in both sets.
+    /// The processors that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() }
@@ -129,7 +129,7 @@ impl Extend<usize> for CpuSet {
     }
 }
 
-/// The kernel's list form: `0-3,8`.
+/// Writes the kernel's list form: `0-3,8`.
 impl fmt::Display for CpuSet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut cpus = self.iter().peekable();

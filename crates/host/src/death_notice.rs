@@ -1,17 +1,16 @@
-//! The notice that MPICH's launcher gives of a death: `mpiexec -disable-auto-cleanup` sends SIGUSR1 to
-//! those who are left, which would end them too. Here the membership says who is gone, so the signal
-//! needs no answer.
+//! The notice that MPICH's launcher gives of a death: `mpiexec -disable-auto-cleanup` sends SIGUSR1 to the survivors,
+//! which would end them too. Landeck learns of deaths from the membership, so the signal needs no answer.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::{env, ptr};
 
-/// The variable by which this launcher is known.
+/// The variable that MPICH's launcher sets.
 const LAUNCHER: &str = "HYDI_CONTROL_FD";
 const NOTICE: c_int = libc::SIGUSR1;
 
-/// Lets the notice pass, where this launcher may give it and the program does nothing of its own with
-/// the signal, now or later. A program that is started from this one has the signal as it was.
+/// Ignores the notice if this launcher may send it and the program does not handle the signal itself, now or later. A
+/// program that this one starts finds the signal unchanged.
 pub(crate) fn let_pass() {
     if env::var_os(LAUNCHER).is_some() && ends_the_process() {
         ignore();
@@ -38,7 +37,7 @@ fn ignore() {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as extern "C" fn(c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
-        // Where it cannot be set, the signal does what it did before.
+        // If the handler cannot be set, the signal keeps its effect.
         libc::sigaction(NOTICE, &raw const action, ptr::null_mut());
     }
 }

@@ -1,7 +1,7 @@
-//! The processes below this one: finding them, and leaving none.
+//! The processes below this one: finds them and ends them all.
 //!
-//! For a process that adopts the orphans below it (a subreaper): whatever is killed, its children
-//! become ours, so killing children until there are none ends every descendant.
+//! This works for a process that adopts the orphans below it (a subreaper). Children of a killed process become its
+//! own, so killing children until none is left ends every descendant.
 
 use std::fs;
 use std::io;
@@ -14,16 +14,16 @@ use rustix::time::Timespec;
 
 use crate::process::{self, Change};
 
-/// How long a killed process may take to end. Longer takes only one that the kernel cannot
-/// interrupt, as with a dead network disk: it is left to the system's first process.
+/// How long a killed process may take to end. Only a process that the kernel cannot interrupt takes longer, as with a
+/// dead network disk; it is left to the system's first process.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Makes this process the one that adopts every orphan among its descendants.
+/// Makes this process adopt every orphan among its descendants.
 ///
 /// # Errors
-/// What the kernel answered.
+/// The kernel's error.
 pub fn adopt_orphans() -> io::Result<()> {
-    // Any number but none switches it on.
+    // Any non-zero number switches it on.
     Ok(set_child_subreaper(Some(Pid::INIT))?)
 }
 
@@ -32,8 +32,8 @@ pub fn children() -> Vec<u32> {
     listed_children().unwrap_or_else(scanned_children)
 }
 
-/// Kills and reaps every descendant but those in `spared` and below them. Says whether none was
-/// left; one that cannot be interrupted is waited for only a while.
+/// Kills and reaps every descendant except those in `spared` and below them. Returns whether none was left; a process
+/// that cannot be interrupted is waited for only for a while.
 pub fn kill_all(spared: &[u32]) -> bool {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -46,7 +46,7 @@ pub fn kill_all(spared: &[u32]) -> bool {
             return false;
         }
         for &pid in &doomed {
-            // Our own child, not yet reaped: the number means nobody else.
+            // It is our own child and not yet reaped, so the PID means no other process.
             let _ = Pid::from_raw(pid.cast_signed()).map(|pid| kill_process(pid, Signal::KILL));
         }
         for &pid in &doomed {
@@ -61,7 +61,7 @@ fn reap(pid: u32, give_up: Instant) {
     if let Ok(pidfd) = pidfd_open(number, PidfdFlags::empty()) {
         wait_for(&pidfd, give_up.saturating_duration_since(Instant::now()));
     }
-    // Where it did not end, or somebody else reaped it, the next round finds out.
+    // If it did not end, or another thread reaped it, the next round finds out.
     let _ = process::settle(pid, Change::Ended(0));
 }
 
@@ -75,7 +75,7 @@ fn is_childless() -> bool {
     process::look().is_ok_and(|look| look == process::Look::Childless)
 }
 
-/// As the kernel lists them, where it does.
+/// The children as the kernel lists them, if it supports that.
 fn listed_children() -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {
@@ -85,7 +85,7 @@ fn listed_children() -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// Found by asking every process for its parent.
+/// The children, found by asking every process for its parent.
 fn scanned_children() -> Vec<u32> {
     let own = std::process::id();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -95,7 +95,7 @@ fn scanned_children() -> Vec<u32> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the state and the parent come after it.
+    // The name in parentheses may contain anything; the state and the parent follow it.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 

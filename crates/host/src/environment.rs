@@ -1,45 +1,44 @@
-//! The environment of a started process: what it inherits, what it must not, and who it is.
+//! The environment of a started process: inherited variables, removed ones, and its identity.
 //!
-//! A process started by Landeck must not take itself for a process of another launcher, so the
-//! variables by which launchers tell a process who it is are taken out of what it inherits:
-//! `PMI_*`, `PMIX_*`, `HYDI_*`, `HYDRA_*`, `OMPI_*`, `PRTE_*`, `MPI_LOCAL*`, what `srun` and
-//! `torchrun` set for each task, and `LANDECK_*` of an outer job. Settings that a *user* makes are
-//! kept: those ending in `_MCA_...` (`OMPI_MCA_btl`), and `PRTE_ALLOW_RUN_AS_ROOT*`.
+//! A process started by Landeck must not take itself for a process of another launcher. So the variables by which
+//! launchers identify a process are removed from the inherited ones: `PMI_*`, `PMIX_*`, `HYDI_*`, `HYDRA_*`, `OMPI_*`,
+//! `PRTE_*`, `MPI_LOCAL*`, the variables that `srun` and `torchrun` set for each task, and `LANDECK_*` of an outer job.
+//! Settings that a *user* makes are kept: those ending in `_MCA_...` (`OMPI_MCA_btl`), and `PRTE_ALLOW_RUN_AS_ROOT*`.
 //!
-//! In their place come the names that scripts look for: `RANK` and its company as `torchrun` sets
-//! them, `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never
-//! `PMI_FD` or `PMIX_*`: those promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: a port can
-//! only be promised by who listens on it, and a job on one host listens on none; set by the user,
-//! they are passed on. A process that is started again has `LANDECK_RESTART`, the number of the new
-//! start, besides. `LANDECK_STDOUT` says which file the launcher gave a process as its standard output.
+//! In their place come the names that scripts look for: `RANK` and related ones as `torchrun` sets them,
+//! `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never `PMI_FD` or `PMIX_*`: those
+//! promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: only a process that listens on a port can promise it, and a
+//! job on one host listens on none. If the user sets them, they are passed on. A restarted process also has
+//! `LANDECK_RESTART`, the number of the restart. `LANDECK_STDOUT` says which file the launcher gave a process as its
+//! standard output.
 
 use crate::standard_output;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// A variable that the user names for the processes.
+/// A variable that the user chose for the processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// Its name.
     pub name: OsString,
-    /// Its value; `None` is the launcher's own.
+    /// Its value; `None` means the launcher's own.
     pub value: Option<OsString>,
 }
 
-/// Who a process is.
+/// The identity of a process, as its environment states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// Its rank in the job.
     pub rank: u32,
-    /// How many processes the job has.
+    /// The number of processes of the job.
     pub processes: u32,
-    /// The job, as the processes and the agent call it.
+    /// The identity of the job, as the processes and the agent use it.
     pub job: &'a str,
-    /// Its standard output, as device and inode, by which the process knows it again.
+    /// Its standard output, as device and inode, by which the process recognises it.
     pub stdout: Option<&'a str>,
 }
 
-/// What all processes of one program share.
+/// The variables that all processes of one program share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
@@ -48,8 +47,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Makes the environment out of what the launcher has. `inherit` is false for `--env-none`:
-    /// then only the exports remain.
+    /// Builds the environment from the launcher's. With `inherit` false (`--env-none`) only the exports remain.
     pub fn new(
         launcher: impl Iterator<Item = (OsString, OsString)>,
         inherit: bool,
@@ -81,8 +79,8 @@ impl Environment {
         found.map(|(_, value)| value.as_os_str())
     }
 
-    /// The environment of one process, each variable as `NAME=value`. Only the number of the
-    /// segment's descriptor is missing, which the guardian knows.
+    /// The environment of one process, each variable as `NAME=value`. Only the number of the segment's descriptor is
+    /// missing, which the guardian adds.
     pub fn of_process(&self, identity: Identity<'_>) -> Vec<CString> {
         let own = own_variables(identity);
         let is_own = |name: &OsStr| own.iter().any(|(own, _)| OsStr::new(own) == name);
@@ -104,7 +102,7 @@ impl Environment {
 }
 
 impl Export {
-    /// Reads `NAME` or `NAME=value`; `None` without a name.
+    /// Parses `NAME` or `NAME=value`; `None` without a name.
     pub fn parse(text: &OsStr) -> Option<Export> {
         let bytes = text.as_bytes();
         let cut = bytes.iter().position(|&byte| byte == b'=');
@@ -116,7 +114,7 @@ impl Export {
     }
 }
 
-/// Who the process is, in every way that programs ask for it.
+/// The variables that tell a process its identity, under every name that programs look for.
 fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
     let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
     [
@@ -141,13 +139,13 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
     ]
 }
 
-/// The value of a variable of this process, if it is set. What is no text is shown as far as it is, and is wrong
+/// The value of a variable of this process, if it is set. Bytes that are no text are replaced, so the value is refused
 /// wherever a number or a name is wanted.
 pub(crate) fn own_text(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Whether a launcher sets this variable to tell its own processes who they are.
+/// Whether a launcher sets this variable to tell its own processes their identity.
 fn belongs_to_a_launcher(name: &OsStr) -> bool {
     const PREFIXES: [&str; 12] = [
         "PMI_",
@@ -190,7 +188,7 @@ fn belongs_to_a_launcher(name: &OsStr) -> bool {
     (starts_with(&PREFIXES) && !starts_with(&OF_THE_USER)) || NAMES.contains(&name)
 }
 
-/// `NAME=value`; `None` with a zero byte inside, which no environment can hold.
+/// `NAME=value`; `None` if it contains a zero byte, which no environment can hold.
 fn assignment(name: &OsStr, value: &OsStr) -> Option<CString> {
     let mut text = OsString::with_capacity(name.len() + value.len() + 1);
     text.push(name);

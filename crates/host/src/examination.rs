@@ -1,6 +1,6 @@
-//! What this host offers to jobs and what it lacks: each with what follows from it.
+//! Examines what this host offers to jobs and what it lacks, and says what follows from each finding.
 //!
-//! Nothing is assumed: what can be tried is tried, on this process alone.
+//! Whatever can be tried is tried, on this process alone.
 
 use std::env;
 use std::fs;
@@ -16,32 +16,32 @@ use crate::index::Index;
 use crate::memory_groups::MemoryGroups;
 use crate::report::size;
 
-/// What was found of one thing.
+/// The finding about one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// The subject.
     pub subject: &'static str,
-    /// How it is.
+    /// Whether it is as it should be.
     pub health: Health,
-    /// What is there.
+    /// The state that was found.
     pub found: String,
-    /// What follows from it, and what to do where something is wrong.
+    /// The consequences, and the remedy if something is wrong.
     pub consequence: String,
 }
 
 /// Whether something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// As it should be.
+    /// Nothing is wrong.
     Good,
-    /// Jobs run, with less than there could be.
+    /// Jobs run, but with less than the host could offer.
     Lacking,
     /// Jobs do not run, or only small ones.
     Wrong,
 }
 
 impl Health {
-    /// The word.
+    /// The name of this health in the output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -62,7 +62,7 @@ impl Finding {
     }
 }
 
-/// Looks at this host, as the user and the limits of this process see it.
+/// Examines this host, as the user and the limits of this process see it.
 pub fn examine() -> Vec<Finding> {
     vec![
         kernel(),
@@ -85,9 +85,9 @@ pub fn examine() -> Vec<Finding> {
     ]
 }
 
-/// Processes of the job whose segment is tried.
+/// The number of processes in the job whose segment is tried.
 const USUAL_PROCESSES: u32 = 4;
-/// Open files that a launcher needs for each process, and beside them.
+/// The number of open files that a launcher needs for each process; `FILES_BESIDE` counts the others.
 const FILES_PER_PROCESS: u64 = 5;
 const FILES_BESIDE: u64 = 64;
 
@@ -139,7 +139,7 @@ fn memory_limit() -> Finding {
     }
 }
 
-/// Whether there can be a job: its memory is made, and goes.
+/// Whether a job is possible: creates its memory and releases it.
 fn segment() -> Finding {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let made = fit_segment(SegmentPlan::new(0, USUAL_PROCESSES), limits)
@@ -248,12 +248,12 @@ fn overcommit() -> Finding {
     }
 }
 
-/// Reading another process's memory: not used here, but by others on the same host.
+/// Whether a process may read another's memory. Landeck does not use that, but other MPI libraries do.
 fn foreign_memory() -> Finding {
     let (source, mut target) = ([7u8; 8], [0u8; 8]);
     let local = libc::iovec { iov_base: target.as_mut_ptr().cast(), iov_len: target.len() };
     let remote = libc::iovec { iov_base: source.as_ptr().cast_mut().cast(), iov_len: source.len() };
-    // SAFETY: both places are ours, and as long as said; the kernel writes to the first only.
+    // SAFETY: both places belong to this process and have the given lengths; the kernel writes only to the first.
     let read = unsafe {
         libc::process_vm_readv(
             getpid().as_raw_nonzero().get(),
@@ -310,7 +310,7 @@ fn fabric() -> Finding {
     Finding::new("libfabric", Health::Good, found.unwrap_or_else(|| "none".into()), consequence)
 }
 
-/// Which library an MPI program that was built for the standard's interface would get.
+/// Finds the library that an MPI program for the standard ABI would load.
 fn mpi_library() -> Finding {
     let subject = "libmpi_abi";
     let found = in_libraries("libmpi_abi.so.1");
@@ -327,7 +327,7 @@ fn mpi_library() -> Finding {
     Finding::new(subject, health, first.display().to_string(), consequence)
 }
 
-/// What every library of ours has in it.
+/// A text that every library of Landeck contains.
 const LIBRARY_MARK: &[u8] = b"LANDECK_SEGMENT";
 
 fn setting(path: &str) -> Option<String> {
@@ -339,7 +339,7 @@ fn in_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file())
 }
 
-/// Files of this name where programs look for libraries, in their order; and beside this command.
+/// Files of this name in the directories where programs look for libraries, in their order, and beside this command.
 fn in_libraries(name: &str) -> Vec<PathBuf> {
     let told = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let own = env::current_exe().ok();

@@ -1,4 +1,4 @@
-//! Files and directories that a user names: they may be anything, even without an end.
+//! Files and directories that a user names. They may be anything, even endless.
 
 use crate::report::size;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Reads a whole file of no more than `bytes_max` bytes.
 ///
 /// # Errors
-/// What the kernel says, or that the file is longer.
+/// The kernel's error, or that the file is longer.
 pub fn read_within(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
@@ -22,16 +22,16 @@ pub fn read_within(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
 /// Reads a whole text of no more than `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`read_within`], or that it is no text.
+/// The errors of [`read_within`], or that the file is no text.
 pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<String> {
     let bytes = read_within(path, bytes_max)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Makes a directory, and those above it, where it is not there yet.
+/// Creates a directory and those above it, unless they exist.
 ///
 /// # Errors
-/// What the kernel says, or that something else has the name.
+/// The kernel's error, or that something else has the name.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_dir() => Err(io::Error::new(

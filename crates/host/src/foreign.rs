@@ -1,4 +1,4 @@
-//! A launcher that is not ours, by whichever protocol it lets the processes of its job find each other.
+//! A foreign launcher, by any protocol through which the processes of its job find each other.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,28 +6,28 @@ use std::os::fd::OwnedFd;
 use crate::pmi::{self, Place, PmiError};
 use crate::pmix::{self, PmixError};
 
-/// A conversation with such a launcher.
+/// A conversation with a foreign launcher.
 #[derive(Debug)]
 pub enum Foreign {
-    /// It speaks PMI-1.
+    /// The launcher speaks PMI-1.
     Pmi(pmi::Client),
-    /// It speaks PMIx.
+    /// The launcher speaks PMIx.
     Pmix(Box<pmix::Client>),
 }
 
-/// Why such a launcher cannot be talked to.
+/// The error of a conversation with a foreign launcher.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
-    /// It speaks PMI-1.
+    /// The launcher speaks PMI-1.
     #[error(transparent)]
     Pmi(#[from] PmiError),
-    /// It speaks PMIx.
+    /// The launcher speaks PMIx.
     #[error(transparent)]
     Pmix(#[from] PmixError),
 }
 
 impl Foreign {
-    /// Which process of the job this is.
+    /// The rank of this process and the size of the job.
     pub fn place(&self) -> Place {
         match self {
             Self::Pmi(client) => client.place(),
@@ -35,7 +35,7 @@ impl Foreign {
         }
     }
 
-    /// What closes when the launcher goes, if this process can see that.
+    /// A descriptor that closes when the launcher ends, if this process can see that.
     pub(crate) fn connection(&self) -> io::Result<Option<OwnedFd>> {
         match self {
             Self::Pmi(client) => client.connection().map(Some),
@@ -43,7 +43,7 @@ impl Foreign {
         }
     }
 
-    /// Makes a value known to the others, behind the next fence.
+    /// Publishes a value, which the others can read after the next fence.
     pub(crate) fn put(&mut self, key: &str, value: &str) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.put(key, value)?),
@@ -51,7 +51,7 @@ impl Foreign {
         }
     }
 
-    /// Returns when all processes of the job have come this far.
+    /// Returns when all processes of the job have reached this fence.
     pub(crate) fn fence(&mut self) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.fence()?),
@@ -59,7 +59,7 @@ impl Foreign {
         }
     }
 
-    /// The value that the process of a rank has put.
+    /// Reads the value that the process of a rank has put.
     pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<String, ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.get(key)?),
@@ -75,14 +75,14 @@ impl Foreign {
         }
     }
 
-    /// Gives the launcher time to end a job that it knows to be over.
+    /// Gives the launcher time to end a job that it knows to have ended or failed.
     pub(crate) fn wait_for_end(&mut self) {
         if let Self::Pmi(client) = self {
             client.wait_for_end();
         }
     }
 
-    /// Takes leave.
+    /// Says goodbye to the launcher.
     pub(crate) fn finalize(self) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.finalize()?),

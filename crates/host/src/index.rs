@@ -1,14 +1,13 @@
 //! The index of a user's jobs on this host: a directory with a socket for each job.
 //!
-//! It is `$XDG_RUNTIME_DIR/landeck`, else `/tmp/landeck-<user number>`, and only its user may enter
-//! it. An entry is `<host identity>-<number of the name>.job`, the joining socket of that job as a
-//! file: so a container that has the directory reaches the job without sharing a network namespace
-//! with it, and who looks for a name asks only those jobs that may have it. An agent
-//! takes its entry away when it goes. One that was killed cannot: whoever finds an entry at which
-//! nobody listens removes it, and every new job looks at a few.
+//! It is `$XDG_RUNTIME_DIR/landeck`, else `/tmp/landeck-<user number>`, and only its user may enter it. An entry is
+//! `<host identity>-<number of the name>.job`, the joining socket of that job as a file. So a container that has the
+//! directory reaches the job without sharing a network namespace with it, and a search for a name asks only those jobs
+//! that may have it. An agent removes its entry when it ends. A killed agent cannot: any process that finds an entry at
+//! which nobody listens removes it, and every new job looks at a few.
 //!
-//! The directory stays, also without entries: a container that has it mounted would not see a new one, and
-//! nobody else can take its name while it is there.
+//! The directory stays even without entries: a container that has it mounted would not see a new one, and no other user
+//! can take its name while it exists.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,15 +20,15 @@ use landeck_wire::HostId;
 
 use crate::address::{Address, is_listened_to, own_uid};
 
-/// What stands behind the identity in the name of an entry.
+/// The end of an entry's name, after the identity.
 const SUFFIX: &str = ".job";
-/// In front of the name while the socket is not listened at yet.
+/// The beginning of the name while nobody listens at the socket yet.
 const UNFINISHED: &str = ".new-";
-/// Entries of others that a new job looks at: more than it makes, so those of killed jobs go.
+/// The number of other entries that a new job looks at. It is more than a job makes, so those of killed jobs disappear.
 const LOOKED_AT: usize = 4;
-/// Only the user may do anything.
+/// The mode that lets only the user access the directory.
 const PRIVATE: u32 = 0o700;
-/// Only the user may connect.
+/// The mode that lets only the user connect.
 const WRITABLE: u32 = 0o600;
 
 /// The index of this user.
@@ -45,20 +44,20 @@ pub(crate) struct Entry {
     path: PathBuf,
 }
 
-/// A job that is listed, whether or not anybody is there.
+/// A listed job, whether or not its agent still listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// Its identity.
     pub(crate) host: HostId,
-    /// Of its name.
+    /// The number of its name.
     number: u64,
     path: PathBuf,
 }
 
-/// Why there is no index.
+/// The reason why there is no index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The directory cannot be made or looked at.
+    /// The directory cannot be created or examined.
     #[error(
         "{}: {source}; jobs are found without it, but not from other network namespaces",
         .directory.display()
@@ -66,12 +65,13 @@ pub enum IndexError {
     System {
         /// The directory.
         directory: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Others may write there, or it is another user's, or no directory.
+    /// Others may write there, another user owns it, or it is no directory.
     #[error(
-        "{} is not this user's alone, so it is not used: remove it, or set XDG_RUNTIME_DIR",
+        "{} is not a directory for this user alone, so it is not used: remove it, or set \
+         XDG_RUNTIME_DIR",
         .directory.display()
     )]
     NotPrivate {
@@ -81,12 +81,12 @@ pub enum IndexError {
 }
 
 impl Index {
-    /// The index of the user that this process acts as; none where there can be none.
+    /// The index of the user as which this process acts; `None` if there can be none.
     pub fn of_user() -> Option<Self> {
         Self::open().ok()
     }
 
-    /// The same, with the reason.
+    /// The index of the user as which this process acts, or the reason why there is none.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -98,7 +98,7 @@ impl Index {
         }
     }
 
-    /// The index in this directory, which is made if it is not there.
+    /// The index in this directory, which is created if it does not exist.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -110,32 +110,32 @@ impl Index {
             }
             Ok(()) | Err(_) => {}
         }
-        // Not followed: in /tmp anybody can put a link there first.
+        // A symbolic link is not followed: in /tmp any user can put one there first.
         let found = fs::symlink_metadata(&directory).map_err(system)?;
         let is_private = found.is_dir() && found.uid() == own_uid() && found.mode() & 0o077 == 0;
         if !is_private {
             return Err(IndexError::NotPrivate { directory });
         }
         if found.mode() & PRIVATE != PRIVATE {
-            // It was made under a umask that takes rights from the user itself.
+            // It was created under a umask that removes rights from the user itself.
             fs::set_permissions(&directory, fs::Permissions::from_mode(PRIVATE)).map_err(system)?;
         }
         Ok(Self { directory })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Makes the entry of a job, and removes some of those that killed jobs have left.
+    /// Creates the entry of a job, and removes some entries that killed jobs have left.
     pub(crate) fn enter(&self, host: HostId, name: &JobName) -> io::Result<Entry> {
         self.sweep(LOOKED_AT);
         let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
         let path = self.directory.join(format!("{host}-{:016x}{SUFFIX}", number_of(name)));
         let socket = Address::File(unfinished.clone()).listen()?;
-        // From here on it is listened at: nobody takes it for a dead one. Who connects must be allowed
-        // to write there, whatever the umask is.
+        // From here on somebody listens, so nobody removes the entry. A process that connects needs the right to write
+        // there, whatever the umask is.
         let allowed = fs::set_permissions(&unfinished, fs::Permissions::from_mode(WRITABLE));
         if let Err(error) = allowed.and_then(|()| fs::rename(&unfinished, &path)) {
             let _ = fs::remove_file(&unfinished);
@@ -144,12 +144,12 @@ impl Index {
         Ok(Entry { socket, path })
     }
 
-    /// The jobs that have entries. Those at which nobody listens are removed.
+    /// The jobs that have entries. Entries at which nobody listens are removed.
     pub fn jobs(&self) -> Vec<HostId> {
         self.sweep(usize::MAX)
     }
 
-    /// Looks at so many entries, and removes those that are left over; returns the others.
+    /// Looks at up to `most` entries and removes those of dead jobs; returns the others.
     fn sweep(&self, most: usize) -> Vec<HostId> {
         let mut jobs = Vec::new();
         for entry in self.entries().take(most) {
@@ -162,7 +162,7 @@ impl Index {
         jobs
     }
 
-    /// The jobs that have entries, of which nobody is asked.
+    /// The jobs that have entries; none of them is contacted.
     pub(crate) fn listed(&self) -> Vec<Listed> {
         self.entries().filter_map(|entry| Listed::read(&entry)).collect()
     }
@@ -171,7 +171,7 @@ impl Index {
         fs::read_dir(&self.directory).into_iter().flatten().flatten()
     }
 
-    /// What a job left that was killed between two steps; those of a moment ago may be at work.
+    /// Removes the unfinished entry of a job that was killed between two steps. A recent one may still be at work.
     fn remove_unfinished(&self, entry: &fs::DirEntry) {
         const MINUTE_S: u64 = 60;
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
@@ -182,7 +182,7 @@ impl Index {
         }
     }
 
-    /// Where the entry of a job is, if it has one.
+    /// The address of a job's entry, if it has one.
     pub(crate) fn address(&self, host: HostId) -> Option<Address> {
         let listed = self.listed().into_iter().find(|listed| listed.host == host)?;
         Some(Address::File(listed.path))
@@ -190,7 +190,7 @@ impl Index {
 }
 
 impl Listed {
-    /// What an entry says, if it is one.
+    /// Parses an entry; `None` if it is none.
     fn read(entry: &fs::DirEntry) -> Option<Self> {
         entry.file_type().ok().filter(fs::FileType::is_socket)?;
         let name = entry.file_name();
@@ -199,25 +199,24 @@ impl Listed {
         Some(Self { host: host.parse().ok()?, number, path: entry.path() })
     }
 
-    /// Whether the job may be meant by a name or by the first digits of its identity; the job itself
-    /// knows.
+    /// Whether the job may have this name or an identity that begins so. Only the job itself knows for sure.
     pub(crate) fn may_be(&self, reference: &str) -> bool {
         self.number == number_of(&JobName::new(reference))
             || self.host.to_string().starts_with(reference)
     }
 
-    /// Whether somebody listens there. If not, whoever made it is gone, and it is removed.
+    /// Whether somebody listens there. If not, the job has ended, and the entry is removed.
     pub(crate) fn is_there(&self) -> bool {
         let is_there = is_listened_to(&Address::File(self.path.clone()));
         if !is_there {
-            // Somebody else may have removed it meanwhile.
+            // Another process may have removed it meanwhile.
             let _ = fs::remove_file(&self.path);
         }
         is_there
     }
 }
 
-/// A name as a number that two names rarely have in common (FNV-1a).
+/// A hash of a name, which two names rarely share (FNV-1a).
 fn number_of(name: &JobName) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -301,7 +300,7 @@ mod tests {
         let index = Index::at(place.0.join("landeck")).unwrap();
         let kill = |host| {
             let mut entry = index.enter(HostId(host), &JobName::new("heat")).unwrap();
-            entry.path = PathBuf::from("/nowhere"); // as if nobody dropped it
+            entry.path = PathBuf::from("/nowhere"); // as if it were never dropped
         };
         (0..20).for_each(kill);
         assert!(count(index.directory()) <= LOOKED_AT + 1, "new ones made room");

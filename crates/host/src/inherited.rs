@@ -1,5 +1,5 @@
-//! Descriptors that this process was started with: those that a launcher left open for it and named in
-//! the environment, and the standard ones, which a parent may have closed.
+//! Descriptors that this process was started with: those that a launcher left open for it and named in the environment,
+//! and the standard ones, which a parent may have closed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,34 +11,33 @@ use rustix::io::{Errno, FdFlags, fcntl_getfd, fcntl_setfd};
 
 use crate::say::quoted;
 
-/// The descriptors taken so far: each can be owned once.
+/// The descriptors taken so far; each can be owned only once.
 static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
-/// Why a number in the environment is no descriptor of ours.
+/// The reason why a number in the environment is no descriptor for this process.
 #[derive(Debug, thiserror::Error)]
 pub enum InheritError {
-    /// It is no number of a descriptor beyond standard input, output and error.
+    /// It is not the number of a descriptor beyond standard input, output and error.
     #[error("{} is not the number of a descriptor", quoted(.0))]
     NotANumber(String),
-    /// Nothing is open under the number: a parent closed it, or this is a child of the process
-    /// that was meant.
+    /// Nothing is open under the number: a parent closed it, or this is a child of the process that was meant.
     #[error("descriptor {descriptor} is not open: {error}")]
     NotOpen {
         /// The number.
         descriptor: RawFd,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// Something else is open under the number: a parent closed what was meant and opened another.
-    #[error("descriptor {0} is open, but it is not what the launcher left there")]
+    /// Something else is open under the number: a parent closed the descriptor and opened another.
+    #[error("descriptor {0} is open, but it is not the one that the launcher left")]
     NotMeant(RawFd),
     /// It was taken before in this process.
     #[error("descriptor {0} was taken before: this process has joined already")]
     AlreadyTaken(RawFd),
 }
 
-/// Takes a descriptor that the environment names, if it is what is meant, and keeps it from children
-/// at once. Anything else under the number is left as it is: it is somebody else's.
+/// Takes a descriptor that the environment names, if it is the right one, and sets its close-on-exec flag at once, so
+/// that no child inherits it. Anything else under the number is left alone: it has another owner.
 ///
 /// # Errors
 /// [`InheritError`].
@@ -63,25 +62,24 @@ pub fn take(
     if !is_meant(borrowed) {
         return Err(InheritError::NotMeant(descriptor));
     }
-    // A launcher leaves it open to whoever is started; who takes it does not. So another copy of
-    // this library in the same process has it.
+    // A launcher leaves the descriptor open across exec, and the process that takes it does not. So a set flag means
+    // that another copy of this library in this process has taken it.
     if flags.contains(FdFlags::CLOEXEC) {
         return Err(InheritError::AlreadyTaken(descriptor));
     }
     fcntl_setfd(borrowed, flags | FdFlags::CLOEXEC).map_err(not_open)?;
     taken.insert(descriptor);
-    // SAFETY: the descriptor is open and what the launcher left to this process under the name
-    // given, and `TAKEN` says that nobody in this process has taken it before.
+    // SAFETY: the descriptor is open and is the one that the launcher left to this process under the given name, and
+    // `TAKEN` says that nothing in this process has taken it before.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Takes the numbers of standard input, output and error where nothing is open under them: else the
-/// next descriptors of this library would get them, and the program would write its output into the
-/// memory of the job. For the program nothing changes: calls on these numbers fail as on closed ones, and
-/// so they are for what it starts.
+/// Occupies the numbers of standard input, output and error if nothing is open under them. Otherwise the next
+/// descriptors of this library would get them, and the program would write its output into the memory of the job. For
+/// the program nothing changes: calls on these numbers fail as on closed ones, and its children find them closed.
 pub fn reserve_standard() {
     let open = || rustix::fs::open("/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    // The lowest free number is taken each time.
+    // Each open takes the lowest free number.
     while let Ok(descriptor) = open() {
         if descriptor.as_raw_fd() > libc::STDERR_FILENO {
             break;

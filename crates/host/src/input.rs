@@ -1,9 +1,8 @@
-//! The launcher's standard input on its way to the processes.
+//! Passes the launcher's standard input on to the processes.
 //!
-//! One process gets it as it is, if it is no terminal: no byte is touched. A terminal is read here
-//! and passed on, as the processes are not in its foreground group; and whatever several processes
-//! are to get is read once and written to each. No more than one block is held: the slowest reader
-//! sets the pace.
+//! If one process reads it and it is no terminal, that process gets it directly and no byte is touched. A terminal is
+//! read here and passed on, as the processes are not in its foreground group. Input for several processes is read once
+//! and written to each. No more than one block is held: the slowest reader sets the pace.
 
 use crate::output::pipe;
 use rustix::fs::OFlags;
@@ -30,9 +29,9 @@ pub struct Input {
     is_terminal: bool,
     has_ended: bool,
     block: Vec<u8>,
-    /// `None` for a reader that is gone.
+    /// One reader for each process; `None` if it no longer reads.
     readers: Vec<Option<Reader>>,
-    /// Pipes that are not written to any more, for whoever watches them.
+    /// Pipes that are not written to any more, so that the event loop can forget them.
     ended: Vec<OwnedFd>,
 }
 
@@ -40,19 +39,19 @@ pub struct Input {
 #[derive(Debug)]
 struct Reader {
     pipe: OwnedFd,
-    /// How much of the block it has got.
+    /// How much of the block it has received.
     taken: usize,
 }
 
-/// Bytes that are read at once: what a pipe holds.
+/// The number of bytes read at once: the size of a pipe.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 impl Input {
-    /// Opens the standard input of every process. Returns who passes the launcher's on, if that is
-    /// needed, and one descriptor for each process.
+    /// Opens the standard input of every process. Returns an `Input` if something must be passed on, and one descriptor
+    /// for each process.
     ///
     /// # Errors
-    /// What the kernel says, above all that there are too many descriptors.
+    /// The kernel's error, usually that there are too many descriptors.
     pub fn open(
         source: BorrowedFd<'_>,
         processes: u32,
@@ -84,8 +83,8 @@ impl Input {
         Ok((needed.then_some(input), descriptors))
     }
 
-    /// The launcher's standard input, if it is to be read now. A terminal is read only in the
-    /// foreground: reading it from the background would stop the launcher.
+    /// The launcher's standard input, if it should be read now. A terminal is read only in the foreground: a read from
+    /// the background would stop the launcher.
     pub fn wanted(&self) -> Option<BorrowedFd<'_>> {
         let idle = !self.has_ended && self.block.is_empty() && !self.is_unread();
         (idle && (!self.is_terminal || self.in_foreground())).then(|| self.source.as_fd())
@@ -96,8 +95,7 @@ impl Input {
         self.source.as_fd()
     }
 
-    /// The pipes to the processes with their numbers, and whether each must take more before
-    /// anything else is read.
+    /// The pipes to the processes with their numbers, and whether each must accept more before anything else is read.
     pub fn pipes(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>, bool)> {
         let readers = self.readers.iter().enumerate();
         readers.filter_map(|(number, reader)| {
@@ -106,23 +104,23 @@ impl Input {
         })
     }
 
-    /// The pipes that have ended since the last call. They close when they are dropped, which is how
-    /// a process sees the end of its input.
+    /// Takes the pipes that have ended since the last call. Dropping them closes them, and the process sees the end of
+    /// its input.
     pub fn take_ended(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.ended)
     }
 
-    /// Whether there is nothing left to do.
+    /// Whether no input is left to pass on.
     pub fn is_over(&self) -> bool {
         self.is_unread() || (self.has_ended && self.block.is_empty())
     }
 
-    /// Reads a block, from a source that is ready, and passes it on.
+    /// Reads a block from a source that is ready, and passes it on.
     pub fn read(&mut self) {
         let mut block = vec![0; BLOCK_BYTES];
         match rustix::io::read(&self.source, &mut block) {
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // EIO is a terminal that is gone, or a background that came too fast.
+            // EIO: the terminal has been closed, or the process came to the background meanwhile.
             Ok(0) | Err(_) => self.end(),
             Ok(count) => {
                 block.truncate(count);
@@ -132,7 +130,7 @@ impl Input {
         }
     }
 
-    /// Writes what the pipes take.
+    /// Writes as much as the pipes accept.
     pub fn write(&mut self) {
         for slot in &mut self.readers {
             if slot.as_mut().is_some_and(|reader| !reader.write(&self.block)) {
@@ -153,7 +151,7 @@ impl Input {
         Ok(reader)
     }
 
-    /// The input is over: the readers see its end.
+    /// Ends the input, so that the readers see its end.
     fn end(&mut self) {
         self.has_ended = true;
         self.ended.extend(self.readers.drain(..).flatten().map(|reader| reader.pipe));
@@ -170,7 +168,7 @@ impl Input {
 }
 
 impl Reader {
-    /// Writes more of the block; false if the process does not read any more.
+    /// Writes more of the block; returns false if the process no longer reads.
     fn write(&mut self, block: &[u8]) -> bool {
         while self.taken < block.len() {
             match rustix::io::write(&self.pipe, &block[self.taken..]) {

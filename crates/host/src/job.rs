@@ -1,4 +1,4 @@
-//! A job that runs: one loop over everything that happens to it, in the launcher's first thread.
+//! A running job: one loop over all its events, in the launcher's first thread.
 
 use crate::address::{Address, is_listened_to};
 use crate::guardian::{Command, Event, OnFailure, Restart};
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the loop is woken for.
+/// The tokens that wake the loop.
 const GUARDIAN: u64 = 0;
 const SIGNALS: u64 = 1;
 const STDIN: u64 = 2;
@@ -31,21 +31,20 @@ const SOURCES: u64 = 1 << 32;
 const READERS: u64 = 2 << 32;
 const SINKS: u64 = 3 << 32;
 
-/// How long all stacks together may take.
+/// The time limit for printing all stacks together.
 const STACKS_MAX: Duration = Duration::from_secs(30);
-/// Processes that a message lists one by one.
+/// The number of processes that a message lists one by one.
 const LISTED_MAX: usize = 64;
 
 impl Launch {
-    /// Starts the job, sees it to its end and returns the exit code for it: that of the process
-    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, 125 where nothing
-    /// failed but output is lost, else 0.
+    /// Starts the job, runs it to its end and returns its exit code. That is the code of the process that failed first
+    /// (128 and the signal, if one killed it), 124 after a timeout, 125 if nothing failed but output is lost, else 0.
     ///
-    /// To be called while this process has one thread. Its signals are caught from then on.
+    /// Call this while the process has one thread. Its signals are caught from then on.
     ///
     /// # Errors
-    /// When there can be no such job: nothing was started then. A process that cannot be started
-    /// is part of the job's end.
+    /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
+    /// job's end.
     pub fn run(&self) -> Result<u8, LaunchError> {
         let plan = Plan::new(self)?;
         if let InputTo::Rank(rank) = self.stdin
@@ -61,7 +60,7 @@ impl Launch {
     }
 }
 
-/// A job on its way to its end.
+/// A running job.
 pub(crate) struct Job<'a> {
     launch: &'a Launch,
     plan: &'a Plan,
@@ -69,17 +68,17 @@ pub(crate) struct Job<'a> {
     watch: Watch,
     conduct: Conduct,
     began: Instant,
-    /// When the job is ended, if it has not ended before.
+    /// When the job is ended, if it has not ended by itself.
     deadline: Option<Instant>,
-    /// By rank.
+    /// The processes, by rank.
     processes: Vec<Process>,
     /// The rank of each slot's process.
     ranks: HashMap<u32, u32>,
     /// The failure that the job's exit code comes from.
     first: Option<First>,
-    /// The end that a process has put to the job, whatever failed before.
+    /// The abort of a process or guest, whatever failed before.
     aborted: Option<First>,
-    /// What the launcher was told by a signal, if that ends the job.
+    /// The signal that told the launcher to end the job, if any.
     told: Option<i32>,
     timed_out: bool,
     guardian_gone: bool,
@@ -87,23 +86,23 @@ pub(crate) struct Job<'a> {
     is_over: bool,
     /// Whether any process was ever a member of the job.
     has_members: bool,
-    /// The sinks that are watched, since they hold something.
+    /// The sinks that are watched, since they hold pending output.
     watched_sinks: BTreeSet<usize>,
-    /// Whether the last round had anything to read.
+    /// Whether the last round read anything.
     was_busy: bool,
-    /// What a thread is still to be started for.
+    /// The function of a thread that is still to be started.
     serves_groups: Option<ServeGroups>,
 }
 
-/// What is known of a process.
+/// The launcher's record of one process.
 #[derive(Debug, Clone, Default)]
 struct Process {
     pid: u32,
     slot: u32,
     state: State,
-    /// How often it was started again.
+    /// The number of restarts.
     restarts: u32,
-    /// What it has done, once it is gone: somebody else may have its slot by the end.
+    /// Its counters, saved when it ended: another process may have its slot by the end.
     deeds: Option<Deeds>,
 }
 
@@ -112,15 +111,15 @@ enum State {
     #[default]
     Running,
     Stopped,
-    /// It failed, and is about to be started again.
+    /// It failed, and will be started again.
     Awaited,
-    /// Gone before anything failed, or by itself.
+    /// It ended by itself, or before anything failed.
     Gone,
-    /// Ended by us.
+    /// The launcher ended it.
     Ended,
 }
 
-/// A failure from which something follows for the job.
+/// A failure with consequences for the whole job.
 #[derive(Clone, Copy)]
 enum First {
     NotStarted {
@@ -128,7 +127,7 @@ enum First {
         error: StartError,
     },
     Failed(Failed),
-    /// A guest has ended the job.
+    /// A guest has aborted the job.
     Guest {
         pid: u32,
         code: u8,
@@ -146,7 +145,7 @@ impl First {
     }
 }
 
-/// How a process failed.
+/// The circumstances of a process's failure.
 #[derive(Debug, Clone, Copy)]
 struct Failed {
     rank: u32,
@@ -156,7 +155,7 @@ struct Failed {
 }
 
 impl Job<'_> {
-    /// Sees a started job to its end; returns its exit code.
+    /// Runs a started job to its end; returns its exit code.
     pub(crate) fn run(launch: &Launch, plan: &Plan, started: Started) -> Result<u8, LaunchError> {
         let began = Instant::now();
         let mut job = Job {
@@ -215,7 +214,7 @@ impl Job<'_> {
         }
     }
 
-    /// The programs of a job of several processes that are linked with another MPI, and with which.
+    /// The programs of a job of several processes that are linked with another MPI, and that MPI.
     fn foreign(&self) -> Vec<(String, ForeignMpi)> {
         let programs = self.plan.programs.iter().filter(|_| self.plan.processes() > 1);
         let found = programs.filter_map(|program| {
@@ -264,13 +263,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Starts the thread that serves groups, if there is to be one: who has started a process lets guests
-    /// join as well. It ends with the launcher at the latest.
+    /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests
+    /// join as well. The thread ends with the launcher at the latest.
     fn serve_groups(&mut self) -> Result<(), LaunchError> {
         let Some(serve) = self.serves_groups.take() else { return Ok(()) };
         let host = HostId(self.started.segment.plan().host);
         let work = move || {
-            // A job that is over has nothing to serve.
+            // A job that has ended has no groups to serve.
             if let Err(why) = serve(&host.to_string())
                 && is_listened_to(&Address::of_job(host))
             {
@@ -278,7 +277,7 @@ impl Job<'_> {
             }
         };
         let builder = thread::Builder::new().name("landeck-groups".to_owned());
-        // It inherits that the signals are the launcher's loop's.
+        // It inherits the blocked signals, which belong to the launcher's loop.
         builder.spawn(work).map_err(system("start a thread"))?;
         Ok(())
     }
@@ -335,14 +334,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What the process of a slot has done so far.
+    /// The counters of the process of a slot so far.
     fn deeds_in(&self, slot: u32) -> Deeds {
         let segment = &self.started.segment;
         Deeds { counters: segment.counters(slot), waited_for: segment.waited_for(slot) }
     }
 
-    /// Changes what is known of the process of a slot. A slot without a rank is none of the
-    /// launcher's.
+    /// Changes the record of the process of a slot. A slot without a rank belongs to a guest, of which the launcher
+    /// keeps no record.
     fn change(&mut self, slot: u32, change: impl FnOnce(&mut Process)) {
         let rank = self.ranks.get(&slot).copied().unwrap_or(u32::MAX);
         if let Some(process) = self.processes.get_mut(rank as usize) {
@@ -396,13 +395,13 @@ impl Job<'_> {
         }
     }
 
-    /// The job ends for this. What is said of it is said at the end.
+    /// Records that the job ends because of this abort. The message follows at the end.
     fn take_abort(&mut self, abort: First) {
         self.first.get_or_insert(abort);
         self.aborted = Some(abort);
     }
 
-    /// A guest has ended the job: another library in one of its processes, or somebody else.
+    /// Handles the abort of a guest, which may be another library in one of the job's processes.
     fn take_abort_of_guest(&mut self, pid: u32, code: u8, at: Duration) {
         let is_host = |(_, process): &(u32, &Process)| process.pid == pid;
         let host = self.alive().find(is_host).map(|(rank, _)| rank);
@@ -417,7 +416,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether the others go on after a failure that no new start follows.
+    /// Whether the other processes continue after a failure that no restart follows.
     const fn goes_on(&self) -> bool {
         match self.launch.on_failure {
             _ if self.aborted.is_some() => false,
@@ -427,7 +426,7 @@ impl Job<'_> {
         }
     }
 
-    /// A kill may be the kernel's own, for want of memory.
+    /// Adds the reason to a failure: a kill may be the kernel's own, for lack of memory.
     fn with_reason(&self, failure: Failure) -> Failure {
         let is_kill = failure == Failure::Signal(libc::SIGKILL);
         let groups = &self.started.groups;
@@ -451,7 +450,7 @@ impl Job<'_> {
                 self.told.get_or_insert(signal);
             }
             if self.is_over && ends {
-                // What is left is output that nobody takes.
+                // Only output that nobody reads is left.
                 self.started.output.give_up();
                 continue;
             }
@@ -472,7 +471,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The time is over: says where everybody is, and ends the job.
+    /// Handles the timeout: reports where every process is, and ends the job.
     fn end_for_time(&mut self) -> Result<(), LaunchError> {
         if self.is_over {
             return Ok(());
@@ -492,7 +491,7 @@ impl Job<'_> {
             text += &format!("{verdict}\n");
         }
         let give_up = Instant::now() + STACKS_MAX;
-        // A debugger takes its time, and it stops processes: all places are taken before.
+        // A debugger is slow, and it stops processes, so all places are recorded before.
         let places: Vec<String> =
             alive.iter().take(LISTED_MAX).map(|(_, process)| self.place(process)).collect();
         for ((rank, process), place) in alive.iter().zip(places) {
@@ -500,7 +499,7 @@ impl Job<'_> {
                 text += &format!("  rank {rank}: was not started yet\n");
                 continue;
             }
-            // It may be another one than was started, below that.
+            // The process that joined may be another than the one started, below that.
             let pid = self.started.segment.slot_record(process.slot).pid;
             text += &format!("  rank {rank} (pid {pid}): {place}\n");
             if self.launch.stacks {
@@ -523,7 +522,7 @@ impl Job<'_> {
         match report::place(&wait, since) {
             _ if process.state == State::Stopped => "stopped by a signal or a debugger".to_owned(),
             Some(place) => place,
-            None => "waits for nobody".to_owned(),
+            None => "is in no call that waits".to_owned(),
         }
     }
 
@@ -537,7 +536,7 @@ impl Job<'_> {
         }
     }
 
-    /// Watches what can make a difference now.
+    /// Watches the descriptors that can make progress now.
     fn set_interests(&mut self) -> std::io::Result<()> {
         let output = &mut self.started.output;
         for sink in &self.watched_sinks - output.pending() {
@@ -588,7 +587,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether a process was to be started again, and was not, as the job had to end.
+    /// Whether a process still awaited its restart when the job had to end.
     fn awaits_any(&self) -> bool {
         self.processes.iter().any(|process| process.state == State::Awaited)
     }
@@ -647,7 +646,7 @@ impl Job<'_> {
         }
     }
 
-    /// What became of all but this rank. Who was not started any more was ended, too.
+    /// The state of all ranks but this one. A process whose restart no longer came counts as ended by the launcher.
     fn others(&self, rank: u32) -> Others {
         let others = (0..).zip(&self.processes).filter(|(other, _)| *other != rank);
         let gone = others.filter(|(_, process)| process.state == State::Gone).count() as u32;
@@ -684,7 +683,7 @@ impl Job<'_> {
         let file = program.map(|program| program.file.display().to_string()).unwrap_or_default();
         let hint = match (error.step, error.errno) {
             (Step::Execute, libc::ENOEXEC) => "; a script begins with a line like #!/bin/sh",
-            (Step::Execute, libc::ENOENT) => "; is the interpreter that it names there?",
+            (Step::Execute, libc::ENOENT) => "; does the interpreter that it names exist?",
             (Step::Create, _) => "; is there a limit of processes (ulimit -u)?",
             _ => "",
         };
@@ -703,7 +702,7 @@ impl Job<'_> {
         self.started.output.say(&report::summary(&all, self.began.elapsed()));
     }
 
-    /// Writes what was said last.
+    /// Writes the messages of the end.
     fn write_out(&mut self) -> Result<(), LaunchError> {
         self.is_over = true;
         self.was_busy = true;
@@ -722,7 +721,7 @@ fn watch_sources(watch: &mut Watch, output: &Output) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How a process failed that has ended so; none if it did not.
+/// The failure of a process with this status and presence; `None` if it did not fail.
 fn failure_of(status: i32, presence: Presence) -> Option<Failure> {
     match presence {
         Presence::Aborted(code) => Some(Failure::Aborted(code)),
@@ -730,7 +729,7 @@ fn failure_of(status: i32, presence: Presence) -> Option<Failure> {
     }
 }
 
-/// As shells have it: 127 for what is not there, 126 for what cannot be executed.
+/// The exit code as shells define it: 127 for a missing program, 126 for one that cannot be executed.
 fn not_started_code(error: StartError) -> u8 {
     match (error.step, error.errno) {
         (Step::Execute, libc::ENOENT) => 127,

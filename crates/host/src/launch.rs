@@ -1,4 +1,4 @@
-//! A job that is to be started on this host: what `landeck run` was asked for.
+//! A job to be started on this host, as `landeck run` was asked for it.
 
 use crate::budget::BudgetError;
 use crate::environment::Export;
@@ -15,7 +15,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The time between asking processes to end and killing them, if nobody says otherwise.
+/// The default time between asking processes to end and killing them.
 pub const GRACE: Duration = Duration::from_secs(10);
 /// The exit code of a job that was ended by its time limit.
 pub const TIMED_OUT: u8 = 124;
@@ -25,56 +25,56 @@ pub const LAUNCHER_FAILED: u8 = 125;
 /// A job to be started.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// What the job is called; `None` is the name of its first program's file.
+    /// The name of the job; `None` is the name of its first program's file.
     pub name: Option<String>,
     /// The programs; their processes get ranks in this order.
     pub programs: Vec<Program>,
-    /// How processes are dealt out.
+    /// How processes are distributed over the machine.
     pub map_by: MapBy,
-    /// What they are bound to; `None` leaves it to the launcher.
+    /// The processors that they are bound to; `None` leaves the choice to the launcher.
     pub bind_to: Option<BindTo>,
-    /// Whether to say which process is bound to what.
+    /// Whether to print which process is bound to which processors.
     pub report_bindings: bool,
-    /// Whether only to say what would be started.
+    /// Whether to print only what would be started.
     pub dry_run: bool,
-    /// What stands before each line of output.
+    /// The tag before each line of output.
     pub tag: Tag,
-    /// Where the output goes, a file for each rank and stream.
+    /// The directory for the output, with a file for each rank and stream.
     pub output_directory: Option<PathBuf>,
-    /// When the job is ended.
+    /// The time limit of the job.
     pub timeout: Option<Duration>,
-    /// Whether to show the stacks of all processes then.
+    /// Whether to show the stacks of all processes at the timeout.
     pub stacks: bool,
-    /// What tells why the job does not end, when the time is over.
+    /// The function that explains at the timeout why the job does not end.
     pub explain: Option<Explain>,
-    /// Who gets the standard input.
+    /// The processes that get the standard input.
     pub stdin: InputTo,
-    /// What a failed process means for the others.
+    /// The consequence of a failed process for the others.
     pub on_failure: OnFailure,
-    /// Whether processes map what others write for reading alone.
+    /// Whether processes map memory with another writer read-only.
     pub is_hardened: bool,
-    /// Time between asking processes to end and killing them.
+    /// The time between asking processes to end and killing them.
     pub grace: Duration,
-    /// Whether to say what a job has done that ended well.
+    /// Whether to summarise a job that ended well.
     pub summary: bool,
-    /// What all processes compute with.
+    /// The settings of all processes.
     pub settings: [u64; SETTINGS_WORDS],
-    /// What a thread of the launcher does to serve named groups, if it is to.
+    /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
 }
 
-/// Serves the named groups of the job with this identity, to its end; says what keeps it from that.
+/// Serves the named groups of the job with this identity until its end; fails with the reason why it cannot.
 pub type ServeGroups = fn(&str) -> Result<(), String>;
 
-/// Tells why the job with this identity does not go on; `None` where it cannot be looked at.
+/// Explains why the job with this identity is stuck; `None` if it cannot be examined.
 pub type Explain = fn(&str) -> Option<Explanation>;
 
-/// Why a job does not go on.
+/// The explanation why a job is stuck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The reason, in a sentence.
     pub verdict: String,
-    /// What to do now, where that is known.
+    /// The advice, if there is any.
     pub advice: Option<String>,
 }
 
@@ -85,10 +85,10 @@ pub struct Program {
     pub name: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How many processes run it. `None`: as many as there are usable cores, if it is the only
-    /// program of the job, else one.
+    /// The number of processes that run it. `None`: as many as there are usable cores, if it is the only program of the
+    /// job, else one.
     pub processes: Option<u32>,
-    /// Where it starts; `None` is where the launcher is.
+    /// Its working directory; `None` is the launcher's.
     pub directory: Option<PathBuf>,
     /// Variables that are set for it.
     pub exports: Vec<Export>,
@@ -96,51 +96,51 @@ pub struct Program {
     pub inherit: bool,
 }
 
-/// Why a job was not started, or could not be seen to its end.
+/// The reason why a job was not started, or could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// A program cannot be started.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A working directory is not there.
+    /// A working directory does not exist or cannot be entered.
     #[error("--wdir {}: {}; give a folder that this user may enter", .path.display(), why(source))]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Processes cannot be placed as asked.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The limits are too small.
+    /// The limits are too small for the job.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// There is no shared memory.
+    /// The segment cannot be created.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// There is no guardian.
+    /// The guardian cannot be forked or reached.
     #[error(transparent)]
     Guardian(#[from] GuardianError),
-    /// A directory for output files cannot be made.
+    /// A directory for output files cannot be created.
     #[error(
         "--output-dir {}: {source}. Give another directory, or one that can be made", .path.display()
     )]
     OutputDirectory {
         /// The directory.
         path: PathBuf,
-        /// What the kernel says, or what stands there instead.
+        /// The kernel's error, or what else has that name.
         source: io::Error,
     },
-    /// What was asked for cannot be said.
+    /// An answer cannot be written.
     #[error(transparent)]
     Say(#[from] SayError),
-    /// An output file cannot be made.
+    /// An output file cannot be created.
     #[error("output file {}: {source}", .path.display())]
     OutputFile {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A rank that does not exist is to get the standard input.
@@ -148,20 +148,20 @@ pub enum LaunchError {
     StdinRank {
         /// The rank.
         rank: u32,
-        /// How many there are.
+        /// The number of processes.
         processes: u32,
     },
-    /// A system call that the launcher cannot do without was refused.
+    /// A necessary system call was refused.
     #[error("the launcher cannot {attempt}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted action.
         attempt: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// Why a directory cannot be used, in words.
+/// The reason why a directory cannot be used, in words.
 fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such folder".to_owned(),
@@ -171,7 +171,7 @@ fn why(error: &io::Error) -> String {
 }
 
 impl LaunchError {
-    /// The exit code for it.
+    /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Program(error) => error.exit_code(),
@@ -220,7 +220,7 @@ impl Launch {
     }
 }
 
-/// An error of the system, with what was attempted.
+/// Turns a system error into a [`LaunchError`] with the attempted action.
 pub(crate) fn system(attempt: &'static str) -> impl Fn(io::Error) -> LaunchError {
     move |source| LaunchError::System { attempt, source }
 }

@@ -1,4 +1,4 @@
-//! What launcher and daemon share: process start, guardian, output, signals, joining.
+//! The common part of launcher and daemon: process start, guardian, output, signals, joining.
 
 mod address;
 pub mod agent;

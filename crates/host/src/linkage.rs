@@ -1,14 +1,14 @@
-//! Which libraries a program is linked with, and whether one of them is the MPI library of another
-//! implementation, whose processes cannot join a job.
+//! The libraries that a program is linked with. If one of them is another implementation's MPI library, the program's
+//! processes cannot join a job.
 //!
-//! Reads the dynamic section of an ELF file of this host's kind. Scripts, static programs and damaged
-//! files are linked with nothing that is known here.
+//! Reads the dynamic section of an ELF file of this host's kind. Scripts, static programs and damaged files count as
+//! linked with no known library.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Longer tables and names are not those of a program that runs.
+/// The limits of tables and names; a program that runs has no longer ones.
 const PROGRAM_HEADERS_MAX: u16 = 1024;
 const DYNAMIC_BYTES_MAX: u64 = 64 * 1024;
 const NAME_BYTES_MAX: usize = 256;
@@ -17,7 +17,7 @@ const FILE_HEADER_BYTES: usize = 64;
 const PROGRAM_HEADER_BYTES: usize = 56;
 const DYNAMIC_ENTRY_BYTES: usize = 16;
 
-/// Magic number, 64 bits, this host's byte order.
+/// The magic number, 64 bits, and this host's byte order.
 const MAGIC: [u8; 6] =
     [0x7f, b'E', b'L', b'F', 2, if cfg!(target_endian = "little") { 1 } else { 2 }];
 const PT_LOAD: u32 = 1;
@@ -26,8 +26,8 @@ const DT_NULL: u64 = 0;
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 
-/// The names that libraries of other MPI implementations begin with, and whose they are. Libraries of
-/// the standard's binary interface are called `libmpi_abi`.
+/// The beginnings of the names of other implementations' libraries, with the implementations. Libraries of the
+/// standard's binary interface are called `libmpi_abi`.
 const FOREIGN: [(&str, &str); 10] = [
     ("libmpi.so.12", "MPICH or Intel MPI"),
     ("libmpi.so.40", "Open MPI"),
@@ -41,16 +41,16 @@ const FOREIGN: [(&str, &str); 10] = [
     ("libmpifort.so", "MPICH or Intel MPI"),
 ];
 
-/// The MPI library of another implementation, and whose it is.
+/// The MPI library of another implementation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignMpi {
-    /// As the program names it, such as `libmpi.so.40`.
+    /// The name in the program, such as `libmpi.so.40`.
     pub library: String,
-    /// Whose library that is, as far as its name tells.
+    /// The implementation, as far as the name tells it.
     pub implementation: &'static str,
 }
 
-/// The MPI library of another implementation that a program is linked with itself, if there is one.
+/// The MPI library of another implementation that a program is linked with directly, if there is one.
 pub fn foreign_mpi(program: &Path) -> Option<ForeignMpi> {
     needed(program)?.into_iter().find_map(|library| {
         let (_, implementation) = FOREIGN.iter().find(|(start, _)| library.starts_with(start))?;
@@ -58,16 +58,16 @@ pub fn foreign_mpi(program: &Path) -> Option<ForeignMpi> {
     })
 }
 
-/// The libraries that a program names; `None` where that cannot be told.
+/// The libraries that a program names; `None` if that cannot be told.
 fn needed(program: &Path) -> Option<Vec<String>> {
-    // To open a named pipe would wait for its writer.
+    // Opening a named pipe would wait for its writer.
     if !fs::metadata(program).ok()?.is_file() {
         return None;
     }
     Elf::open(File::open(program).ok()?)?.needed()
 }
 
-/// A part of the file that is there in memory.
+/// A part of the file that is mapped into memory.
 struct Part {
     kind: u32,
     offset: u64,
@@ -110,7 +110,7 @@ impl Elf {
         names.map(|(_, at)| self.name_at(strings.checked_add(*at)?)).collect()
     }
 
-    /// Where in the file stands what has this address in memory.
+    /// The place in the file of a given address in memory.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let loaded = self.parts.iter().filter(|part| part.kind == PT_LOAD);
         let inside = |part: &Part| {
@@ -137,7 +137,7 @@ fn part(header: &[u8]) -> Option<Part> {
     })
 }
 
-/// Exactly so many bytes of a file.
+/// Reads exactly so many bytes of a file.
 fn read(file: &File, offset: u64, bytes: usize) -> Option<Vec<u8>> {
     let mut space = vec![0; bytes];
     file.read_exact_at(&mut space, offset).ok()?;
@@ -218,7 +218,7 @@ mod tests {
             let found = of_bytes("cut", &whole[..length]).unwrap_or_default();
             assert!(found.iter().all(|name| "libmpi.so.40".starts_with(name.as_str())), "{length}");
         }
-        // Each byte of header and tables, damaged.
+        // Every byte of header and tables is damaged once.
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;

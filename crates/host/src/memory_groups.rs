@@ -1,10 +1,10 @@
-//! What the control groups of this process allow in memory, in version 1 and 2. (Their quota of
-//! processor time is read by `landeck_memory::processors`.)
+//! The memory limits of this process's control groups, in version 1 and 2. (Their quota of processor time is read by
+//! `landeck_memory::processors`.)
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The directories whose memory limits hold for this process, innermost first.
+/// The directories whose memory limits apply to this process, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryGroups {
     directories: Vec<PathBuf>,
@@ -24,8 +24,8 @@ impl MemoryGroups {
         MemoryGroups::from_texts(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 
-    /// Finds them in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`: in the version 1
-    /// hierarchy of the memory controller if there is one, else in the version 2 tree.
+    /// Finds the groups in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`: in the version 1 hierarchy of
+    /// the memory controller if there is one, else in the version 2 tree.
     pub fn from_texts(memberships: &str, mounts: &str) -> MemoryGroups {
         let first = membership(memberships, |list| list.split(',').any(|name| name == "memory"));
         let (group, version) = match first {
@@ -38,7 +38,7 @@ impl MemoryGroups {
         MemoryGroups { directories: directories.unwrap_or_default(), version }
     }
 
-    /// How much memory the job may use; `None` if that is not limited.
+    /// The memory limit of the job; `None` if there is none.
     pub fn limit_bytes(&self) -> Option<u64> {
         let file = match self.version {
             Version::One => "memory.limit_in_bytes",
@@ -47,7 +47,7 @@ impl MemoryGroups {
         self.directories.iter().filter_map(|group| limit_bytes(&read(group, file))).min()
     }
 
-    /// How many processes of the innermost group the kernel has killed because memory ran out.
+    /// The number of processes of the innermost group that the kernel has killed because memory ran out.
     pub fn out_of_memory_kills(&self) -> u64 {
         let file = match self.version {
             Version::One => "memory.oom_control",
@@ -59,14 +59,14 @@ impl MemoryGroups {
 
 /// One mounted hierarchy that may hold memory limits.
 struct Mount {
-    /// The directory of the hierarchy that is seen at `point`.
+    /// The directory of the hierarchy that is visible at `point`.
     root: String,
     point: PathBuf,
     version: Version,
 }
 
 impl Mount {
-    /// Reads one line of mountinfo; `None` if it is nothing for memory.
+    /// Parses one line of mountinfo; `None` if it does not concern memory.
     fn parse(line: &str) -> Option<Mount> {
         let (mount, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
@@ -81,8 +81,8 @@ impl Mount {
         Some(Mount { root, point, version })
     }
 
-    /// The group's directory and all above it that this mount shows. A group outside of what it
-    /// shows (a container without a namespace of its own) is taken for the mount's root.
+    /// The group's directory and all directories above it that this mount shows. A group outside of the mount (in a
+    /// container without a namespace of its own) is taken for the mount's root.
     fn directories(&self, group: &str) -> Vec<PathBuf> {
         let below = Path::new(group).strip_prefix(&self.root).unwrap_or(Path::new(""));
         let inside = below.components().all(|part| matches!(part, Component::Normal(_)));
@@ -100,12 +100,12 @@ fn membership(memberships: &str, wanted: impl Fn(&str) -> bool) -> Option<&str> 
     })
 }
 
-/// A file that is not there (a controller that is off, the root group) limits nothing.
+/// Reads a file of a group. A missing file (a controller that is off, the root group) limits nothing.
 fn read(group: &Path, file: &str) -> String {
     fs::read_to_string(group.join(file)).unwrap_or_default()
 }
 
-/// Version 1 writes "no limit" as a number near the largest one, version 2 as `max`.
+/// Parses a limit. Version 1 writes "no limit" as a number near the largest one, version 2 as `max`.
 fn limit_bytes(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|&bytes| bytes < 1 << 60)
 }
@@ -115,7 +115,7 @@ fn out_of_memory_kills(text: &str) -> u64 {
     value.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// mountinfo writes blanks in paths as `\040`.
+/// Undoes the escapes of mountinfo, which writes blanks in paths as `\040`.
 fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
 }

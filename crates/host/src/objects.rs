@@ -1,10 +1,8 @@
-//! The objects of a job that stand under a name or live until their last user: what is asked of
-//! the agent, which keeps them, and what it answers.
+//! Requests to the agent for the objects of a job that have a name or live until their last user. The agent keeps them.
 //!
-//! Names have scope job: two jobs know nothing of each other's. A name stands once for each kind of
-//! object. A mailbox's name goes with its owner; a segment and a semaphore are memory that lives
-//! until nobody uses it any more; a group is memory that stays until somebody says that the group is
-//! over. Each has a number that is never given out again.
+//! Names have scope job: two jobs know nothing of each other's. Each kind of object has names of its own. A mailbox's
+//! name disappears with its owner. A segment and a semaphore are memory that lives until its last user ends. A group is
+//! memory that stays until it is retired. Each object has a number that is never given out again.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -21,73 +19,73 @@ use crate::address::Address;
 use crate::report::thousands;
 use crate::socket::{self, ExchangeError, Verdict};
 
-/// Why the agent did not do what was asked of it.
+/// The reason why the agent did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// The bytes cannot be a name.
     #[error(transparent)]
     Name(#[from] ObjectNameError),
-    /// The agent could not be asked.
+    /// The agent could not be reached.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// There is such an object.
+    /// The name is taken.
     #[error(
         "the {kind} \"{name}\" is there already, made by process {pid}: open that one, or choose another name"
     )]
     Taken {
-        /// What it is.
+        /// The kind of the object.
         kind: ObjectKind,
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The PID of its maker.
         pid: u32,
     },
     /// There is no such object.
     #[error(
-        "no {kind} of this job has the name \"{name}\": make it first, or look at the spelling"
+        "no {kind} of this job has the name \"{name}\": create it first, or check the spelling"
     )]
     Unknown {
-        /// What was looked for.
+        /// The kind that was looked for.
         kind: ObjectKind,
         /// The name.
         name: String,
     },
-    /// The object is no more.
-    #[error("the {kind} is no more: its last user has gone, or its owner has destroyed it")]
+    /// The object no longer exists.
+    #[error("the {kind} no longer exists: its last user has left, or its owner has destroyed it")]
     Gone {
-        /// What it was.
+        /// The kind of the object.
         kind: ObjectKind,
     },
-    /// It cannot have so many bytes.
+    /// An object cannot have so many bytes.
     #[error("a {kind} cannot have {} bytes: give it 1 to {}", thousands(*.bytes), thousands(AREA_BYTES_MAX))]
     Size {
-        /// What it was to be.
+        /// The kind of the object.
         kind: ObjectKind,
         /// Bytes asked for.
         bytes: u64,
     },
-    /// There is no memory for it.
+    /// There is not enough memory for the object.
     #[error(
         "there is no memory for a {kind} of {bytes} bytes: make it smaller, or raise the limits of the job"
     )]
     NoMemory {
-        /// What it was to be.
+        /// The kind of the object.
         kind: ObjectKind,
         /// Bytes asked for.
         bytes: u64,
     },
-    /// The agent said no.
+    /// The agent refused.
     #[error("the {kind} was refused: {verdict}")]
     Refused {
-        /// What it is.
+        /// The kind of the object.
         kind: ObjectKind,
-        /// Why.
+        /// The reason.
         verdict: Verdict,
     },
 }
 
-/// Puts a mailbox under a name. It stands there until its owner takes it back or is gone.
+/// Gives a mailbox a name, which lasts until its owner takes it back or ends.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -100,7 +98,7 @@ pub fn name_mailbox(
     ask(&ObjectQuestion { words, ..question }).map(|(object, _)| object)
 }
 
-/// The mailbox under a name.
+/// Finds the mailbox with this name.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -109,7 +107,7 @@ pub fn find_mailbox(process: ProcessId, name: &ObjectName) -> Result<Object, Obj
     ask(&question).map(|(object, _)| object)
 }
 
-/// Makes memory, under a name if there is one, whose first user is the process.
+/// Creates memory, with a name if one is given, whose first user is the process.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -128,7 +126,7 @@ pub fn make(
     with_memory(&ObjectQuestion { name: name.cloned(), ..question })
 }
 
-/// Makes the process a user of memory that stands under a name.
+/// Makes the process a user of the memory with this name.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -140,7 +138,7 @@ pub fn open(
     with_memory(&ObjectQuestion::new(process, kind, Asked::Open).named(name))
 }
 
-/// Makes the process a user of memory by its number.
+/// Makes the process a user of the memory with this number.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -160,10 +158,10 @@ pub fn close(process: ProcessId, kind: ObjectKind, number: u64) -> Result<(), Ob
     ask(&ObjectQuestion { number, ..ObjectQuestion::new(process, kind, Asked::Close) }).map(drop)
 }
 
-/// Says that a group is over: its name is free, and nobody opens it any more.
+/// Retires a group: its name is free, and no process opens it any more.
 ///
 /// # Errors
-/// [`ObjectError`]; [`ObjectError::Gone`] when somebody had said so.
+/// [`ObjectError`]; [`ObjectError::Gone`] if it was retired before.
 pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
     ask(&ObjectQuestion {
         number,
@@ -172,8 +170,7 @@ pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
     .map(drop)
 }
 
-/// The first group of the job whose number is larger than this, with its name; none when there is
-/// none.
+/// The first group of the job whose number is larger than `after`, with its name; `None` if there is none.
 ///
 /// # Errors
 /// [`ObjectError`].
@@ -189,7 +186,7 @@ pub fn next_group(
     }
 }
 
-/// This process's use of memory that the agent keeps. Dropped, it is one user less.
+/// This process's use of memory that the agent keeps. Dropping it ends the use.
 pub struct Use {
     process: ProcessId,
     kind: ObjectKind,
@@ -197,7 +194,7 @@ pub struct Use {
 }
 
 impl Use {
-    /// This process has made the object, or opened it.
+    /// Records that this process has created or opened the object.
     pub fn new(process: ProcessId, kind: ObjectKind, number: u64) -> Self {
         Self { process, kind, number }
     }
@@ -210,12 +207,12 @@ impl Use {
 
 impl Drop for Use {
     fn drop(&mut self) {
-        // The use ends with the process in any case.
+        // If this fails, the use ends with the process.
         let _ = close(self.process, self.kind, self.number);
     }
 }
 
-/// The memory that the agent has handed out, mapped.
+/// Maps memory that the agent has handed out.
 ///
 /// # Errors
 /// [`ObjectError::NoMemory`].
@@ -229,7 +226,7 @@ fn with_memory(question: &ObjectQuestion) -> Result<(Object, OwnedFd), ObjectErr
     let (object, passed) = ask(question)?;
     let memory = passed.ok_or(ObjectError::Refused {
         kind: question.kind,
-        verdict: Verdict::Senseless, // granted without what was asked for
+        verdict: Verdict::Senseless, // granted without the memory that was asked for
     })?;
     Ok((object, memory))
 }
@@ -270,28 +267,16 @@ mod tests {
     use super::*;
     use landeck_wire::{HostId, Incarnation, Slot};
 
-    const HOST: HostId = HostId(7);
-
-    fn question() -> ObjectQuestion {
-        let process = ProcessId { host: HOST, slot: Slot(3), incarnation: Incarnation(9) };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).unwrap();
-        ObjectQuestion {
-            number: u64::MAX,
-            bytes: 1 << 40,
-            words: [5, 6],
-            ..ObjectQuestion::new(process, ObjectKind::Semaphore, Asked::Open).named(&name)
-        }
-    }
-
     #[test]
     fn an_agent_that_does_not_answer_is_an_error_when_the_time_is_over() {
-        // Who connects cannot tell it from an agent that is stopped.
+        // A process that connects cannot tell this from an agent that is stopped.
         let host = HostId(u64::from(std::process::id()) << 32 | 0xdea1);
         let _silent = Address::of_job(host).listen().unwrap();
-        let process = ProcessId { host, ..question().process };
+        let process = ProcessId { host, slot: Slot(3), incarnation: Incarnation(9) };
         let time = Duration::from_millis(50);
         for asked in Asked::ALL {
-            let refused = ask_within(&ObjectQuestion { asked, process, ..question() }, time);
+            let question = ObjectQuestion::new(process, ObjectKind::Semaphore, asked);
+            let refused = ask_within(&question, time);
             let is_silent = matches!(
                 &refused,
                 Err(ObjectError::Exchange(socket::ExchangeError::Silent { timeout, .. }))

@@ -1,8 +1,8 @@
-//! Finding this user's jobs on this host, and looking at one without being part of it.
+//! Finds this user's jobs on this host, and looks at one without being part of it.
 //!
-//! A job is asked for its segment at its joining socket, and gives it for reading alone. Where
-//! nobody answers, because the process in which the agent lives is stopped or wedged, the segment is
-//! found among what the user's processes have open: whoever may end a process may look at it.
+//! A job is asked for its segment at its joining socket, and gives it read-only. If nobody answers, because the agent's
+//! process is stopped or wedged, the segment is found among the open files of the user's processes: a user who may end
+//! a process may also look at it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,70 +19,70 @@ use crate::index::Index;
 use crate::say::quoted;
 use crate::socket::{self, JoinError};
 
-/// How long an agent has to answer before others are looked at.
+/// How long an agent has to answer before the open files are searched.
 const ANSWER_TIME: Duration = Duration::from_millis(250);
 /// The name of a segment's file, as the kernel shows it.
 const FILE_NAME: &str = "/memfd:landeck (deleted)";
 
-/// A job that is looked at.
+/// A job under observation.
 #[derive(Debug)]
 pub struct ObservedJob {
     /// Its identity.
     pub host: HostId,
     /// Its memory.
     pub segment: Observed,
-    /// The process in which its agent lives; none where that did not answer, or cannot be seen.
+    /// The PID of the agent's process; `None` if it did not answer or cannot be seen.
     pub agent_pid: Option<u32>,
-    /// Whether the numbers of its processes are those that count here: not in a container whose
-    /// processes cannot be seen from here.
+    /// Whether the job's PIDs are valid here. They are not if the job runs in a container whose processes cannot be
+    /// seen from here.
     pub agent_is_seen: bool,
 }
 
-/// Why a job cannot be looked at.
+/// The reason why a job cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// It cannot be reached.
-    #[error("job {host} cannot be looked at: {source}")]
+    /// The job cannot be reached.
+    #[error("job {host} cannot be observed: {source}")]
     Unreachable {
         /// The job.
         host: HostId,
-        /// Why.
+        /// The reason.
         source: JoinError,
     },
-    /// What it gave is no segment.
-    #[error("job {host} cannot be looked at: {source}")]
+    /// The job's answer is no segment.
+    #[error("job {host} cannot be observed: {source}")]
     Segment {
         /// The job.
         host: HostId,
-        /// Why.
+        /// The reason.
         source: SegmentError,
     },
 }
 
-/// Why a job is not found by what it was called.
+/// The reason why no job is found for a name.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// There is no job at all.
     #[error("no job of this user runs on this host; start one with `landeck run`")]
     NoJob,
-    /// Nothing was given where a job is to be named.
+    /// The given name is empty.
     #[error("the name of the job is empty; give a name or an identity that `landeck ps` shows")]
     Empty,
-    /// No job is called so.
+    /// No job has this name.
     #[error("no job is called {}: {}", quoted(reference), listed("there is", .jobs))]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         reference: String,
-        /// Those that there are.
+        /// The jobs that run.
         jobs: Vec<(HostId, String)>,
     },
-    /// Several jobs are called so, or nothing was said and there are several.
+    /// Several jobs fit the name, or no name was given and several jobs run.
     #[error("{}", listed("say which job is meant:", .jobs))]
     Several {
-        /// Those that are called so.
+        /// The jobs that fit.
         jobs: Vec<(HostId, String)>,
     },
-    /// It is there, and cannot be looked at.
+    /// The job was found, but cannot be observed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
 }
@@ -92,8 +92,7 @@ fn listed(what: &str, jobs: &[(HostId, String)]) -> String {
     format!("{what} {}", jobs.join(", "))
 }
 
-/// The job that is called so: by its name, or by the first digits of its identity. Nothing means
-/// the only one there is.
+/// Finds the job with this name, or whose identity begins so. `None` means the only job that runs.
 ///
 /// # Errors
 /// [`FindError`].
@@ -111,12 +110,12 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
             return Ok(meant.swap_remove(0));
         }
     }
-    // None or several: all of them have a part in the answer.
+    // None or several fit: the answer then lists all jobs.
     find_among(jobs().into_iter().filter_map(|host| observe(host).ok()).collect(), reference)
 }
 
-/// The jobs that may be called so: by the index, which nobody need be asked for, and those that it
-/// does not list.
+/// The jobs that may have this name: by the index, which requires contacting none of them, and the jobs that it does
+/// not list.
 fn candidates(reference: &str) -> Vec<ObservedJob> {
     let listed = Index::of_user().map(|index| index.listed()).unwrap_or_default();
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
@@ -167,19 +166,19 @@ fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
     let names = sockets.lines().filter_map(|line| line.split(' ').next_back());
     let jobs = names.filter_map(|name| name.strip_prefix(&start)?.parse().ok());
     let mut jobs: Vec<HostId> = jobs.collect();
-    // A connection has its listener's name.
+    // A connection has the name of its listener, so names repeat.
     jobs.sort_unstable_by_key(|host| host.0);
     jobs.dedup();
     jobs
 }
 
-/// Looks at a job.
+/// Observes a job.
 ///
 /// # Errors
-/// [`ObserveError`]; that nobody is there any more is one of them.
+/// [`ObserveError`]; also if the job has ended.
 pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
     let asked = socket::observe(&Address::of_job(host), ANSWER_TIME).or_else(|error| {
-        // In another network namespace.
+        // The job may be in another network namespace.
         let entry = Index::of_user().and_then(|index| index.address(host)).ok_or(error)?;
         socket::observe(&entry, ANSWER_TIME)
     });
@@ -207,7 +206,7 @@ fn observed(
     Ok(ObservedJob { host, segment, agent_pid, agent_is_seen })
 }
 
-/// The segments that processes of this user have open, for reading alone.
+/// The segments that processes of this user have open, read-only.
 fn segments_open_in_processes() -> impl Iterator<Item = OwnedFd> {
     let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
     let processes = entries(PathBuf::from("/proc")).filter(|entry| {
@@ -248,7 +247,7 @@ mod tests {
         let written = rustix::io::pwrite(job.segment.descriptor(), &[1; 8], 0);
         assert_eq!(written, Err(rustix::io::Errno::BADF), "it cannot be written");
         drop(agent);
-        // A child that another test starts has its socket until it becomes its program.
+        // A child that another test is starting holds the socket until it executes its program.
         while jobs().contains(&host) {
             std::thread::yield_now();
         }
@@ -262,7 +261,7 @@ mod tests {
         let job = observe(host).unwrap();
         assert_eq!((job.agent_pid, job.segment.plan()), (None, segment.plan()));
         drop((segment, job));
-        // A child that another test starts has it open until it becomes its program.
+        // A child that another test is starting holds it open until it executes its program.
         let ended = std::iter::repeat_with(|| observe(host)).find_map(Result::err).unwrap();
         assert!(matches!(ended, ObserveError::Unreachable { .. }), "{ended}");
     }
@@ -284,7 +283,7 @@ mod tests {
         for reference in [&own, &digits, &digits[..15]] {
             match find(Some(reference)) {
                 Ok(job) => assert_eq!(job.host, host),
-                // All of this process begin alike.
+                // All identities of this process begin alike.
                 Err(error) => {
                     assert!(matches!(error, FindError::Several { .. }), "{error}");
                     assert_eq!(reference.len(), 15);

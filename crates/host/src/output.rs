@@ -1,19 +1,18 @@
-//! What the processes write: lines of different processes never mix.
+//! Collects the output of the processes: lines of different processes never mix.
 //!
-//! Each process writes into pipes (or terminals, where the launcher's stream is one). Their contents are cut into lines and put together again, line
-//! by line, on the launcher's own standard output and standard error. If both of those are the same
-//! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote. A stream
-//! of a process can have a file of its own instead.
+//! Each process writes into pipes (or terminals, where the launcher's stream is one). Their contents are cut into
+//! lines, which go one by one to the launcher's own standard output and standard error. If both of those are the same
+//! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote. A stream of a process
+//! can have a file of its own instead.
 //!
-//! What is held is bounded: a sink that takes nothing stops the reading, which fills the pipes,
-//! which stops the processes. A line longer than [`LINE_BYTES_MAX`] is passed on in parts. A part of
-//! a line (a prompt, a progress bar) is passed on before its end if it is held for
-//! [`PART_HELD_MAX`] and a person may be waiting for it: on a terminal, or when the job has a single
-//! process. If another process writes while such a line is open, the line is ended first.
+//! Memory is bounded: a sink that accepts nothing stops the reading, which fills the pipes, which stops the processes.
+//! A line longer than [`LINE_BYTES_MAX`] is passed on in parts. A part of a line (a prompt, a progress bar) is passed
+//! on before its end if it is held for [`PART_HELD_MAX`] and a person may be waiting for it: on a terminal, or when the
+//! job has a single process. If another process writes while such a line is open, the line is ended first.
 //!
-//! A sink whose reader is gone closes the pipes of its sources: their processes learn it as they would
-//! without the launcher. A sink that cannot take what is written, as on a full disk, loses that; the
-//! launcher says so once and goes on, since a computation is worth more than its log.
+//! If the reader of a sink has gone, the pipes of its sources are closed: their processes notice it as they would
+//! without the launcher. If a sink cannot accept data, as on a full disk, the data are lost. The launcher says so once
+//! and continues, since a computation is worth more than its log.
 
 use crate::say::reader_is_gone;
 use crate::terminal;
@@ -25,19 +24,19 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Longer lines are passed on in parts.
+/// The longest line that is passed on whole.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// How long a part of a line is held before it is shown.
 pub const PART_HELD_MAX: Duration = Duration::from_millis(50);
-/// A sink that holds more than this makes its sources wait.
+/// The number of pending bytes above which a sink makes its sources wait.
 const PENDING_BYTES_MAX: usize = 256 * 1024;
-/// A pipe that is ready takes this much without making us wait (`PIPE_BUF`).
+/// The number of bytes that a ready pipe accepts without blocking (`PIPE_BUF`).
 const WRITE_BYTES: usize = 4096;
-/// Lines of each process that are remembered for a report, and how much of each.
+/// The number of lines of each process that are kept for a report, and the length of each.
 const RECENT_LINES: usize = 5;
 const RECENT_LINE_BYTES: usize = 200;
 
-/// What stands before each line.
+/// The tag before each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tag {
     /// Nothing.
@@ -58,25 +57,25 @@ pub enum Stream {
     Error,
 }
 
-/// All streams of all processes on their way to the launcher's own two.
+/// All streams of all processes, on their way to the launcher's own two.
 #[derive(Debug)]
 pub struct Output {
     sources: Vec<Source>,
-    /// The launcher's own first: one or two, as `is_merged` says.
+    /// The sinks, the launcher's own first: one or two of those, as `is_merged` says.
     sinks: Vec<Sink>,
     is_merged: bool,
-    /// The sinks that hold something.
+    /// The sinks that hold pending output.
     pending: BTreeSet<usize>,
-    /// Whether a sink has got room, or has none any more, since somebody asked.
+    /// Whether a sink has gained or lost room since the last question.
     room_changed: bool,
-    /// Whether something that was written is lost.
+    /// Whether some output is lost.
     has_lost: bool,
-    /// The last lines of each process that do not stand on our standard error.
+    /// The last lines of each process that were not written to the launcher's standard error.
     recent: Vec<VecDeque<Vec<u8>>>,
-    /// How many sources hold a part of a line.
+    /// The number of sources that hold a part of a line.
     holding: usize,
     block: Vec<u8>,
-    /// Pipes that have ended, for whoever watches them.
+    /// Pipes that have ended, so that the event loop can forget them.
     ended: Vec<OwnedFd>,
 }
 
@@ -85,24 +84,24 @@ pub struct Output {
 struct Source {
     process: usize,
     sink: usize,
-    /// `None` when it has ended.
+    /// The pipe; `None` once it has ended.
     pipe: Option<OwnedFd>,
     tag: String,
-    /// What is held of a line whose end has not come yet.
+    /// The held part of a line whose end has not come yet.
     part: Vec<u8>,
     held_since: Instant,
-    /// What is remembered of the line that is being written, held or not.
+    /// The current line as far as it is kept for a report, held or not.
     line: Vec<u8>,
 }
 
 /// One of the launcher's own streams, or a file for a stream of one process.
 #[derive(Debug)]
 struct Sink {
-    /// What a message calls it.
+    /// The name of the sink in messages.
     name: String,
     target: OwnedFd,
     kind: SinkKind,
-    /// Whether several processes write to it: then parts of lines are held.
+    /// Whether several processes write to it, so that parts of lines are held.
     is_shared: bool,
     pending: VecDeque<u8>,
     /// The source whose line was passed on without its end.
@@ -111,14 +110,14 @@ struct Sink {
     broken: bool,
 }
 
-/// How a sink is written to.
+/// How a sink accepts data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SinkKind {
-    /// It takes everything at once.
+    /// It accepts everything at once.
     File,
     /// It may have to be waited for.
     Pipe,
-    /// As a pipe, and somebody may be looking.
+    /// It may have to be waited for, and a person may be looking.
     Terminal,
 }
 
@@ -145,15 +144,16 @@ impl Output {
         }
     }
 
-    /// Whether both streams of a process go to the same place, and need only one pipe.
+    /// Whether both streams of a process go to the same place and need only one pipe.
     pub fn is_merged(&self) -> bool {
         self.is_merged
     }
 
-    /// Opens what a process writes into: the end to read, for [`Output::add`], and the process's.
+    /// Opens the channel that a process writes into. Returns the reading end, for [`Output::add`], and the process's
+    /// end.
     ///
     /// # Errors
-    /// What the kernel says, above all that there are too many descriptors.
+    /// The kernel's error, usually that there are too many descriptors.
     pub fn open(&self, stream: Stream) -> io::Result<(OwnedFd, OwnedFd)> {
         let sink = &self.sinks[self.sink_of(stream)];
         match sink.kind {
@@ -162,7 +162,7 @@ impl Output {
         }
     }
 
-    /// The launcher's terminals may have another size now.
+    /// Gives the processes' terminals the present size of the launcher's.
     pub fn resize(&self) {
         for source in &self.sources {
             let sink = &self.sinks[source.sink];
@@ -172,14 +172,14 @@ impl Output {
         }
     }
 
-    /// Adds the reading end of a pipe that a process writes into; returns the source's number.
-    /// `tag` stands before each of its lines.
+    /// Adds the reading end of a pipe that a process writes into; returns the source's number. `tag` is put before each
+    /// of its lines.
     pub fn add(&mut self, process: usize, stream: Stream, pipe: OwnedFd, tag: String) -> usize {
         self.add_source(process, self.sink_of(stream), pipe, tag)
     }
 
-    /// Adds the reading end of a pipe whose contents go into a file of their own, which messages call
-    /// `name`; returns the source's number.
+    /// Adds the reading end of a pipe whose contents go into a file of their own, called `name` in messages; returns
+    /// the source's number.
     pub fn add_with_file(
         &mut self,
         process: usize,
@@ -192,8 +192,8 @@ impl Output {
     }
 
     fn add_source(&mut self, process: usize, sink: usize, pipe: OwnedFd, tag: String) -> usize {
-        // What was ready may have been read since, as the last words of a process that has ended; while others
-        // have the writing end, as where it is started again, a read would wait for them. A pipe cannot refuse.
+        // A ready pipe may be empty when it is read, since `read_rest` may have read it. While others hold the
+        // writing end, as after a restart, a blocking read would wait for them. A pipe cannot refuse this.
         let _ = rustix::io::ioctl_fionbio(&pipe, true);
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
         self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
@@ -205,7 +205,7 @@ impl Output {
         self.sources.len()
     }
 
-    /// Throws away what nobody takes.
+    /// Discards output that nobody reads.
     pub fn give_up(&mut self) {
         for sink in 0..self.sinks.len() {
             self.sinks[sink].give_up();
@@ -225,18 +225,17 @@ impl Output {
         source.pipe.is_some() && self.sinks[source.sink].has_room()
     }
 
-    /// What a sink writes to.
+    /// The descriptor that a sink writes to.
     pub fn target(&self, sink: usize) -> BorrowedFd<'_> {
         self.sinks[sink].target.as_fd()
     }
 
-    /// The sinks that hold something, which waits to be written.
+    /// The sinks that hold pending output.
     pub fn pending(&self) -> &BTreeSet<usize> {
         &self.pending
     }
 
-    /// Whether something that the processes or the launcher wrote is lost for another reason than
-    /// that nobody reads it.
+    /// Whether output of the processes or the launcher is lost for another reason than that nobody reads it.
     pub fn has_lost(&self) -> bool {
         self.has_lost
     }
@@ -251,16 +250,16 @@ impl Output {
         std::mem::take(&mut self.room_changed)
     }
 
-    /// The pipes that have ended since the last call. They close when they are dropped: whoever
-    /// watches them forgets them before.
+    /// Takes the pipes that have ended since the last call. Dropping them closes them, so the event loop must forget
+    /// them before.
     pub fn take_ended(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.ended)
     }
 
-    /// Reads what is in a process's pipes now: it has ended, and its last words are asked for.
+    /// Reads what is left in the pipes of a process that has ended.
     pub fn read_rest(&mut self, process: usize, now: Instant) {
         for source in 0..self.sources.len() {
-            // A pipe holds no more than this many blocks, whatever its size; others wait.
+            // A pipe holds no more than this many blocks, whatever its size; other processes wait meanwhile.
             for _ in 0..16 {
                 let own = self.sources[source].process == process && self.may_read(source);
                 let pipe = self.sources[source].pipe.as_ref().filter(|_| own);
@@ -307,7 +306,7 @@ impl Output {
         }
     }
 
-    /// Writes what the sinks take without making us wait.
+    /// Writes as much as the sinks accept without blocking.
     pub fn write(&mut self) {
         for sink in std::mem::take(&mut self.pending) {
             let had_room = self.sinks[sink].has_room();
@@ -320,19 +319,19 @@ impl Output {
         }
     }
 
-    /// Says that something is lost; once, since a full disk takes nothing for long.
+    /// Reports a loss; only once, since a full disk accepts nothing for long.
     fn say_lost(&mut self, sink: usize, errno: Errno) {
         if std::mem::replace(&mut self.has_lost, true) {
             return;
         }
         let (name, error) = (&self.sinks[sink].name, io::Error::from(errno));
         self.say(&format!(
-            "landeck: cannot write to {name}: {error}. Lines are lost until it takes more: make \
+            "landeck: cannot write to {name}: {error}. Lines are lost until it accepts more: make \
              room there. The processes go on; the exit code will not be 0."
         ));
     }
 
-    /// Takes note of what a sink holds now.
+    /// Records whether a sink holds pending output now.
     fn note(&mut self, sink: usize, had_room: bool) {
         match self.sinks[sink].pending.is_empty() {
             true => self.pending.remove(&sink),
@@ -341,7 +340,7 @@ impl Output {
         self.room_changed |= self.sinks[sink].has_room() != had_room;
     }
 
-    /// Puts a text of the launcher itself on its standard error, on a line of its own.
+    /// Writes a text of the launcher itself to its standard error, on a line of its own.
     pub fn say(&mut self, text: &str) {
         let number = self.sink_of(Stream::Error);
         let sink = &mut self.sinks[number];
@@ -357,7 +356,7 @@ impl Output {
         self.note(number, had_room);
     }
 
-    /// The last lines of a process that went elsewhere than to standard error, oldest first.
+    /// The last lines of a process that did not go to standard error, oldest first.
     pub fn recent_lines(&self, process: usize) -> Vec<String> {
         let whole = self.recent[process].iter().map(Vec::as_slice);
         let own = self.sources.iter().filter(|source| source.process == process);
@@ -374,7 +373,7 @@ impl Output {
         }
     }
 
-    /// Takes what a process wrote: lines go on, what is left of a line is held.
+    /// Processes the bytes that a source has read: whole lines are passed on, the rest is held.
     fn take(&mut self, source: usize, bytes: &[u8], now: Instant) {
         let cut = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let (lines, part) = bytes.split_at(cut);
@@ -444,8 +443,8 @@ impl Output {
         self.note(number, had_room);
     }
 
-    /// Remembers the last of what a process wrote: only that can be asked for. Where messages go its lines
-    /// stand already, and are not said again.
+    /// Keeps the last output of a process for a report. Lines that went to standard error are not kept: messages go
+    /// there too, and need not repeat them.
     fn remember(&mut self, source: usize, lines: &[u8], part: &[u8]) {
         if self.sources[source].sink == self.sink_of(Stream::Error) {
             return;
@@ -480,7 +479,7 @@ impl Output {
         !source_of.part.is_empty() && is_free && is_watched
     }
 
-    /// A process has closed its stream: what is left of its last line goes on.
+    /// Handles the end of a process's stream: the rest of its last line is passed on.
     fn end(&mut self, source: usize) {
         self.ended.extend(self.sources[source].pipe.take());
         if !self.sources[source].part.is_empty() {
@@ -488,7 +487,8 @@ impl Output {
         }
     }
 
-    /// Nobody reads the sink: the processes learn it as they would without us.
+    /// Handles a sink that nobody reads: its sources are closed, so the processes notice as they would without the
+    /// launcher.
     fn close_sources_of(&mut self, sink: usize) {
         for source in 0..self.sources.len() {
             if self.sources[source].sink == sink {
@@ -499,12 +499,12 @@ impl Output {
     }
 }
 
-/// Why a sink holds nothing any more that was not written.
+/// The reason why a sink has dropped its pending output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteError {
-    /// Nobody reads it, which is no fault.
+    /// Nobody reads it, which is no error.
     Unread,
-    /// It did not take what it was to take.
+    /// It refused the data.
     Lost(Errno),
 }
 
@@ -530,7 +530,7 @@ impl Sink {
         self.pending.len() < PENDING_BYTES_MAX
     }
 
-    /// Ends a line that somebody other than `writer` has left open.
+    /// Ends a line that another source than `writer` has left open.
     fn end_open_line(&mut self, writer: Option<usize>) {
         if self.open_line.is_some() && self.open_line != writer {
             self.pending.push_back(b'\n');
@@ -555,8 +555,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Drops what was not written, for good if nobody reads it: a terminal that is gone answers with
-    /// an error of input and output.
+    /// Drops the pending output. If nobody reads the sink, this is final; a closed terminal answers with an
+    /// input/output error.
     fn drop_pending(&mut self, errno: Errno) -> WriteError {
         let is_hung_up = self.kind == SinkKind::Terminal && errno == Errno::IO;
         if is_hung_up || reader_is_gone(&errno.into()) {
@@ -578,7 +578,7 @@ fn push_recent(recent: &mut VecDeque<Vec<u8>>, line: Vec<u8>) {
     recent.push_back(line);
 }
 
-/// Adds to a remembered line what a terminal would show: a carriage return begins it anew.
+/// Adds text to a kept line as a terminal would show it: a carriage return begins it anew.
 fn extend_line(line: &mut Vec<u8>, bytes: &[u8]) {
     let shown = bytes.rsplit(|&byte| byte == b'\r').find(|part| !part.is_empty());
     let shown = shown.unwrap_or_default();
@@ -588,7 +588,7 @@ fn extend_line(line: &mut Vec<u8>, bytes: &[u8]) {
     line.extend_from_slice(&shown[..shown.len().min(RECENT_LINE_BYTES - line.len())]);
 }
 
-/// A line as it can stand in a report: no control characters, not too long.
+/// A line in a form fit for a report: no control characters, not too long.
 fn readable(line: &[u8]) -> String {
     let line = &line[..line.len().min(RECENT_LINE_BYTES)];
     let text = String::from_utf8_lossy(line);
@@ -610,7 +610,7 @@ fn same_file(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
 /// A pipe from a process to the launcher: the end to read and the end for the process.
 ///
 /// # Errors
-/// What the kernel says, above all that there are too many descriptors.
+/// The kernel's error, usually that there are too many descriptors.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
@@ -731,7 +731,7 @@ mod tests {
         let long = "x".repeat(LINE_BYTES_MAX / 2);
         bench.feed(&mut zero, &long);
         assert_eq!(bench.output.sources[zero.0].part.len(), long.len());
-        // The sink's pipe must be emptied meanwhile: it holds just one such line.
+        // The test must empty the sink's pipe meanwhile: it holds just one such line.
         let mut stdout = bench.stdout.try_clone().unwrap();
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
@@ -799,7 +799,7 @@ mod tests {
         let mut zero = bench.source(0, Stream::Output, "");
         let (other, _) = pipe().unwrap();
         bench.stdout = other.into();
-        // A child that another test starts has all pipes until it becomes its program.
+        // A child that another test is starting holds all pipes until it executes its program.
         while !bench.output.is_broken(Stream::Output) {
             bench.feed(&mut zero, "lost\n");
         }

@@ -8,13 +8,13 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Whether nothing is to be read from a connection after all.
+/// Whether the connection has nothing to read after all.
 pub(crate) fn is_quiet(connection: &OwnedFd) -> bool {
     recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK)
         .is_err_and(|errno| errno == Errno::AGAIN || errno == Errno::INTR)
 }
 
-/// The process at the other end, as it was when it connected. Older kernels only know its number.
+/// The pidfd of the process that connected; `None` on older kernels, which only know its PID.
 pub(crate) fn pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
     let mut pidfd: libc::c_int = -1;
     let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
@@ -29,15 +29,15 @@ pub(crate) fn pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
         )
     };
     if answer == 0 && pidfd >= 0 {
-        // SAFETY: a new descriptor, which nobody else knows.
+        // SAFETY: this is a new descriptor that has no other owner.
         return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
     }
     pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
 }
 
-/// The user and the process number of the other end.
+/// The user ID and the PID of the other end.
 pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
-    // Not by rustix: a process in another namespace has the number zero, which it cannot express.
+    // rustix cannot express the PID zero, which a process in another namespace has.
     let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `bytes` bytes to the structure of that size.
@@ -56,17 +56,17 @@ pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
     Ok((credentials.uid, credentials.pid.cast_unsigned()))
 }
 
-/// The raw wait status of a process that has ended, as far as the kernel tells somebody who is not
-/// its parent: before Linux 6.15 only while its parent has not asked for it. Where `pidfd` is something
-/// else, only that.
+/// The raw wait status of a process that has ended, as far as the kernel tells it to a process that is not its parent.
+/// Before Linux 6.15 that is only possible until the parent has reaped it. If `pidfd` is no pidfd, only that way is
+/// tried.
 pub(crate) fn end_status(pidfd: &OwnedFd, pid: u32) -> Option<i32> {
-    // Its parent may ask between the two looks at other places.
+    // The parent may reap it between the two looks elsewhere.
     reaped_status(pidfd).or_else(|| zombie_status(pid)).or_else(|| reaped_status(pidfd))
 }
 
-/// What the kernel keeps of a process whose parent has asked for its status.
+/// The status that the kernel keeps of a process that was reaped.
 fn reaped_status(pidfd: &OwnedFd) -> Option<i32> {
-    /// `struct pidfd_info` in its first form.
+    /// The first version of `struct pidfd_info`.
     #[repr(C)]
     #[derive(Default)]
     struct Info {
@@ -83,9 +83,9 @@ fn reaped_status(pidfd: &OwnedFd) -> Option<i32> {
     (answer == 0 && info.mask & EXIT != 0).then_some(info.exit_code)
 }
 
-/// The status of an ended process whose parent has not asked for it yet.
+/// The status of a process that has ended and is not reaped yet.
 fn zombie_status(pid: u32) -> Option<i32> {
-    /// Counted from the state, which is the first field behind the name.
+    /// The index of the exit code, counted from the state, the first field behind the name.
     const EXIT_CODE: usize = 49;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();

@@ -1,20 +1,20 @@
-//! Which process runs where: a pure function of the request and the topology.
+//! Decides which process runs where: a pure function of the request and the topology.
 
 use crate::cpu_set::CpuSet;
 use crate::topology::{Level, Topology};
 use std::fmt;
 use std::str::FromStr;
 
-/// How processes are dealt out: over what, and how many cores each takes.
+/// How processes are distributed: over which objects, and how many cores each gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapBy {
-    /// What neighbouring ranks are dealt out over.
+    /// The objects over which neighbouring ranks are distributed.
     pub object: MapObject,
-    /// Cores for each process; `None` is one, and no wish.
+    /// Cores for each process; `None` means one, without having been asked for.
     pub cores: Option<u32>,
 }
 
-/// What neighbouring ranks are dealt out over.
+/// The objects over which neighbouring ranks are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapObject {
     /// One core after the other.
@@ -25,7 +25,7 @@ pub enum MapObject {
     Numa,
 }
 
-/// What a process may not leave.
+/// The set of processors that a process is restricted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BindTo {
     /// It may run anywhere.
@@ -42,56 +42,56 @@ pub enum BindTo {
     Package,
 }
 
-/// What a placement is to be made for.
+/// The input of a placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlacementRequest {
-    /// How many processes there are.
+    /// The number of processes.
     pub processes: usize,
-    /// How they are dealt out.
+    /// How they are distributed.
     pub map_by: MapBy,
-    /// What they are bound to; `None` leaves it to [`place`].
+    /// The binding; `None` leaves it to [`place`].
     pub bind_to: Option<BindTo>,
-    /// Processors that the job can keep busy: those it may run on, less what a quota takes away.
+    /// The number of processors that the job can keep busy: those it may run on, limited by a quota.
     pub processors: usize,
-    /// Why the processes are expected to have several threads, as `NAME=value`.
+    /// The variable by which the processes are expected to have several threads, as `NAME=value`.
     pub threads: Option<String>,
 }
 
-/// Where the processes run.
+/// The processors of each process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// What they are bound to.
+    /// The binding.
     pub bind_to: BindTo,
-    /// Why.
+    /// The reason for the binding.
     pub reason: Reason,
-    /// What each process may use; `None` is everything that the launcher may use.
+    /// The processors that each process may use; `None` means all that the launcher may use.
     pub cpus: Vec<Option<CpuSet>>,
 }
 
-/// Why processes are bound as they are.
+/// The reason for a binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// The user said so.
+    /// The user asked for it.
     Asked,
     /// The default: every process has a core of its own.
     CoreEach,
-    /// A single process has nobody to be kept apart from.
+    /// There is a single process, so nothing must be kept apart.
     Single,
-    /// More processes than cores.
+    /// The job is oversubscribed: more processes than cores.
     Crowded {
-        /// Cores that the processes want.
+        /// The number of cores that the processes want.
         wanted: usize,
-        /// Cores that there are.
+        /// The number of cores that exist.
         cores: usize,
     },
     /// The environment asks for threads.
     Threads(String),
 }
 
-/// Why processes cannot be placed as asked.
+/// The reason why processes cannot be placed as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
-    /// A process wants more cores than the object has that it is to run on.
+    /// A process wants more cores than its object has.
     #[error(
         "--map-by: pe={wanted} asks for {wanted} cores for each process, but {place} has {cores}; \
          ask for fewer, or map by slot"
@@ -99,14 +99,14 @@ pub enum PlacementError {
     TooFewCores {
         /// Cores for each process.
         wanted: usize,
-        /// Cores that the object has.
+        /// The number of cores of the object.
         cores: usize,
         /// The object.
         place: &'static str,
     },
 }
 
-/// A word that is not one of the choices.
+/// The error for a word that is not one of the choices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{word}\" is not known here; choose {choices}")]
 pub struct NotAChoice {
@@ -115,7 +115,7 @@ pub struct NotAChoice {
 }
 
 impl Placement {
-    /// The placement of no process.
+    /// The placement of no process at all.
     pub fn nowhere() -> Placement {
         Placement { bind_to: BindTo::None, reason: Reason::Asked, cpus: Vec::new() }
     }
@@ -141,12 +141,12 @@ pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
     levels
 }
 
-/// Places the processes. The topology must hold the [`levels_needed`].
+/// Places the processes. The topology must contain the [`levels_needed`].
 ///
 /// # Errors
-/// When a process wants more cores than there are.
+/// If a process wants more cores than there are.
 pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placement, PlacementError> {
-    // The cores are not known where they make no difference.
+    // The cores are unknown if they make no difference.
     let known = (!topology.cores.is_empty()).then_some(topology.cores.len());
     let cores = known.map(|cores| cores.min(request.processors));
     let (bind_to, reason) = decide(request, cores).unwrap_or((BindTo::Core, Reason::CoreEach));
@@ -157,7 +157,7 @@ pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placemen
     Ok(Placement { bind_to, reason, cpus })
 }
 
-/// The variables that ask a program for threads, if one of them asks for more than one.
+/// The variable that asks a program for more than one thread, if there is one.
 pub fn threads_asked(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     const NAMES: [&str; 8] = [
         "OMP_NUM_THREADS",
@@ -176,7 +176,7 @@ pub fn threads_asked(variable: impl Fn(&str) -> Option<String>) -> Option<String
     })
 }
 
-/// What to bind to and why; `None` if that depends on the number of cores and it is not known yet.
+/// The binding and its reason; `None` if they depend on the number of cores, which is not known yet.
 fn decide(request: &PlacementRequest, cores: Option<usize>) -> Option<(BindTo, Reason)> {
     if let Some(bind_to) = request.bind_to {
         return Some((bind_to, Reason::Asked));
@@ -234,7 +234,7 @@ fn threads_of(cores: &[CpuSet]) -> Vec<CpuSet> {
     turns.map(|cpu| [cpu].into_iter().collect()).collect()
 }
 
-/// Deals the units out over the groups that they belong to; groups without any are left out.
+/// Assigns the units to the groups that they belong to; groups without any are omitted.
 fn split(units: &[CpuSet], groups: &[CpuSet]) -> Vec<Vec<CpuSet>> {
     let belongs = |unit: &CpuSet, group: &CpuSet| !unit.intersection(group).is_empty();
     let members = groups
@@ -243,7 +243,7 @@ fn split(units: &[CpuSet], groups: &[CpuSet]) -> Vec<Vec<CpuSet>> {
     members.filter(|members| !members.is_empty()).collect()
 }
 
-/// From a process's own cores to everything that it may use.
+/// Widens a process's own cores to everything that it may use.
 fn widen(own: CpuSet, topology: &Topology, bind_to: BindTo) -> CpuSet {
     let groups = bind_to.level().map(|level| topology.groups(level)).unwrap_or_default();
     let first = own.iter().next();
@@ -252,7 +252,7 @@ fn widen(own: CpuSet, topology: &Topology, bind_to: BindTo) -> CpuSet {
 }
 
 impl BindTo {
-    /// The level whose groups a process is widened to.
+    /// The level to whose groups a process is widened.
     fn level(self) -> Option<Level> {
         match self {
             BindTo::None | BindTo::Hwthread | BindTo::Core => None,
@@ -272,7 +272,7 @@ impl Default for MapBy {
 impl FromStr for MapBy {
     type Err = NotAChoice;
 
-    /// Reads `slot`, `core`, `l3`, `numa`, `pe=N`, or an object and a number as `numa:pe=N`.
+    /// Parses `slot`, `core`, `l3`, `numa`, `pe=N`, or an object and a number as `numa:pe=N`.
     fn from_str(text: &str) -> Result<MapBy, NotAChoice> {
         let refuse = || NotAChoice {
             word: text.to_owned(),

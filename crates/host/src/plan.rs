@@ -1,6 +1,6 @@
-//! What a launch comes down to: every process with its program, directory and processors.
+//! The resolved form of a launch: every process with its program, directory and processors.
 //!
-//! All that can be wrong about a launch is found here, before anything is started.
+//! All mistakes in a launch are found here, before anything is started.
 
 use crate::budget::check_processes;
 use crate::cpu_set::CpuSet;
@@ -15,7 +15,7 @@ use landeck_memory::processors;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A launch, resolved.
+/// A resolved launch.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The name of this host.
@@ -24,22 +24,22 @@ pub struct Plan {
     pub programs: Vec<PlannedProgram>,
     /// The processors of each rank.
     pub placement: Placement,
-    /// Processors that the job can keep busy.
+    /// The number of processors that the job can keep busy.
     pub cpus: u32,
 }
 
-/// A program with all that its processes share.
+/// A program with everything that its processes share.
 #[derive(Debug, Clone)]
 pub struct PlannedProgram {
     /// The file.
     pub file: PathBuf,
     /// The arguments, beginning with the name as the user gave it.
     pub arguments: Vec<OsString>,
-    /// Where it starts.
+    /// Its working directory.
     pub directory: PathBuf,
     /// Its environment.
     pub environment: Environment,
-    /// How many processes run it.
+    /// The number of processes that run it.
     pub processes: u32,
 }
 
@@ -47,7 +47,7 @@ impl Plan {
     /// Resolves a launch.
     ///
     /// # Errors
-    /// When a program, a directory or the processors asked for are not there.
+    /// If a program, a directory or the processors asked for do not exist.
     pub fn new(launch: &Launch) -> Result<Plan, LaunchError> {
         let usable = CpuSet::of_this_thread().unwrap_or_default();
         let cpus = processors::usable();
@@ -71,7 +71,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> u32 {
         self.programs.iter().map(|program| program.processes).sum()
     }
@@ -82,13 +82,13 @@ impl Plan {
         (0..).zip(each.flat_map(|program| (0..program.processes).map(move |_| program)))
     }
 
-    /// The last-level cache that each rank is bound to, as
-    /// [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it.
+    /// The word for the last-level cache that each rank is bound to, in the form of
+    /// [`Segment::cache_of`](landeck_memory::Segment::cache_of).
     pub fn caches(&self) -> Vec<u16> {
         caches_of(&self.placement)
     }
 
-    /// What would be started where.
+    /// A description of what would be started where.
     pub fn text(&self) -> String {
         let mut text = format!("{} on host {}", count(self.processes()), self.host);
         text += &format!(". {}\n", self.binding());
@@ -106,7 +106,7 @@ impl Plan {
         text
     }
 
-    /// Which rank is bound to what.
+    /// A description of which rank is bound to which processors.
     pub fn bindings(&self) -> String {
         let mut text = format!("{}\n", self.binding());
         for (rank, cpus) in self.placement.cpus.iter().enumerate() {
@@ -126,10 +126,10 @@ impl Plan {
     }
 }
 
-/// Where so many processes run when they are started here. What asks for threads says `threads`.
+/// Places so many processes on this host. `threads` is the variable that asks for threads, if there is one.
 ///
 /// # Errors
-/// When there are not the processors asked for.
+/// If the processors asked for do not exist.
 pub fn placement_here(
     processes: u32,
     map_by: MapBy,
@@ -143,8 +143,8 @@ pub fn placement_here(
     place(&request, &Topology::read(&usable, &levels_needed(&request)))
 }
 
-/// The last-level cache that each process is bound to, as
-/// [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it.
+/// The word for the last-level cache that each process is bound to, in the form of
+/// [`Segment::cache_of`](landeck_memory::Segment::cache_of).
 pub fn caches_of(placement: &Placement) -> Vec<u16> {
     placement.cpus.iter().map(|cpus| cpus.as_ref().map_or(0, cache_word)).collect()
 }
@@ -190,7 +190,7 @@ fn count(processes: u32) -> String {
     if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") }
 }
 
-/// An argument as a shell would have to be told.
+/// Quotes an argument as for a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
     match !argument.is_empty() && argument.chars().all(is_plain) {

@@ -1,9 +1,9 @@
 //! The process's side of PMI-1, the text protocol of `mpiexec` (hydra), Slurm and others.
 //!
-//! One request, one reply, a line each, on a socket that the launcher left open (`PMI_FD`) or
-//! listens on (`PMI_PORT`). Requests go out in one write, and only those that every launcher knows
-//! are sent: an unknown one ends the job under hydra. An answer has a time limit, but for that to a
-//! fence, which waits for the other processes of the job, whatever they do before they come.
+//! Each request has one reply, a line each, on a socket that the launcher left open (`PMI_FD`) or listens on
+//! (`PMI_PORT`). A request is sent in one write. Only requests that every launcher knows are sent: an unknown one ends
+//! the job under hydra. Every answer has a time limit except the answer to a fence, which waits for the other processes
+//! of the job, whatever they do before they come.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use crate::say::quoted;
 
 /// The request that waits for all processes.
 const FENCE: &str = "barrier_in";
-/// The longest line that is sent: what the oldest servers read.
+/// The longest line that is sent: the oldest servers read no more.
 const SENT_LINE_BYTES: usize = 1024;
 /// The longest line that is accepted.
 const RECEIVED_LINE_BYTES: usize = 8192;
@@ -37,7 +37,7 @@ const ABORT_TIME: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Client {
     stream: Stream,
-    /// What was received and not yet read: less than two lines.
+    /// Bytes that were received and not yet consumed: less than two lines.
     received: Vec<u8>,
     place: Place,
     limits: Limits,
@@ -45,26 +45,26 @@ pub struct Client {
     answer_time: Duration,
 }
 
-/// Which process of the job this is.
+/// The rank of this process and the size of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its number.
+    /// The rank.
     pub rank: u32,
-    /// How many there are.
+    /// The number of processes.
     pub size: u32,
 }
 
-/// Where the launcher is reached.
+/// The address of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// On a descriptor that this process inherited.
+    /// A descriptor that this process inherited.
     Descriptor {
-        /// Its number as the environment says it.
+        /// The number as the environment states it.
         number: String,
-        /// The rank and the size as the environment says them.
+        /// The rank and the size as the environment states them.
         place: Place,
     },
-    /// At a TCP port, under an identity that the launcher gave.
+    /// A TCP port, with an identity that the launcher gave.
     Port {
         /// `host:port`.
         port: String,
@@ -73,27 +73,27 @@ pub enum Address {
     },
 }
 
-/// Why the launcher cannot be talked to.
+/// The error of a conversation over PMI-1.
 #[derive(Debug, thiserror::Error)]
 pub enum PmiError {
-    /// A variable is missing or has no sense.
+    /// A variable is missing or has no usable value.
     #[error("the launcher set {present}, but {name} is {}: start the program again with mpiexec or landeck run",
         value.as_ref().map_or_else(|| "not set".to_owned(), |value| quoted(value)))]
     Variable {
-        /// The variable that is there.
+        /// The variable that is set.
         present: &'static str,
         /// The variable that is wrong.
         name: &'static str,
         /// Its value.
         value: Option<String>,
     },
-    /// The rank is none of the job.
+    /// The rank is outside of the job.
     #[error(
         "PMI_RANK is {}, but PMI_SIZE is {}, so the last rank is {}: start the program again with mpiexec or \
          landeck run", .0.rank, .0.size, .0.size - 1
     )]
     Rank(Place),
-    /// The descriptor that the launcher named is not there.
+    /// The descriptor that the launcher named is not open or not a stream.
     #[error("PMI_FD does not lead to the launcher: {0}")]
     Descriptor(#[from] InheritError),
     /// The port that the launcher named does not answer.
@@ -101,48 +101,48 @@ pub enum PmiError {
     Port {
         /// The port.
         port: String,
-        /// What the system answered.
+        /// The system's error.
         error: io::Error,
     },
     /// The launcher closed the conversation: it has ended, or it ends the job.
     #[error("the launcher closed the conversation before it answered {request:?}")]
     LauncherGone {
-        /// What was asked.
+        /// The request.
         request: &'static str,
     },
-    /// The launcher is there, but says nothing.
+    /// The launcher runs, but does not answer.
     #[error(
         "the launcher has not answered {request:?} for {seconds} s: it is stopped or overloaded; \
          end it and start the program again"
     )]
     Silent {
-        /// What was asked.
+        /// The request.
         request: &'static str,
-        /// How long ago.
+        /// The time since the request.
         seconds: u64,
     },
     /// The conversation broke.
     #[error("the conversation with the launcher broke at {request:?}: {error}")]
     Broken {
-        /// What was asked.
+        /// The request.
         request: &'static str,
-        /// What the system answered.
+        /// The system's error.
         error: io::Error,
     },
     /// The launcher refused a request.
     #[error("the launcher refused {request:?}: it answered {answer:?}")]
     Refused {
-        /// What was asked.
+        /// The request.
         request: &'static str,
         /// The whole answer.
         answer: String,
     },
-    /// The launcher's answer is none in this protocol.
+    /// The launcher's answer does not belong to this protocol.
     #[error("the launcher's answer to {request:?} makes no sense: {answer:?}")]
     Senseless {
-        /// What was asked.
+        /// The request.
         request: &'static str,
-        /// What it answered, or the beginning of it.
+        /// The answer, or its beginning.
         answer: String,
     },
     /// A key or a value that the protocol cannot carry.
@@ -152,15 +152,15 @@ pub enum PmiError {
     Unsendable {
         /// The key or value.
         text: String,
-        /// How long it may be.
+        /// The longest text that the launcher accepts.
         limit: usize,
     },
-    /// Nobody put this key.
+    /// No process has put this key.
     #[error("the launcher knows no value of {0:?}: the process that should have put it has not")]
     NoSuchKey(String),
 }
 
-/// What the launcher can carry.
+/// The limits of keys and values at the launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
     key_bytes: usize,
@@ -174,7 +174,7 @@ enum Stream {
 }
 
 impl Address {
-    /// Where the environment says the launcher is, if it names one.
+    /// The address of the launcher in the environment, if there is one.
     ///
     /// # Errors
     /// [`PmiError::Variable`].
@@ -234,23 +234,23 @@ impl Client {
         Self::introduce(Stream::Inherited(stream), Some(place), None)
     }
 
-    /// Which process of the job this is.
+    /// The rank of this process and the size of its job.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Another descriptor of the connection, for somebody who waits for its end.
+    /// Duplicates the descriptor of the connection, for waiting for its end.
     ///
     /// # Errors
-    /// When there are too many descriptors.
+    /// If there are too many descriptors.
     pub fn connection(&self) -> io::Result<OwnedFd> {
         self.stream.as_fd().try_clone_to_owned()
     }
 
-    /// Makes a value known to the others behind the next fence. Each key is put once.
+    /// Publishes a value, which the others can read after the next fence. Each key is put once.
     ///
     /// # Errors
-    /// [`PmiError::Unsendable`], or as the conversation fails.
+    /// [`PmiError::Unsendable`], or an error of the conversation.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
         check(key, self.limits.key_bytes)?;
         let line_start = format!("cmd=put kvsname={} key={key} value=", self.key_space);
@@ -260,10 +260,10 @@ impl Client {
         answer.expect_success("put")
     }
 
-    /// Waits until every process of the job has called this; what was put before is known then.
+    /// Waits until every process of the job has called this. Values that were put before are readable then.
     ///
     /// # Errors
-    /// As the conversation fails.
+    /// An error of the conversation.
     pub fn fence(&mut self) -> Result<(), PmiError> {
         self.ask(FENCE, "cmd=barrier_in\n", "barrier_out")?.expect_success(FENCE)
     }
@@ -271,7 +271,7 @@ impl Client {
     /// The value of a key.
     ///
     /// # Errors
-    /// [`PmiError::NoSuchKey`], or as the conversation fails.
+    /// [`PmiError::NoSuchKey`], or an error of the conversation.
     pub fn get(&mut self, key: &str) -> Result<String, PmiError> {
         check(key, self.limits.key_bytes)?;
         let line = format!("cmd=get kvsname={} key={key}\n", self.key_space);
@@ -285,10 +285,10 @@ impl Client {
     /// Asks the launcher to end the whole job with this exit code. There is no answer.
     ///
     /// # Errors
-    /// When the request cannot be sent.
+    /// If the request cannot be sent.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), PmiError> {
         let mut line = format!("cmd=abort exitcode={exit_code} message=");
-        // A space ends a value and older launchers know no escapes.
+        // A space ends a value, and older launchers know no escapes.
         line.extend(message.chars().take(512).map(|letter| match letter {
             ' ' => '_',
             letter if letter.is_ascii_graphic() && !matches!(letter, '=' | '\\') => letter,
@@ -298,15 +298,14 @@ impl Client {
         self.send("abort", &line)
     }
 
-    /// Waits until the launcher ends this process, as it does with all of a job that was aborted.
-    /// If that does not come in time, or the launcher is gone, this returns: it is for the caller
-    /// to exit.
+    /// Waits until the launcher ends this process, as it does with all processes of an aborted job. If that does not
+    /// happen in time, or the launcher has ended, this returns, and the caller must exit.
     ///
-    /// Whoever exits at once is seen to be gone by the others, and what they exit with for that may
-    /// reach the launcher first.
+    /// A process that exits at once is seen by the others to be gone, and their exit codes may reach the launcher
+    /// first.
     pub fn wait_for_end(&mut self) {
         let give_up = Instant::now() + ABORT_TIME;
-        // Whatever is said now is not meant for anybody.
+        // Any line that comes now is ignored.
         while self.wait_readable(Some(give_up)).is_ok_and(|ready| ready) {
             if self.receive("abort").is_err() {
                 break;
@@ -315,15 +314,15 @@ impl Client {
         }
     }
 
-    /// Ends the conversation: this process may exit without ending the job.
+    /// Ends the conversation, after which this process may exit without ending the job.
     ///
     /// # Errors
-    /// As the conversation fails.
+    /// An error of the conversation.
     pub fn finalize(mut self) -> Result<(), PmiError> {
         self.ask("finalize", "cmd=finalize\n", "finalize_ack")?.expect_success("finalize")
     }
 
-    /// Says hello and learns what every later request needs.
+    /// Introduces this process, and learns what every later request needs.
     fn introduce(
         stream: Stream,
         place: Option<Place>,
@@ -359,7 +358,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Says who this is on a fresh connection and learns its place.
+    /// Identifies this process on a fresh connection, and learns its rank.
     fn identify(&mut self, identity: &str) -> Result<Place, PmiError> {
         let line = format!("cmd=initack pmiid={identity}\n");
         let answer = self.ask("initack", &line, "initack")?;
@@ -374,8 +373,8 @@ impl Client {
         Ok(place)
     }
 
-    /// Sends a request and waits for the answer of this name. Lines of the kind `cmd=set`, which a
-    /// launcher sends unasked after it has identified a process, are skipped.
+    /// Sends a request and waits for the answer of this name. Lines of the kind `cmd=set`, which a launcher sends
+    /// unasked after it has identified a process, are skipped.
     fn ask(
         &mut self,
         request: &'static str,
@@ -435,7 +434,7 @@ impl Client {
         }
     }
 
-    /// Waits until there is something to read, or the end. False when the time is over.
+    /// Waits until there is something to read, or the end. Returns false when the time has passed.
     fn wait_readable(&self, give_up: Option<Instant>) -> io::Result<bool> {
         loop {
             let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
@@ -499,7 +498,7 @@ impl Answer {
         self.value(key).and_then(parse_number).ok_or_else(|| self.senseless(request))
     }
 
-    /// An absent return code is a success: not every launcher sends one.
+    /// Fails unless the return code is a success. An absent one is a success: not every launcher sends it.
     fn expect_success(&self, request: &'static str) -> Result<(), PmiError> {
         match self.value("rc") {
             None | Some("0") => Ok(()),
@@ -512,12 +511,12 @@ impl Answer {
     }
 }
 
-/// A number without a sign or anything else but digits.
+/// Parses a number of digits alone, without a sign.
 fn parse_number<N: std::str::FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Connects to `host:port`, to whichever of its addresses answers.
+/// Connects to `host:port`, to the first of its addresses that answers.
 fn dial(port: &str) -> io::Result<TcpStream> {
     let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in port.to_socket_addrs()? {
@@ -534,7 +533,7 @@ fn is_stream(descriptor: BorrowedFd<'_>) -> bool {
     rustix::net::sockopt::socket_type(descriptor) == Ok(rustix::net::SocketType::STREAM)
 }
 
-/// Sends everything; a peer that is gone is an error, not a signal.
+/// Sends everything; a closed peer is an error, not a signal.
 fn send_quietly(stream: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     use rustix::net::{SendFlags, send};
     while !bytes.is_empty() {
@@ -564,13 +563,13 @@ fn check(text: &str, limit: usize) -> Result<(), PmiError> {
     Err(PmiError::Unsendable { text: beginning(text), limit })
 }
 
-/// Older launchers escape nothing, so only what needs no escape is sent.
+/// Whether a text needs no escape. Older launchers know no escapes, so no other text is sent.
 fn is_sendable(text: &str, limit: usize) -> bool {
     (1..=limit).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }
 
-/// What fits into a message for people.
+/// The beginning of a text, short enough for a message.
 fn beginning(text: &str) -> String {
     let mut shown: String = text.chars().take(200).collect();
     if shown.len() < text.len() {
@@ -592,7 +591,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(200);
 
-    /// Answers one process as hydra does, until it finalizes, aborts or goes.
+    /// Answers one process as hydra does, until it finalizes, aborts or disconnects.
     fn serve(stream: impl Read + Write, replies: fn(&str) -> Option<String>) -> Vec<String> {
         let mut reader = BufReader::new(stream);
         let mut values = BTreeMap::new();
@@ -756,7 +755,7 @@ mod tests {
         let _watchdog = Watchdog::start(LIMIT);
         let (client, server) = launched(|_| None);
         let mut client = client.unwrap();
-        // What comes in drops, without a line's end, is no answer either.
+        // Single bytes without an end of the line are no answer either.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let served = std::mem::replace(&mut client.stream, Stream::Inherited(ours));
         client.answer_time = Duration::from_millis(50);
@@ -823,7 +822,7 @@ mod tests {
         }
     }
 
-    /// Everything that a process says to a launcher that answers with these bytes and then goes.
+    /// Everything that a process sends to a launcher that gives these answers and then disconnects.
     fn conversation(answers: &[u8]) -> Result<String, PmiError> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(answers).unwrap();

@@ -1,8 +1,8 @@
 //! The process's side of PMIx: `prterun` and `mpirun` of Open MPI, `srun --mpi=pmix`.
 //!
-//! What goes over the wire is the affair of a library that comes with the launcher, `libpmix.so.2`. It is
-//! opened in a process that such a launcher has started, and nowhere else; it is never closed, since it has
-//! threads. The few functions, types and numbers here are those of the PMIx standard, which keeps them.
+//! The protocol on the wire is implemented by a library of the launcher, `libpmix.so.2`. It is loaded only in a process
+//! that such a launcher has started, and never unloaded, since it has threads. The few functions, types and numbers
+//! here are those of the PMIx standard, which keeps them stable.
 
 use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -16,31 +16,31 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::pmi::Place;
 
-/// The library, by the name that its loader knows.
+/// The library, by the name that the loader knows.
 const LIBRARY: &str = "libpmix.so.2";
-/// Where a launcher says that it is installed; the library lies below, as one of these.
+/// The variable with the launcher's installation directory; the library is below it, at one of these places.
 const PREFIX: &str = "PMIX_PREFIX";
 const BELOW_PREFIX: [&str; 3] =
     ["lib/libpmix.so.2", "lib64/libpmix.so.2", "lib/openmpi/libpmix.so.2"];
 
-/// How many processes the job has.
+/// The key of the number of processes in the job.
 const JOB_SIZE: &CStr = c"pmix.job.size";
-/// What stands for all processes of a job.
+/// The rank that stands for all processes of a job.
 const ANY_RANK: u32 = u32::MAX - 1;
-/// A value for all processes of the job.
+/// The scope of a value for all processes of the job.
 const FOR_ALL: u8 = 3;
 /// The types of values.
 const STRING: u16 = 3;
 const UINT32: u16 = 14;
-/// The event that comes when the launcher is gone.
+/// The event that the launcher has ended.
 const LOST_CONNECTION: c_int = -61;
-/// The longest key and the longest name of a job, with their ends.
+/// The longest key and the longest name of a job, with their terminating zeros.
 const KEY_BYTES: usize = 512;
 const NAME_BYTES: usize = 256;
-/// The longest value that is taken.
+/// The longest value that is accepted.
 const VALUE_BYTES: usize = 4096;
 
-/// A conversation with the launcher, which the library holds.
+/// A conversation with the launcher, whose state is in the library.
 #[derive(Debug)]
 pub struct Client {
     library: Library,
@@ -48,47 +48,47 @@ pub struct Client {
     place: Place,
 }
 
-/// Why the launcher cannot be talked to.
+/// The error of a conversation over PMIx.
 #[derive(Debug, thiserror::Error)]
 pub enum PmixError {
-    /// A variable is missing or has no sense.
+    /// A variable is missing or has no usable value.
     #[error("the launcher set {present}, but {name} is {}: start the program again with mpirun or landeck run, or \
              unset {present} to run it alone",
         value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
     Variable {
-        /// The variable that is there.
+        /// The variable that is set.
         present: &'static str,
         /// The variable that is wrong.
         name: &'static str,
         /// Its value.
         value: Option<String>,
     },
-    /// There is no library.
+    /// The library cannot be loaded.
     #[error(
-        "this process was started by a launcher that speaks PMIx ({variable} is set), and {LIBRARY}, by \
-         which it is talked to, cannot be loaded ({reason}): name its folder in LD_LIBRARY_PATH, start the \
+        "this process was started by a launcher that speaks PMIx ({variable} is set), and {LIBRARY}, which \
+         is needed to talk to it, cannot be loaded ({reason}): name its folder in LD_LIBRARY_PATH, start the \
          program with `landeck run`, or unset {variable} to run it alone"
     )]
     NoLibrary {
-        /// The variable that says so.
+        /// The variable that tells that the launcher speaks PMIx.
         variable: &'static str,
-        /// What the loader says.
+        /// The loader's error.
         reason: String,
     },
-    /// It is another library.
+    /// The library lacks a function.
     #[error("{LIBRARY} has no function {function}: another version of it is needed")]
     NoFunction {
-        /// What it lacks.
+        /// The missing function.
         function: &'static str,
     },
     /// A request failed.
     #[error(
-        "the launcher, which speaks PMIx, failed to {request} (status {status}): look at what it says itself"
+        "the launcher, which speaks PMIx, failed to {request} (status {status}): see its own messages"
     )]
     Failed {
-        /// What was asked for.
+        /// The request.
         request: &'static str,
-        /// What the library says; the numbers are those of the PMIx standard.
+        /// The library's error; the numbers are those of the PMIx standard.
         status: c_int,
     },
     /// An answer makes no sense.
@@ -96,21 +96,21 @@ pub enum PmixError {
         "the launcher, which speaks PMIx, gave a value of type {kind} for {what}, which makes no sense"
     )]
     Senseless {
-        /// What was asked for.
+        /// The request.
         what: String,
         /// The number of the type.
         kind: u16,
     },
 }
 
-/// The variables that every launcher sets which speaks PMIx.
+/// The variables that every PMIx launcher sets.
 const RANK: &str = "PMIX_RANK";
 const NAMESPACE: &str = "PMIX_NAMESPACE";
 
-/// The variable by which a launcher that speaks PMIx claims this process.
+/// The variable by which a PMIx launcher claims this process.
 ///
 /// # Errors
-/// [`PmixError::Variable`]: the library would say of it only that it failed.
+/// [`PmixError::Variable`]; the library would only report that it failed.
 pub fn claiming_variable(
     variable: impl Fn(&'static str) -> Option<String>,
 ) -> Result<Option<&'static str>, PmixError> {
@@ -125,14 +125,14 @@ pub fn claiming_variable(
 }
 
 impl Client {
-    /// Speaks to the launcher that has set this variable.
+    /// Connects to the launcher that has set this variable.
     ///
     /// # Errors
     /// [`PmixError`].
     pub fn connect(variable: &'static str) -> Result<Self, PmixError> {
         let library = Library::open(variable)?;
         let mut own = Process { name: [0; NAME_BYTES], rank: 0 };
-        // SAFETY: the place is one for a process; no further information is given.
+        // SAFETY: the pointer leads to a writable process; no further information is given.
         let status = unsafe { (library.init)(&raw mut own, ptr::null(), 0) };
         succeed("take this process in", status)?;
         let everybody = Process { rank: ANY_RANK, ..own };
@@ -144,16 +144,16 @@ impl Client {
         Ok(Self { library, own, place: Place { rank: own.rank, size } })
     }
 
-    /// A descriptor whose other end closes when the launcher goes; none where the library cannot tell.
+    /// A descriptor whose other end closes when the launcher ends; `None` if the library cannot tell.
     ///
     /// # Errors
-    /// That no pipe can be made.
+    /// If no pipe can be created.
     pub fn connection(&self) -> io::Result<Option<OwnedFd>> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         close_kept(theirs.into_raw_fd());
         let codes = [LOST_CONNECTION];
-        // SAFETY: the codes are readable during the call, which waits until the function is known; the
-        // function is one of this program.
+        // SAFETY: the codes are readable during the call, which returns once the function is registered; the function
+        // belongs to this program.
         let status = unsafe {
             (self.library.register)(
                 codes.as_ptr(),
@@ -168,12 +168,12 @@ impl Client {
         Ok((status >= 0).then_some(ours))
     }
 
-    /// Which process of the job this is.
+    /// The rank of this process and the size of its job.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Makes a value known to the others; they can ask for it behind the next fence.
+    /// Publishes a value, which the others can read after the next fence.
     ///
     /// # Errors
     /// [`PmixError::Failed`].
@@ -184,24 +184,24 @@ impl Client {
         // SAFETY: key and value are readable, and the library copies them.
         let status = unsafe { (self.library.put)(FOR_ALL, key_of(key).as_ptr(), &raw mut value) };
         succeed("take a value", status)?;
-        // SAFETY: it takes nothing.
+        // SAFETY: the function takes no arguments.
         succeed("pass a value on", unsafe { (self.library.commit)() })
     }
 
-    /// Returns when all processes of the job have come this far.
+    /// Returns when all processes of the job have reached this fence.
     ///
     /// # Errors
     /// [`PmixError::Failed`].
     pub fn fence(&mut self) -> Result<(), PmixError> {
-        // SAFETY: all processes and no further information are meant by nothing.
+        // SAFETY: null pointers with length zero mean all processes and no further information.
         let status = unsafe { (self.library.fence)(ptr::null(), 0, ptr::null(), 0) };
         succeed("let all processes wait for each other", status)
     }
 
-    /// The value that the process of a rank has put.
+    /// Reads the value that the process of a rank has put.
     ///
     /// # Errors
-    /// [`PmixError::Failed`], also where there is no such value; [`PmixError::Senseless`].
+    /// [`PmixError::Failed`], also if there is no such value; [`PmixError::Senseless`].
     pub fn get(&mut self, rank: u32, key: &str) -> Result<String, PmixError> {
         let key = text_of(key)?;
         match self.library.get(&Process { rank, ..self.own }, &key)? {
@@ -216,13 +216,13 @@ impl Client {
     /// [`PmixError::Failed`].
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), PmixError> {
         let message = text_of(message)?;
-        // SAFETY: the text is readable; all processes are meant by nothing.
+        // SAFETY: the text is readable; a null pointer with length zero means all processes.
         let status =
             unsafe { (self.library.abort)(exit_code, message.as_ptr(), ptr::null_mut(), 0) };
         succeed("end the job", status)
     }
 
-    /// Takes leave.
+    /// Says goodbye to the launcher.
     ///
     /// # Errors
     /// [`PmixError::Failed`].
@@ -233,7 +233,7 @@ impl Client {
     }
 }
 
-/// What the library calls when the launcher is gone, in a thread of its own.
+/// The function that the library calls in a thread of its own when the launcher has ended.
 unsafe extern "C" fn on_event(
     _registration: usize,
     _status: c_int,
@@ -247,22 +247,22 @@ unsafe extern "C" fn on_event(
 ) {
     close_kept(-1);
     if let Some(done) = done {
-        // SAFETY: the library gave the function, and the data for it.
+        // SAFETY: the library gave this function and its data.
         unsafe { done(0, ptr::null_mut(), 0, None, ptr::null_mut(), data) };
     }
 }
 
-/// Closes the end of the pipe that is kept open while the launcher is there, and keeps this one instead.
+/// Closes the pipe end that was kept open while the launcher lived, and keeps `next` instead.
 fn close_kept(next: c_int) {
     static KEPT: AtomicI32 = AtomicI32::new(-1);
     let before = KEPT.swap(next, Ordering::AcqRel);
     if before >= 0 {
-        // SAFETY: it was put there as a descriptor that nobody else has, and is taken once.
+        // SAFETY: it was stored as a descriptor without another owner, and is taken once.
         drop(unsafe { OwnedFd::from_raw_fd(before) });
     }
 }
 
-/// A process as the library names it.
+/// A process in the library's form.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Process {
@@ -271,14 +271,14 @@ struct Process {
     rank: u32,
 }
 
-/// A value as the library passes it: a union of less than so many words behind its type.
+/// A value in the library's form: its type, then a union of fewer words than this.
 #[repr(C)]
 struct RawValue {
     kind: u16,
     data: [usize; 7],
 }
 
-/// A value that was understood.
+/// A decoded value.
 enum Value {
     Text(String),
     Number(u32),
@@ -326,7 +326,7 @@ type Register = unsafe extern "C" fn(
 type Abort = unsafe extern "C" fn(c_int, *const c_char, *mut Process, usize) -> c_int;
 type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 
-/// The functions of the library that are needed.
+/// The functions of the library that are used.
 #[derive(Clone, Copy, Debug)]
 struct Library {
     init: Init,
@@ -339,7 +339,7 @@ struct Library {
     finalize: Finalize,
 }
 
-/// Finds a function of an open library, as a pointer of the type that is wanted.
+/// Finds a function of an open library, as a pointer of the given type.
 macro_rules! function {
     ($library:expr, $name:literal, $type:ty) => {{
         let name = concat!($name, "\0");
@@ -362,7 +362,7 @@ impl Library {
         for path in std::iter::once(PathBuf::from(LIBRARY)).chain(below) {
             match load(&path) {
                 Ok(library) => return Self::functions_of(library),
-                // That of the first is for whoever has no launcher's folder.
+                // The first reason helps a user whose launcher set no prefix.
                 Err(why) if reason.is_empty() => reason = why,
                 Err(_) => {}
             }
@@ -391,33 +391,33 @@ impl Library {
         if value.is_null() {
             return Err(senseless(key, 0));
         }
-        // SAFETY: the library has made the value of C's memory and left it to the caller.
+        // SAFETY: the library allocated the value with C's allocator and left it to the caller.
         let read = unsafe { understand(value) };
         read.map_err(|kind| senseless(key, kind))
     }
 }
 
-/// Reads a value and frees it; else says of which type it is.
+/// Decodes a value and frees it; otherwise returns its type.
 ///
 /// # Safety
-/// The library made it, for the caller.
+/// The library allocated the value for the caller.
 unsafe fn understand(value: *mut RawValue) -> Result<Value, u16> {
-    // SAFETY: the caller says that it is one. Only its type and the first word of what follows are read,
-    // which every value has.
+    // SAFETY: the caller guarantees a valid value. Only its type and the first word of the data are read, which every
+    // value has.
     let (kind, data) =
         unsafe { ((*value).kind, (&raw const (*value).data).cast::<usize>().read()) };
     let text = ptr::with_exposed_provenance_mut::<c_char>(data);
     let read = match kind {
         UINT32 => Ok(Value::Number(data as u32)),
         STRING if !text.is_null() => {
-            // SAFETY: a text of C, which ends; the library says so by the type.
+            // SAFETY: the type says that this is a text of C, which ends with zero.
             let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_BYTES)]);
             Ok(Value::Text(text.into_owned()))
         }
         other => Err(other),
     };
-    // SAFETY: both came from C's memory, and nobody else has them.
+    // SAFETY: both were allocated by C's allocator and have no other owner.
     unsafe {
         if kind == STRING {
             libc::free(text.cast());
@@ -430,15 +430,14 @@ unsafe fn understand(value: *mut RawValue) -> Result<Value, u16> {
 fn load(path: &Path) -> Result<*mut c_void, String> {
     let name =
         CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the name is a text of C. What the library does when it is loaded is the launcher's affair,
-    // whose variables brought us here.
+    // SAFETY: the name is a text of C. The library's initialisers are trusted: the launcher's variables led to it.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if !library.is_null() {
         return Ok(library);
     }
-    // SAFETY: the text of the loader's last error of this thread, or nothing.
+    // SAFETY: `dlerror` returns the text of this thread's last loader error, or null.
     let why = unsafe { libc::dlerror().as_ref() };
-    // SAFETY: it is a text of C that stays until the next call.
+    // SAFETY: it is a text of C that stays valid until the next call.
     let why = why.map(|why| unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned());
     Err(why.unwrap_or_else(|| "the loader does not say why".to_owned()))
 }
@@ -452,13 +451,13 @@ fn senseless(key: &CStr, kind: u16) -> PmixError {
     PmixError::Senseless { what: key.to_string_lossy().into_owned(), kind }
 }
 
-/// A text of C: what stands before a zero.
+/// Converts a text into one of C; fails if it contains a zero.
 fn text_of(text: &str) -> Result<CString, PmixError> {
     let status = libc::EINVAL;
     CString::new(text).map_err(|_| PmixError::Failed { request: "take a text with a zero", status })
 }
 
-/// A key with the room that the library's type for keys has.
+/// A key, padded to the size of the library's type for keys.
 fn key_of(key: &str) -> [c_char; KEY_BYTES] {
     let mut room = [0; KEY_BYTES];
     for (place, byte) in room[..KEY_BYTES - 1].iter_mut().zip(key.bytes()) {
@@ -481,7 +480,7 @@ mod tests {
     #[test]
     fn values_are_understood_by_their_type() {
         let value = |kind, data| {
-            // SAFETY: memory of C for one value, written before it is read.
+            // SAFETY: this is C's memory for one value, written before it is read.
             unsafe {
                 let value: *mut RawValue = libc::calloc(1, size_of::<RawValue>()).cast();
                 value.write(RawValue { kind, data: [data, 0, 0, 0, 0, 0, 0] });
@@ -489,7 +488,7 @@ mod tests {
             }
         };
         assert!(matches!(value(UINT32, 7), Ok(Value::Number(7))));
-        // SAFETY: a text of C, copied into C's memory.
+        // SAFETY: a text of C is copied into C's memory.
         let text = unsafe { libc::strdup(c"hello".as_ptr()) };
         let read = value(STRING, text.expose_provenance());
         assert!(matches!(read, Ok(Value::Text(text)) if text == "hello"));

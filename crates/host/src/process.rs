@@ -1,7 +1,7 @@
-//! One process: how it is started, and what becomes of it.
+//! Starts one process and observes its changes and its end.
 //!
-//! A start shares the parent's memory until the new program takes over (as `vfork` and
-//! `posix_spawn` do): it costs no copy of page tables and reports a failed step at once.
+//! A start shares the parent's memory until the new program begins (as `vfork` and `posix_spawn` do): it copies no page
+//! tables and reports a failed step at once.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
@@ -17,15 +17,15 @@ use crate::start_signals::{self, StartSignals};
 /// A program with everything it is started with.
 #[derive(Debug)]
 pub struct Image {
-    /// The file to execute: no search path is looked at.
+    /// The file to execute; no search path is used.
     pub program: CString,
-    /// The arguments, beginning with the name the program sees itself called by.
+    /// The arguments, beginning with the name of the program as it sees it.
     pub arguments: Vec<CString>,
     /// The whole environment, each as `NAME=value`.
     pub environment: Vec<CString>,
-    /// Where it starts.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// The processors it may use; `None` leaves what the parent has.
+    /// The processors that it may use; `None` leaves the parent's.
     pub cpus: Option<CpuSet>,
     /// Its standard input.
     pub stdin: OwnedFd,
@@ -35,19 +35,19 @@ pub struct Image {
     pub stderr: OwnedFd,
 }
 
-/// A step on the way from parent to program.
+/// A step between the creation of a process and its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Step {
-    /// Making the process at all.
+    /// Creating the process.
     Create = 1,
-    /// Tying its life to the parent's, which was already gone.
+    /// Tying its life to the parent's, which had already ended.
     Parent = 2,
-    /// Making a process group of its own.
+    /// Creating its process group.
     Group = 3,
     /// Binding it to its processors.
     Processors = 4,
-    /// Going to its directory.
+    /// Changing to its working directory.
     Directory = 5,
     /// Placing its descriptors.
     Descriptors = 6,
@@ -55,53 +55,53 @@ pub enum Step {
     Execute = 7,
 }
 
-/// Why a process did not start.
+/// The reason why a process did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {}: {}", .step.attempt(), io::Error::from_raw_os_error(*.errno))]
 pub struct StartError {
     /// The step that failed.
     pub step: Step,
-    /// What the kernel answered.
+    /// The kernel's error.
     pub errno: i32,
 }
 
-/// A started process. It is not waited for when this is dropped.
+/// A started process. Dropping this does not wait for it.
 #[derive(Debug)]
 pub struct Child {
-    /// Its process number, which is also the number of its process group.
+    /// Its PID, which is also the number of its process group.
     pub pid: u32,
-    /// The process itself: this never means another one, as a reused number does.
+    /// The process itself: unlike a reused PID, this never means another one.
     pub pidfd: OwnedFd,
 }
 
-/// Starts processes, each in a process group of its own. What this process handles they do not; what
-/// its parent had ignored or blocked they have so too ([`crate::start_signals`]).
+/// Starts processes, each in a process group of its own. Signals that this process handles have their default action
+/// there. Signals that its parent had ignored or blocked are so there too ([`crate::start_signals`]).
 ///
-/// Each is killed when the *thread* that started it ends, so starts belong in a thread that
-/// lives as long as the processes may.
+/// Each process is killed when the *thread* that started it ends, so starts belong in a thread that lives as long as
+/// the processes may.
 #[derive(Debug)]
 pub struct Starter {
     parent: libc::pid_t,
     stack: Stack,
-    /// Signals that the child must set back before it can unblock them.
+    /// Signals that the child must reset before it can unblock them.
     handled: Vec<c_int>,
 }
 
-/// What happened to a child.
+/// A change of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It ended, with this raw wait status. It stays a zombie until [`settle`] is called.
     Ended(i32),
     /// It was stopped.
     Stopped,
-    /// It goes on.
+    /// It continues.
     Continued,
 }
 
-/// The answer to a look at one's children.
+/// The answer to a look at all children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// This child changed; the same answer comes until it is settled.
+    /// This child changed; the answer repeats until it is settled.
     Changed(u32, Change),
     /// There are children, and nothing new about them.
     Quiet,
@@ -109,11 +109,11 @@ pub enum Look {
     Childless,
 }
 
-/// Looks for a child that changed, without waiting and without reaping it: its number, and that
-/// of its process group, mean nobody else before [`settle`].
+/// Looks for a child that changed, without waiting and without reaping it. Its PID and its process group stay valid
+/// until [`settle`].
 ///
 /// # Errors
-/// What the kernel answered.
+/// The kernel's error.
 pub fn look() -> io::Result<Look> {
     let changes = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED;
     match wait_id(libc::P_ALL, 0, changes | libc::WNOWAIT | libc::WNOHANG) {
@@ -127,7 +127,7 @@ pub fn look() -> io::Result<Look> {
 /// The raw wait status of a child, if it has ended; it is not reaped.
 ///
 /// # Errors
-/// What the kernel answered: the process is no child of this one.
+/// The kernel's error: the process is no child of this one.
 pub fn end_of(pid: u32) -> io::Result<Option<i32>> {
     let looked = wait_id(libc::P_PID, pid, libc::WEXITED | libc::WNOWAIT | libc::WNOHANG)?;
     Ok(match looked {
@@ -136,10 +136,10 @@ pub fn end_of(pid: u32) -> io::Result<Option<i32>> {
     })
 }
 
-/// Takes note of a change: an ended child is reaped.
+/// Settles a change: an ended child is reaped.
 ///
 /// # Errors
-/// What the kernel answered.
+/// The kernel's error.
 pub fn settle(pid: u32, change: Change) -> io::Result<()> {
     let kind = match change {
         Change::Ended(_) => libc::WEXITED,
@@ -149,10 +149,10 @@ pub fn settle(pid: u32, change: Change) -> io::Result<()> {
     wait_id(libc::P_PID, pid, kind | libc::WNOHANG).map(|_| ())
 }
 
-/// Waits until a child has ended, reaps it, and says its raw wait status.
+/// Waits until a child has ended, reaps it, and returns its raw wait status.
 ///
 /// # Errors
-/// What the kernel answered: the process is no child of this one.
+/// The kernel's error: the process is no child of this one.
 pub fn wait_for_end(pid: u32) -> io::Result<i32> {
     loop {
         match wait_id(libc::P_PID, pid, libc::WEXITED) {
@@ -163,9 +163,9 @@ pub fn wait_for_end(pid: u32) -> io::Result<i32> {
     }
 }
 
-/// Sends a signal to a process and to what else is in the process group that it leads.
+/// Sends a signal to a process and to the others in the process group that it leads.
 ///
-/// The caller knows that `pid` is a child that was not reaped: the number is not reused yet.
+/// The caller knows that `pid` is a child that is not reaped yet, so the number is not reused.
 pub fn signal_group(pid: u32, signal: i32) {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return };
     if pid <= 1 {
@@ -178,7 +178,7 @@ pub fn signal_group(pid: u32, signal: i32) {
     }
 }
 
-/// Sends a signal to a process, of which the caller knows the same.
+/// Sends a signal to a process that the caller knows to be a child not yet reaped.
 pub fn signal_process(pid: u32, signal: i32) {
     match libc::pid_t::try_from(pid) {
         // SAFETY: kill reads no memory.
@@ -187,7 +187,7 @@ pub fn signal_process(pid: u32, signal: i32) {
     }
 }
 
-/// The process group that a process belongs to; none when there is no such process.
+/// The process group of a process; `None` if there is no such process.
 pub fn group_of(pid: u32) -> Option<u32> {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed())?;
     let group = rustix::process::getpgid(Some(pid)).ok()?;
@@ -195,11 +195,11 @@ pub fn group_of(pid: u32) -> Option<u32> {
 }
 
 impl Step {
-    /// What was attempted, to stand after "cannot".
+    /// The attempted action, in words that follow "cannot".
     pub const fn attempt(self) -> &'static str {
         match self {
             Self::Create => "create a process",
-            Self::Parent => "start: the parent is gone",
+            Self::Parent => "start: the parent has ended",
             Self::Group => "make a process group",
             Self::Processors => "bind to the chosen processors",
             Self::Directory => "enter the working directory",
@@ -227,18 +227,18 @@ impl Starter {
     /// Prepares starts by this thread.
     ///
     /// # Errors
-    /// There is no memory for the stack that a child needs before its program begins.
+    /// If there is no memory for the stack that a child needs before its program begins.
     pub fn new() -> io::Result<Self> {
         // SAFETY: getpid has no preconditions.
         let parent = unsafe { libc::getpid() };
         Ok(Self { parent, stack: Stack::new()?, handled: handled_signals() })
     }
 
-    /// Starts a process. `inherited` keeps its number in the child and survives into the program,
-    /// whatever its close-on-exec flag says here.
+    /// Starts a process. `inherited` keeps its number in the child and survives into the program, whatever its
+    /// close-on-exec flag is here.
     ///
     /// # Errors
-    /// The step that failed, with the kernel's answer. No process is left then.
+    /// The step that failed, with the kernel's error. No process is left in that case.
     pub fn start(
         &mut self,
         image: &Image,
@@ -275,7 +275,7 @@ impl Starter {
         match Step::from_number(plan.failed_step.load(Ordering::Acquire)) {
             None => Ok(child),
             Some(step) => {
-                // It has ended: an error here can only mean that somebody else reaped it.
+                // The child has ended, so an error here can only mean that another thread reaped it.
                 let _ = wait_for_end(child.pid);
                 Err(StartError { step, errno: plan.errno.load(Ordering::Acquire) })
             }
@@ -303,13 +303,13 @@ impl Starter {
         let outcome = if pid > 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
         restore_signals(&mask);
         outcome?;
-        // SAFETY: CLONE_PIDFD stored a new descriptor, which nobody else knows.
+        // SAFETY: CLONE_PIDFD stored a new descriptor that has no other owner.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         Ok(Child { pid: pid.cast_unsigned(), pidfd })
     }
 }
 
-/// Blocks every signal for this thread and returns the mask that was.
+/// Blocks every signal for this thread and returns the previous mask.
 pub(crate) fn block_all_signals() -> io::Result<libc::sigset_t> {
     // SAFETY: a zeroed sigset_t is a valid one; both calls only write to these locals.
     unsafe {
@@ -329,8 +329,8 @@ pub(crate) fn restore_signals(mask: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
 }
 
-/// The signals that have a handler here, and SIGPIPE, which Rust's runtime ignores and programs
-/// do not expect to be ignored. Other ignored signals stay so, as under `nohup`.
+/// The signals that have a handler here, and SIGPIPE, which Rust's runtime ignores and programs do not expect to be
+/// ignored. Other ignored signals stay ignored, as under `nohup`.
 pub(crate) fn handled_signals() -> Vec<c_int> {
     let has_handler = |&signal: &c_int| {
         // SAFETY: a zeroed sigaction is a valid one, and the call only writes to it.
@@ -352,7 +352,7 @@ pub(crate) fn reset_signals(signals: &[c_int]) {
     }
 }
 
-/// What a child must know before its program begins. It may not allocate: all is prepared.
+/// The data that a child needs before its program begins. It must not allocate, so everything is prepared.
 struct Plan<'a> {
     parent: libc::pid_t,
     program: *const c_char,
@@ -368,7 +368,7 @@ struct Plan<'a> {
     errno: AtomicI32,
 }
 
-/// The child, until its program begins.
+/// The main function of the child until its program begins.
 extern "C" fn child_main(plan: *mut c_void) -> c_int {
     // SAFETY: `Starter::create` passes a plan that outlives this function.
     let plan = unsafe { &*plan.cast::<Plan<'_>>() };
@@ -420,8 +420,8 @@ fn become_program(plan: &Plan<'_>) -> Step {
     }
 }
 
-/// The number of a descriptor with this open file above the three standard ones, so that placing
-/// one of those cannot overwrite another before it was placed.
+/// A number above the three standard ones for this descriptor's open file, so that placing a standard one cannot
+/// overwrite another before it was placed.
 fn above_standard(descriptor: &OwnedFd, moved: &mut Vec<OwnedFd>) -> io::Result<c_int> {
     if descriptor.as_raw_fd() > 2 {
         return Ok(descriptor.as_raw_fd());
@@ -432,12 +432,12 @@ fn above_standard(descriptor: &OwnedFd, moved: &mut Vec<OwnedFd>) -> io::Result<
     Ok(number)
 }
 
-/// The strings as `execve` wants them.
+/// The strings in the form that `execve` needs.
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
 }
 
-/// `waitid`, with the answer that a raw wait status gives.
+/// Calls `waitid` and returns its answer in the form of a raw wait status.
 fn wait_id(kind: libc::idtype_t, id: u32, options: c_int) -> io::Result<Option<(u32, Change)>> {
     // SAFETY: a zeroed siginfo_t is a valid one; the kernel fills it for SIGCHLD or leaves it.
     let (answer, info) = unsafe {
@@ -447,7 +447,7 @@ fn wait_id(kind: libc::idtype_t, id: u32, options: c_int) -> io::Result<Option<(
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `waitid` succeeded: these fields are the ones set, or zero where nothing changed.
+    // SAFETY: `waitid` succeeded: these fields are set, or zero if nothing changed.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     let change = match info.si_code {
         _ if pid == 0 => return Ok(None),
@@ -460,7 +460,7 @@ fn wait_id(kind: libc::idtype_t, id: u32, options: c_int) -> io::Result<Option<(
     Ok(Some((pid.cast_unsigned(), change)))
 }
 
-/// The stack of a child before its program begins, with a page below it that cannot be written.
+/// The stack of a child before its program begins, with a guard page below it.
 #[derive(Debug)]
 struct Stack {
     bottom: *mut c_void,
@@ -471,14 +471,14 @@ unsafe impl Send for Stack {}
 
 impl Stack {
     const BYTES: usize = 128 * 1024;
-    /// Covers a page of any size that Linux has on these machines.
+    /// The size of the guard: at least a page of any size that Linux uses on these machines.
     const GUARD_BYTES: usize = 64 * 1024;
 
     fn new() -> io::Result<Self> {
         use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new private mapping at an address the kernel chooses; its lowest part is then
-        // taken out of use before anybody has used it.
+        // SAFETY: this is a new private mapping at an address that the kernel chooses; its lowest part is protected
+        // before anything has used it.
         unsafe {
             let bottom = mmap_anonymous(
                 ptr::null_mut(),
@@ -492,17 +492,17 @@ impl Stack {
         }
     }
 
-    /// Where a stack that grows down begins; aligned, as both sizes are multiples of a page.
+    /// The beginning of the stack, which grows down; it is aligned, as both sizes are multiples of a page.
     fn top(&self) -> *mut c_void {
-        // SAFETY: one past the end of the mapping.
+        // SAFETY: this is one past the end of the mapping.
         unsafe { self.bottom.byte_add(Self::BYTES + Self::GUARD_BYTES) }
     }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping that `new` made; no child runs on it (see `create`).
-        // An error would only leave the memory mapped.
+        // SAFETY: this is exactly the mapping that `new` made; no child runs on it (see `create`). An error would only
+        // leave the memory mapped.
         let _ = unsafe { rustix::mm::munmap(self.bottom, Self::BYTES + Self::GUARD_BYTES) };
     }
 }
@@ -513,7 +513,7 @@ mod tests {
     use std::fs::File;
     use std::io::Read;
 
-    /// `sh -c script` with its output in a pipe.
+    /// An image of `sh -c script` with its output in a pipe.
     fn shell(script: &str) -> (Image, File) {
         let (reader, writer) = std::io::pipe().unwrap();
         let image = Image {
@@ -540,7 +540,7 @@ mod tests {
         }
     }
 
-    /// Runs a script to its end: its raw status and its output.
+    /// Runs a script to its end; returns its raw status and its output.
     fn run(script: &str, change: impl FnOnce(&mut Image)) -> (i32, String) {
         let (mut image, mut reader) = shell(script);
         change(&mut image);

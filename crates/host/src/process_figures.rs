@@ -1,33 +1,33 @@
-//! What the kernel says of a process: what it does, and how long it has computed.
+//! The kernel's figures about a process: its state, and how long it has computed.
 
 use std::fs;
 use std::time::Duration;
 
-/// What a process does, as far as the kernel knows.
+/// The activity of a process, as the kernel shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It computes, or could.
+    /// It computes, or is ready to.
     Runs,
     /// It waits for something.
     Sleeps,
     /// It was stopped by a signal or a debugger.
     Stopped,
-    /// It has ended, and its parent has not asked yet.
+    /// It has ended, and its parent has not reaped it yet.
     Ended,
 }
 
-/// What the kernel says of a process at one moment.
+/// The kernel's figures about a process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessFigures {
-    /// What its first thread does.
+    /// The activity of its first thread.
     pub activity: Activity,
-    /// Processor time of all its threads.
+    /// The processor time of all its threads.
     pub computed: Duration,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: u32,
 }
 
-/// What the kernel says of a process; none when it is not there, or not seen from here.
+/// The figures of a process; `None` if it does not exist or cannot be seen from here.
 pub fn of_process(pid: u32) -> Option<ProcessFigures> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -40,7 +40,7 @@ pub fn has_running_thread(pid: u32) -> bool {
     stats.any(|figures| figures.activity == Activity::Runs)
 }
 
-/// Reads a line of `/proc/PID/stat`. The name in it may contain anything.
+/// Parses a line of `/proc/PID/stat`. The name in it may contain anything.
 fn parse(line: &str) -> Option<ProcessFigures> {
     let behind_name = &line[line.rfind(')')? + 1..];
     let fields: Vec<&str> = behind_name.split_ascii_whitespace().collect();

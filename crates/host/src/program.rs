@@ -1,4 +1,4 @@
-//! Finding the file of a program, as a shell would.
+//! Finds the file of a program, as a shell would.
 
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Names that differ by more letters are not suggested.
+/// The largest distance between a name and a suggestion.
 const NEAR: usize = 2;
-/// Files of a folder that are looked at for a name.
+/// The number of files of a directory that are compared with a name.
 const FILES_MAX: usize = 4096;
 
-/// Why a program cannot be started.
+/// The reason why a program cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// There is no such file.
@@ -25,9 +25,9 @@ pub enum ProgramError {
     NoFile {
         /// The name as the user gave it.
         name: PathBuf,
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
-        /// A program there whose name is nearly the same, as the user would write it.
+        /// A program there with nearly this name, as the user would write it.
         near: Option<PathBuf>,
     },
     /// There is no such folder.
@@ -49,7 +49,7 @@ pub enum ProgramError {
     NotInPath {
         /// The name as the user gave it.
         name: OsString,
-        /// A program in the working directory whose name is nearly the same.
+        /// A program in the working directory with nearly this name.
         near: Option<PathBuf>,
     },
     /// No directory of the search path has it, but the working directory does.
@@ -58,7 +58,7 @@ pub enum ProgramError {
         name = .0.display()
     )]
     OnlyHere(OsString),
-    /// A directory on the way to it may not be entered.
+    /// A directory on the way to the file cannot be entered.
     #[error(
         "program \"{path}\" cannot be reached: {error}. A directory on the way to it may be closed to \
          this user", path = .path.display()
@@ -66,13 +66,13 @@ pub enum ProgramError {
     Unreachable {
         /// The path.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: String,
     },
-    /// It is a directory.
+    /// The name belongs to a directory.
     #[error("\"{}\" is a directory, not a program", .0.display())]
     Directory(PathBuf),
-    /// The file may be executed, but not by this user, or not where it is.
+    /// The file may be executed, but not by this user, or not at its place.
     #[error(
         "program \"{path}\" may not be executed by user {user}: it belongs to user {owner} and has the \
          permissions {mode:o}. Ask for a copy, or look whether its file system is mounted noexec",
@@ -81,9 +81,9 @@ pub enum ProgramError {
     NotForThisUser {
         /// The path.
         path: PathBuf,
-        /// Who asks.
+        /// The user that this process acts as.
         user: u32,
-        /// Whose it is.
+        /// The owner of the file.
         owner: u32,
         /// Its permissions.
         mode: u32,
@@ -96,15 +96,15 @@ pub enum ProgramError {
     Source {
         /// The path.
         path: PathBuf,
-        /// The language that the end of its name stands for.
+        /// The language, by the file's extension.
         language: &'static str,
-        /// What makes a program of it.
+        /// The way to compile it.
         way: String,
     },
 }
 
 impl ProgramError {
-    /// The exit code that shells give for it.
+    /// The exit code that shells use for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProgramError::NoFile { .. }
@@ -120,11 +120,11 @@ impl ProgramError {
     }
 }
 
-/// Finds a program: a name with a slash is a path from `directory`, another is searched for in
-/// `search`, a list of directories as PATH is.
+/// Finds a program. A name with a slash is a path from `directory`; any other is searched for in `search`, a list of
+/// directories like PATH.
 ///
 /// # Errors
-/// When there is none that can be executed.
+/// If there is none that can be executed.
 pub fn find(
     name: &OsStr,
     directory: Option<&Path>,
@@ -178,8 +178,8 @@ fn check(path: &Path) -> Result<PathBuf, ProgramError> {
     }
 }
 
-/// Why this user may not execute a file: only its owner can change its permissions, and only where
-/// nobody may execute it that is what helps.
+/// The reason why this user may not execute a file. The advice to change its permissions is given only if nobody may
+/// execute it and the user may change them.
 fn not_executable(path: &Path, metadata: &Metadata, user: u32) -> ProgramError {
     if let Some((language, way)) = source(path) {
         return ProgramError::Source { path: path.to_owned(), language, way };
@@ -191,7 +191,7 @@ fn not_executable(path: &Path, metadata: &Metadata, user: u32) -> ProgramError {
     }
 }
 
-/// The language of a source file, and what makes a program of it.
+/// The language of a source file, and the way to compile it.
 fn source(path: &Path) -> Option<(&'static str, String)> {
     let (language, compiler) = match path.extension()?.to_str()? {
         "c" => ("C", "mpicc_abi"),
@@ -210,7 +210,7 @@ fn source(path: &Path) -> Option<(&'static str, String)> {
     })
 }
 
-/// The name as the user gave it, where it was looked for, and what may have been meant.
+/// Adds the name as the user gave it, the folder that was searched, and the program that may have been meant.
 fn with_place(error: ProgramError, name: &Path, path: &Path) -> ProgramError {
     let ProgramError::NoFile { .. } = error else { return error };
     let folder = path.parent().unwrap_or(Path::new("/"));
@@ -239,12 +239,12 @@ fn near(folder: &Path, name: &OsStr) -> Option<OsString> {
         .map(|file| file.file_name())
 }
 
-/// Whether two names differ so little that one may stand for the other by mistake.
+/// Whether two names are so near that one may stand for the other by mistake.
 pub fn is_near(one: &str, other: &str) -> bool {
     distance(one.as_bytes(), other.as_bytes()) <= NEAR
 }
 
-/// How many letters must be put in, taken out or changed, or put the other way round with the next.
+/// The number of letters to insert, delete, change, or swap with their neighbours.
 fn distance(from: &[u8], to: &[u8]) -> usize {
     if from.len().abs_diff(to.len()) > NEAR {
         return NEAR + 1;

@@ -1,6 +1,7 @@
-//! What the launcher says about a job: the failure that ended it, where processes are, a summary.
+//! The launcher's messages about a job: the failure that ended it, where processes are, a summary.
 //!
-//! Who, where, why, after how long, the last words, and what became of the others. Pure texts.
+//! A failure report names the process, where it ran, how and when it failed, its last words, and what became of the
+//! others. All functions here produce text only.
 
 use crate::signals;
 use landeck_groups::restarts::Restart;
@@ -13,9 +14,9 @@ use std::time::Duration;
 pub struct Who<'a> {
     /// Its rank.
     pub rank: u32,
-    /// How many processes the job has.
+    /// The number of processes of the job.
     pub processes: u32,
-    /// Its process number.
+    /// Its PID.
     pub pid: u32,
     /// The host it ran on.
     pub host: &'a str,
@@ -28,63 +29,63 @@ pub enum Failure {
     Code(u8),
     /// A signal killed it.
     Signal(i32),
-    /// The kernel killed it because memory ran out; the limit, if it is known.
+    /// The kernel killed it because memory ran out; contains the limit, if known.
     OutOfMemory(Option<u64>),
     /// It joined the job and ended with exit code 0, but did not leave the job.
     NotLeft,
-    /// It did not leave the job, and how it ended only its parent knows, which is none of ours.
+    /// It did not leave the job, and only its parent, which is not ours, knows how it ended.
     Unseen,
     /// It ended the whole job, with this exit code.
     Aborted(u8),
 }
 
-/// What became of the processes that did not fail first.
+/// The state of the processes that did not fail first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
-    /// They are gone as well.
+    /// They have ended too.
     Gone {
-        /// How many were ended because of the failure.
+        /// The number that the launcher ended because of the failure.
         ended: u32,
-        /// How many ended by themselves.
+        /// The number that ended by themselves.
         by_themselves: u32,
     },
-    /// So many go on.
+    /// So many continue.
     GoOn(u32),
-    /// So many go on, and the process is started again.
+    /// So many continue, and the failed process is started again.
     GoOnWithNext {
-        /// How many go on.
+        /// The number that continue.
         others: u32,
-        /// When it is started again, and how often it was before.
+        /// When it is started again, and the number of that restart.
         again: Restart,
-        /// How often that may be.
+        /// The largest number of restarts.
         most: u32,
     },
 }
 
-/// All that is said about the first failure.
+/// The report on the first failure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailureReport<'a> {
-    /// Who failed.
+    /// The process that failed.
     pub who: Who<'a>,
-    /// How.
+    /// How it failed.
     pub failure: Failure,
-    /// After how long.
+    /// The time after which it failed.
     pub after: Duration,
-    /// What it waited for, and since how long.
+    /// The wait that it was in, and since when.
     pub waiting: Option<(WaitRecord, Duration)>,
     /// Its last lines, oldest first.
     pub last_lines: &'a [String],
-    /// What became of the others.
+    /// The state of the others.
     pub others: Others,
-    /// Whether processes are started again, and how often this one was.
+    /// The number of restarts of this process, if processes are started again.
     pub restarts: Option<u32>,
-    /// That of the job: of another process, if that failed before.
+    /// The exit code of the job: that of another process, if that failed before.
     pub exit_code: u8,
 }
 
 impl Failure {
-    /// How a process with this raw wait status failed; `None` if it did not. `joined` says whether
-    /// it had joined the job and not left it.
+    /// The failure of a process with this raw wait status; `None` if it did not fail. `joined` says whether it had
+    /// joined the job and not left it.
     pub fn of_status(status: i32, joined: bool) -> Option<Failure> {
         if status == SlotRecord::UNKNOWN_STATUS {
             return Some(Failure::Unseen);
@@ -99,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// The exit code that stands for it.
+    /// The exit code for this failure.
     pub fn exit_code(self) -> u8 {
         match self {
             Failure::Code(code) => code,
@@ -128,7 +129,7 @@ impl Failure {
                 "exited without calling MPI_Finalize (or deck_finalize, Job::leave)".to_owned()
             }
             Failure::Unseen => {
-                "ended without leaving the job (how, only what started it has been told)".to_owned()
+                "ended without leaving the job (only its parent knows how)".to_owned()
             }
             Failure::Aborted(code) => format!("ended the job with exit code {code}"),
         }
@@ -178,7 +179,7 @@ impl FailureReport<'_> {
 }
 
 impl Others {
-    /// `None` if there is nothing to say of them. `why` stands behind what was done to them.
+    /// The sentence about the others; `None` if there is nothing to say. `why` follows the verb.
     fn sentence(self, why: &str) -> Option<String> {
         let themselves = |count| if count == 1 { "itself" } else { "themselves" };
         Some(match self {
@@ -227,7 +228,7 @@ const fn go(count: u32) -> &'static str {
     if count == 1 { "goes" } else { "go" }
 }
 
-/// So many times, in words.
+/// A number of times, in words.
 fn times(count: u32) -> String {
     match count {
         1 => "once".to_owned(),
@@ -236,8 +237,8 @@ fn times(count: u32) -> String {
     }
 }
 
-/// One line about the processes of a job that were started again, each with how often; `None` if
-/// none was.
+/// One line about the processes of a job that were started again, with the number of restarts of each; `None` if there
+/// were none.
 pub fn restarts(all: &[(u32, u32)]) -> Option<String> {
     const LISTED_MAX: usize = 16;
     let listed = all.iter().take(LISTED_MAX);
@@ -250,7 +251,7 @@ pub fn restarts(all: &[(u32, u32)]) -> Option<String> {
     (!all.is_empty()).then(|| format!("Started again: {}{more}.\n", each.join(", ")))
 }
 
-/// What a process waits for, in words; `None` if it does not wait.
+/// The wait of a process, in words; `None` if it does not wait.
 pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     let preposition = match wait.operation {
         Operation::None => return None,
@@ -284,12 +285,12 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     Some(text)
 }
 
-/// What a process has done, for a summary.
+/// The counters of a process, for a summary.
 #[derive(Debug, Clone, Default)]
 pub struct Deeds {
-    /// What it has counted.
+    /// Its counts of messages and bytes.
     pub counters: Counters,
-    /// Whom it has waited for, longest first.
+    /// The processes that it has waited for, longest first.
     pub waited_for: Vec<WaitedFor>,
 }
 
@@ -326,7 +327,7 @@ pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
     text
 }
 
-/// A time as people read it.
+/// A duration in a form for people.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_secs() {
@@ -337,7 +338,7 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// Bytes as people read them, in powers of 1,024.
+/// A number of bytes in a form for people, in powers of 1,024.
 pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -349,7 +350,7 @@ pub fn size(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// Bytes as people read them, in powers of 1,000.
+/// A number of bytes in a form for people, in powers of 1,000.
 pub fn decimal_size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -359,7 +360,7 @@ pub fn decimal_size(bytes: u64) -> String {
     }
 }
 
-/// 1234567 as 1,234,567.
+/// A number with commas: 1234567 as 1,234,567.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,23 +1,23 @@
-//! What is said to the user: answers on standard output, complaints on standard error.
+//! Prints messages to the user: answers on standard output, complaints on standard error.
 //!
-//! A reader that is gone has seen enough, and that is no error. A disk that is full is one: what was
-//! to be said there is lost, and the user must hear of it.
+//! A reader that has closed the pipe has seen enough, which is no error. A full disk is an error: the answer is lost,
+//! and the user must learn that.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// A complaint has no more than this, whatever it repeats.
+/// The longest complaint, whatever it repeats.
 const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
-/// And no more in a line.
+/// The longest line of a complaint.
 const LINE_BYTES_MAX: usize = 1024;
-/// A complaint repeats no more than this of a value that the user gave.
+/// The longest part of a user's value that a complaint repeats.
 const VALUE_BYTES_MAX: usize = 128;
 
-/// Why an answer is not whole.
+/// The reason why an answer is incomplete.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot write to standard output: {0}. What is there is not whole: make room, or send it \
+    "cannot write to standard output: {0}. The answer is incomplete: make room, or send it \
      elsewhere"
 )]
 pub struct SayError(io::Error);
@@ -25,16 +25,16 @@ pub struct SayError(io::Error);
 /// Writes an answer to standard output.
 ///
 /// # Errors
-/// [`SayError`]: the answer is lost. It is not when its reader is gone.
+/// [`SayError`]: the answer is lost. A reader that has gone is no error.
 pub fn say(text: &str) -> Result<(), SayError> {
     let mut out = io::stdout().lock();
     heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What an attempt to write to standard output means.
+/// Interprets an attempt to write to standard output.
 ///
 /// # Errors
-/// As [`say`].
+/// The error of [`say`].
 pub fn heard(written: io::Result<()>) -> Result<(), SayError> {
     match written {
         Err(error) if !reader_is_gone(&error) => Err(SayError(error)),
@@ -42,13 +42,13 @@ pub fn heard(written: io::Result<()>) -> Result<(), SayError> {
     }
 }
 
-/// Writes a complaint to standard error, as lines of its own. Where standard error takes nothing, the
-/// exit code has to tell.
+/// Writes a complaint to standard error, as lines of its own. If standard error accepts nothing, only the exit code
+/// tells.
 pub fn complain(text: impl Display) {
     let _ = io::stderr().write_all((brief(text) + "\n").as_bytes());
 }
 
-/// A message without the middle of what is too long to be read: a line, or all of it.
+/// A message without the middle of too long lines, or of a too long whole.
 pub fn brief(text: impl Display) -> String {
     let text = text.to_string();
     let lines: Vec<_> =
@@ -56,17 +56,17 @@ pub fn brief(text: impl Display) -> String {
     shortened(&lines.join("\n"), COMPLAINT_BYTES_MAX).into_owned()
 }
 
-/// Whether an attempt to write failed because nobody reads any more, which a full disk is not.
+/// Whether a write failed because nobody reads any more; a full disk is another error.
 pub fn reader_is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// A value of the user's as a complaint repeats it: in quotes, and no longer than can be read.
+/// A user's value in the form that a complaint repeats: in quotes, and shortened.
 pub fn quoted(value: &str) -> String {
     format!("{:?}", shortened(value, VALUE_BYTES_MAX))
 }
 
-/// The text, without its middle where it is longer than `bytes_max`.
+/// The text without its middle if it is longer than `bytes_max`.
 fn shortened(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return text.into();
@@ -98,7 +98,7 @@ mod tests {
     fn what_is_too_long_loses_its_middle() {
         assert_eq!(shortened("whole", 5), "whole");
         assert_eq!(shortened("0123456789", 4), "01 [6 bytes left out] 89");
-        // No letter is cut in two.
+        // No character is cut in two.
         assert_eq!(shortened(&"ä".repeat(9), 6), "ä [14 bytes left out] ä");
         let quoted = quoted(&"x".repeat(50_000));
         assert!(quoted.len() < 200 && quoted.contains("[49872 bytes left out]"), "{quoted}");

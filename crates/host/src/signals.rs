@@ -1,4 +1,4 @@
-//! The signals that the launcher gets, and what they mean for the job.
+//! The signals that the launcher gets, and their meaning for the job.
 //!
 //! | signal | meaning |
 //! |---|---|
@@ -38,10 +38,10 @@ pub struct Signals {
     descriptor: OwnedFd,
 }
 
-/// What a signal means for the job.
+/// The consequence of a signal for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// Every process gets it too.
+    /// Every process gets the signal too.
     Forward(i32),
     /// The processes are asked to end, and killed after the grace time.
     End,
@@ -51,7 +51,7 @@ pub enum Reaction {
     Suspend,
 }
 
-/// Decides what signals mean.
+/// Decides on the reaction to signals.
 #[derive(Debug, Default)]
 pub struct Conduct {
     interrupted_at: Option<Instant>,
@@ -61,7 +61,7 @@ impl Signals {
     /// Blocks the signals and catches them from now on, until the process ends.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn catch() -> io::Result<Signals> {
         // SAFETY: the set is initialised by sigemptyset before it is read; all arguments point to it.
         let descriptor = unsafe {
@@ -72,7 +72,7 @@ impl Signals {
             }
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             let descriptor = libc::signalfd(-1, set.as_ptr(), flags);
-            // A file that becomes too large is an error of the write, as a full disk is.
+            // A file that becomes too large must be an error of the write, as a full disk is.
             libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
             libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
             descriptor
@@ -80,7 +80,7 @@ impl Signals {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(Signals { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
@@ -107,7 +107,7 @@ impl AsFd for Signals {
 }
 
 impl Conduct {
-    /// What a signal means that came at `now`.
+    /// The reaction to a signal that came at `now`.
     pub fn react(&mut self, signal: i32, now: Instant) -> Reaction {
         match signal {
             libc::SIGINT => {
@@ -124,13 +124,13 @@ impl Conduct {
     }
 }
 
-/// Stops this process as a terminal's stop key would, until it is continued.
+/// Stops this process as the terminal's stop key would, until it is continued.
 pub fn stop_self() {
     // SAFETY: raise has no preconditions; SIGSTOP cannot be caught.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
-/// What a signal is called, and what it usually means.
+/// The name of a signal, and its usual meaning.
 pub fn name(signal: i32) -> (&'static str, &'static str) {
     match signal {
         libc::SIGHUP => ("SIGHUP", "hangup"),

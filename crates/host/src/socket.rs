@@ -1,11 +1,10 @@
-//! The joining socket: how a process that did not inherit a job's segment gets it.
+//! The joining socket, which gives a job's segment to a process that did not inherit it.
 //!
-//! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on
-//! one more for each name that a process of the job publishes, `landeck-<uid>-name-<name>`. They
-//! have no file, and go with the agent. One more has a file, in the user's index
-//! ([`crate::index`]). Both ends check that the other is the same user. One
-//! question, one answer, whose bytes stand in [`landeck_groups::door`]; a process that was let in keeps
-//! the connection for as long as it stays.
+//! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on one more for each
+//! name that a process of the job publishes, `landeck-<uid>-name-<name>`. These have no file, and disappear with the
+//! agent. One more socket has a file, in the user's index ([`crate::index`]). Both ends check that the other is the
+//! same user. A connection carries one question and one answer, whose bytes [`landeck_groups::door`] defines. A process
+//! that was let in keeps the connection for as long as it stays.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -27,29 +26,29 @@ use crate::address::{Address, dial, own_uid, remaining, uninterrupted};
 use crate::index::Index;
 use crate::peer;
 
-/// How long who needs an agent waits for its answer: one that is stopped gives none.
+/// How long a process waits for an agent's answer; a stopped agent gives none.
 pub const AGENT_TIME: Duration = Duration::from_secs(10);
 
-/// What somebody who was let in has got.
+/// The result of joining.
 #[derive(Debug)]
 pub struct Joined {
     /// The job's segment, unchecked: [`landeck_memory::Segment::attach`] checks it.
     pub segment: OwnedFd,
-    /// Who the joiner is from now on.
+    /// The identity of the joiner from now on.
     pub process: ProcessId,
-    /// Keep this open while staying; close it, after saying goodbye in the segment, to leave. It
-    /// becomes readable only when the agent is gone, and the job over.
+    /// The connection to the agent. Keep it open while staying; to leave, say goodbye in the segment and close it. It
+    /// becomes readable only when the agent and with it the job has ended.
     pub connection: OwnedFd,
 }
 
-/// Why nobody answers as one should.
+/// The reason why a question got no proper answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
-    /// A child made by fork asks: what is answered would be its parent's.
+    /// A child made by fork asks: the answer would belong to its parent.
     #[error(transparent)]
     Forked(#[from] GateError),
-    /// There is no such socket: there was none, or its job is over.
-    #[error("nobody listens at {address}: the job is over, or runs in another network namespace")]
+    /// There is no such socket: there never was one, or its job has ended.
+    #[error("nobody listens at {address}: the job has ended, or runs in another network namespace")]
     NobodyThere {
         /// The address.
         address: String,
@@ -73,43 +72,43 @@ pub enum ExchangeError {
     Silent {
         /// The address.
         address: String,
-        /// How long it was waited for.
+        /// How long the answer was awaited.
         timeout: Duration,
     },
-    /// What came is no answer.
+    /// The answer has an unknown form.
     #[error("{address} answers in an unknown form: use the same version of Landeck on both sides")]
     Garbled {
         /// The address.
         address: String,
     },
-    /// The kernel refused something.
+    /// The kernel refused a system call.
     #[error("cannot talk to {address}: {source}")]
     System {
         /// The address.
         address: String,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl ExchangeError {
-    /// What came from there is no answer.
+    /// The error for an answer of an unknown form.
     pub(crate) fn garbled(address: &Address) -> Self {
         Self::Garbled { address: address.to_string() }
     }
 }
 
-/// Why a process was not let into a job.
+/// The reason why a process was not let into a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The agent could not be asked.
+    /// The agent could not be reached.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     /// Nothing is published under the name.
     #[error(
         "nothing is published as \"{name}\": start the job that publishes it first, \
-         or look at the spelling"
+         or check the spelling"
     )]
     NoSuchName {
         /// The name.
@@ -118,35 +117,35 @@ pub enum JoinError {
     /// The text cannot be a name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The agent said no.
-    #[error("not let into the job: {0}")]
+    /// The agent refused.
+    #[error("cannot join the job: {0}")]
     Refused(Verdict),
 }
 
-/// Why a name was not published, or not taken back.
+/// The reason why a name was not published, or not taken back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The agent could not be asked.
+    /// The agent could not be reached.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// Somebody else has the name.
+    /// Another process has the name.
     #[error("the name \"{name}\" is taken by process {pid}: choose another, or wait until it ends")]
     InUse {
         /// The name.
         name: String,
-        /// Who published it.
+        /// The PID of the process that published it.
         pid: u32,
     },
     /// The text cannot be a name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The agent said no.
+    /// The agent refused.
     #[error("the name \"{name}\" is not published: {verdict}")]
     Refused {
         /// The name.
         name: String,
-        /// Why.
+        /// The reason.
         verdict: Verdict,
     },
 }
@@ -161,8 +160,8 @@ pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
     })
 }
 
-/// Lets the agent watch this process, which has the place of one that was started above it. The
-/// connection is to be kept for as long as this process stays.
+/// Lets the agent watch this process, which replaces one that was started above it. Keep the connection for as long as
+/// this process stays.
 ///
 /// # Errors
 /// [`JoinError`].
@@ -176,7 +175,7 @@ pub(crate) fn be_found(process: ProcessId, timeout: Duration) -> Result<OwnedFd,
     })
 }
 
-/// Asks the agent of a job; by its file, where its socket is in another network namespace.
+/// Asks the agent of a job. If its socket is in another network namespace, the file in the index leads to it.
 fn at_job<T>(host: HostId, ask: impl Fn(&Address) -> Result<T, JoinError>) -> Result<T, JoinError> {
     let is_not_there =
         |error: &JoinError| matches!(error, JoinError::Exchange(ExchangeError::NobodyThere { .. }));
@@ -212,7 +211,7 @@ pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined)
         .map_err(|error| unknown_name(name, error))
 }
 
-/// What is published under a name.
+/// Reads what is published under a name.
 ///
 /// # Errors
 /// [`JoinError`].
@@ -226,8 +225,8 @@ pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
     }
 }
 
-/// The segment of the job whose agent listens there, for reading alone, and the agent's process
-/// number. The caller does not become part of the job.
+/// The segment of the job whose agent listens there, read-only, and the PID of the agent. The caller does not become
+/// part of the job.
 pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, u32), JoinError> {
     let Exchanged { answer, passed, connection } = exchange(address, &Question::Observe, timeout)?;
     match (answer.verdict, passed) {
@@ -239,8 +238,7 @@ pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, 
     }
 }
 
-/// Publishes a name for a process of the host's job. It stands as long as the process lives, or
-/// until it is taken back.
+/// Publishes a name for a process of the host's job. It lasts as long as the process lives, or until it is taken back.
 ///
 /// # Errors
 /// [`PublishError`].
@@ -259,7 +257,7 @@ pub fn publish(
         Verdict::InUse if exchanged.answer.published.pid != 0 => {
             Err(in_use(exchanged.answer.published.pid))
         }
-        // Another job has it; who that is, only its own agent knows.
+        // Another job has the name; only that job's agent knows which process.
         Verdict::InUse => match look_up(name, timeout) {
             Ok(published) => Err(in_use(published.pid)),
             Err(JoinError::Exchange(error)) => Err(error.into()),
@@ -282,11 +280,11 @@ pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<()
     }
 }
 
-/// The longest answer there is.
+/// The longest possible answer.
 const ANSWER_BYTES_MAX: usize = 128;
 
-/// Sends an answer, with a descriptor where there is one. The socket never blocks; an answer that
-/// does not fit means a peer that asked without listening.
+/// Sends an answer, with a descriptor if there is one. The socket never blocks; an answer that does not fit means a
+/// peer that asks without reading.
 pub(crate) fn send_answer(
     connection: &OwnedFd,
     answer: &[u8],
@@ -342,7 +340,7 @@ fn exchange(
     exchange_as(own_uid(), address, question, timeout)
 }
 
-/// Asks, as a user who trusts only `trusted_uid`.
+/// Asks a question and trusts only an answer of `trusted_uid`.
 fn exchange_as(
     trusted_uid: u32,
     address: &Address,
@@ -355,7 +353,7 @@ fn exchange_as(
     Ok(Exchanged { answer, passed, connection })
 }
 
-/// Asks in bytes; what is answered, with a descriptor where one came.
+/// Sends a question as bytes; returns the answer's bytes, and its descriptor if it has one.
 pub(crate) fn exchange_bytes(
     address: &Address,
     question: &[u8],
@@ -394,7 +392,7 @@ fn exchange_bytes_as(
     Ok((bytes, passed, connection))
 }
 
-/// Sends a question and waits for the answer. No bytes: the other end is gone.
+/// Sends a question and waits for the answer. An empty answer means that the other end has closed.
 fn ask(
     connection: &OwnedFd,
     question: &[u8],
@@ -402,7 +400,7 @@ fn ask(
 ) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     match uninterrupted(|| Ok(rustix::net::send(connection, question, SendFlags::NOSIGNAL)?)) {
         Ok(_) => {}
-        // It may have answered all the same, without having read.
+        // It may have answered nevertheless, without having read the question.
         Err(error) if is_closed(&error) => {}
         Err(error) => return Err(error),
     }
@@ -414,7 +412,7 @@ fn ask(
         let mut places = [IoSliceMut::new(&mut answer)];
         match recvmsg(connection, &mut places, &mut control, RecvFlags::CMSG_CLOEXEC) {
             Ok(received) => Ok(received.bytes),
-            // It closed without having read: that is said once, before what it may have sent.
+            // It closed without having read. The kernel reports that once, before data that it may have sent.
             Err(Errno::CONNRESET) => Err(io::ErrorKind::Interrupted.into()),
             Err(errno) => Err(errno.into()),
         }
@@ -478,7 +476,7 @@ mod tests {
             let listener = address.listen().unwrap();
             assert!(is_listened_to(&address));
             drop(listener);
-            // A child that another test starts has it until it becomes its program.
+            // A child that another test is starting holds it open until it executes its program.
             while is_listened_to(&address) {
                 std::thread::yield_now();
             }

@@ -1,6 +1,6 @@
-//! Where a process is, for somebody who asks why it does not end: the stacks of its threads.
+//! Shows the stacks of a process's threads, for a user who asks why it does not end.
 //!
-//! By gdb if there is one that may look; else what the kernel says in /proc.
+//! Uses gdb if it is installed and allowed; otherwise the kernel's figures in /proc.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
@@ -10,7 +10,7 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Where this library's functions stand: in its source files, in its libraries, or by their names.
+/// The marks of Landeck's functions in a frame: source files, libraries, or names.
 const OWN_PLACES: [&str; 17] = [
     "crates/memory/src/",
     "crates/board/src/",
@@ -30,10 +30,10 @@ const OWN_PLACES: [&str; 17] = [
     "/libdeck.so",
     " in landeck_",
 ];
-/// And those of the C library and of Rust's.
+/// The marks of the C library's and Rust's functions.
 const SYSTEM_PLACES: [&str; 4] = ["/rustc/", "/sysdeps/", "/libc.so", "/ld-linux"];
 
-/// The stacks of a process, in indented lines. A debugger that is not done by `deadline` is ended.
+/// The stacks of a process, in indented lines. A debugger that has not finished by `deadline` is ended.
 pub fn of_process(pid: u32, deadline: Instant) -> String {
     let stacks = by_debugger(pid, deadline).unwrap_or_else(|| by_kernel(pid));
     stacks.lines().map(|line| format!("    {line}\n")).collect()
@@ -68,8 +68,8 @@ fn frames(text: &str) -> Option<String> {
     shown.iter().any(|line| line.starts_with('#')).then(|| folded(&shown).join("\n"))
 }
 
-/// The lines, with one for all frames inside Landeck that follow each other, but for the outermost: by that
-/// call the program entered it.
+/// Folds successive frames inside Landeck into one line, except the outermost one: by that call the program entered
+/// Landeck.
 fn folded(lines: &[&str]) -> Vec<String> {
     let mut text = Vec::new();
     let mut rest = lines;
@@ -93,14 +93,14 @@ fn folded(lines: &[&str]) -> Vec<String> {
     text
 }
 
-/// Whose a frame is.
+/// The origin of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// This library's.
+    /// A function of Landeck.
     Landeck,
-    /// That of the C library or of Rust's, which all others call.
+    /// A function of the C library or of Rust's, which all others call.
     System,
-    /// That of anything else; also the line that begins a thread.
+    /// A function of anything else, or the line that begins a thread.
     Program,
 }
 

@@ -1,10 +1,10 @@
-//! The C standard output of a process of a job: its lines go out one by one.
+//! Makes the C standard output of a job's process line-buffered.
 //!
-//! C buffers whole blocks of what goes into a pipe or a file, so lines would come late, and those of a
-//! killed process not at all. Where standard output is what the launcher gave the process, it is made
-//! line-buffered instead, before `main` begins: the C standard allows a change of the buffer only
-//! before the first use of a stream, and a program that chooses a buffer itself does so later and keeps
-//! its choice. What the program sends elsewhere (`./program | sort`) is left alone.
+//! C buffers whole blocks of output into a pipe or a file, so lines would come late, and those of a killed process
+//! would be lost. If standard output is the file that the launcher gave the process, it is made line-buffered before
+//! `main` begins: the C standard allows a change of the buffer only before the first use of a stream. A program that
+//! chooses a buffer itself does so later and keeps its choice. Output that the program sends elsewhere (`./program |
+//! sort`) is left alone.
 //!
 //! Rust's standard output is line-buffered by itself.
 
@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, Stat, fstat};
 
-/// The variable in which the launcher says which file it gave a process as its standard output.
+/// The variable that names the file which the launcher gave a process as its standard output.
 pub(crate) const VARIABLE: &str = "LANDECK_STDOUT";
-/// Variables of other launchers, which do not say that. A pipe is taken for theirs.
+/// Variables of other launchers, which do not name that file. Under them, any pipe is taken for it.
 const OF_OTHERS: [&str; 4] = ["PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE"];
 
 unsafe extern "C" {
@@ -26,21 +26,21 @@ unsafe extern "C" {
     fn __fbufsize(stream: *mut libc::FILE) -> libc::size_t;
 }
 
-/// The loader calls this before `main`, or when it loads this library into a program that runs.
+/// The loader calls this before `main`, or when it loads this library into a running program.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
     let variable = |name: &str| std::env::var(name).ok();
-    // SAFETY: descriptor 1 is borrowed for a call that answers EBADF where nothing is open under it.
+    // SAFETY: descriptor 1 is borrowed for a call that answers EBADF if nothing is open under it.
     let own = unsafe { BorrowedFd::borrow_raw(libc::STDOUT_FILENO) };
     if fstat(own).is_ok_and(|stat| is_the_launchers(&stat, variable)) {
         buffer_by_lines();
     }
 }
 
-/// How a file is named to the process that writes into it; `None` if it cannot be looked at.
+/// The name of a file for the process that writes into it; `None` if it cannot be examined.
 pub(crate) fn name_of(file: impl AsFd) -> Option<String> {
     fstat(file).ok().map(|stat| name(&stat))
 }
@@ -49,7 +49,7 @@ fn name(stat: &Stat) -> String {
     format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
-/// Whether a launcher gave this process its standard output, by the environment.
+/// Whether a launcher gave this process its standard output, according to the environment.
 fn is_the_launchers(stat: &Stat, variable: impl Fn(&str) -> Option<String>) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
     let is_pipe = matches!(kind, FileType::Fifo | FileType::Socket);
@@ -57,7 +57,7 @@ fn is_the_launchers(stat: &Stat, variable: impl Fn(&str) -> Option<String>) -> b
         || is_pipe && OF_OTHERS.iter().any(|name| variable(name).is_some())
 }
 
-/// Lets each line of C's standard output go out at its end, unless the stream was used before.
+/// Makes C's standard output line-buffered, unless the stream was used before.
 fn buffer_by_lines() {
     // SAFETY: C's standard output is a stream from before the first constructor to the end of the
     // process; these functions take its lock.
@@ -68,20 +68,20 @@ fn buffer_by_lines() {
     }
 }
 
-/// Whether the stream has no buffer yet: glibc makes one for the first output, or when it is asked to.
+/// Whether the stream has no buffer yet: glibc creates it for the first output, or when it is asked to.
 ///
 /// # Safety
-/// It is a stream of C.
+/// The pointer leads to a stream of C.
 #[cfg(target_env = "gnu")]
 unsafe fn is_untouched(stream: *mut libc::FILE) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees a stream of C.
     unsafe { __fbufsize(stream) == 0 }
 }
 
-/// Before `main` nobody has used it; musl does not tell, and allows the change at any time.
+/// Whether the stream is unused. Before `main` it is; musl does not tell, and allows the change at any time.
 ///
 /// # Safety
-/// None.
+/// There is no requirement.
 #[cfg(not(target_env = "gnu"))]
 unsafe fn is_untouched(_stream: *mut libc::FILE) -> bool {
     true

@@ -1,4 +1,4 @@
-//! Starting a job: everything that its processes need is made, then they are started.
+//! Starts a job: creates everything that its processes need, then starts them.
 
 use crate::budget::{Limits, fit_segment, make_room_for_descriptors};
 use crate::environment::Identity;
@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// A job that has been started, with all that its end needs.
+/// A started job, with everything that its end needs.
 pub(crate) struct Started {
     pub(crate) segment: Segment,
     pub(crate) guardian: guardian::Guardian,
@@ -35,7 +35,7 @@ pub(crate) struct Started {
 }
 
 impl Launch {
-    /// Makes all that the job needs, and starts it.
+    /// Creates everything that the job needs, and starts it.
     pub(crate) fn start(&self, plan: &Plan) -> Result<Started, LaunchError> {
         let processes = plan.processes();
         let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
@@ -89,8 +89,8 @@ impl Launch {
         Ok(Started { segment, guardian, signals, output, input, groups, out_of_memory_kills })
     }
 
-    /// Slots beyond those of the ranks: for guests, and for processes that are started again, of
-    /// which each leaves its first slot to its predecessor.
+    /// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
+    /// first slot to its predecessor.
     fn slots_for_more(&self, processes: u32) -> u32 {
         let again = match self.on_failure {
             OnFailure::Restart { .. } => processes,
@@ -106,7 +106,7 @@ impl Launch {
     }
 
     fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {
-        // What is open at the fork: standard input, each pipe with both of its ends, and each file.
+        // Open at the fork: standard input, each pipe with both of its ends, and each file.
         let (each, hint) = match &self.output_directory {
             Some(_) => (7, ""),
             None if output.is_merged() => (4, ""),
@@ -129,7 +129,7 @@ fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?))
 }
 
-/// Standard output and standard error of a process that writes to us.
+/// Standard output and standard error of a process whose output goes through the launcher.
 fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, OwnedFd)> {
     let process = rank as usize;
     let (reader, stdout) = output.open(Stream::Output)?;
@@ -144,14 +144,14 @@ fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, Ow
     Ok((stdout, stderr))
 }
 
-/// Makes the directory for output files, if it is not there.
+/// Creates the directory for output files, unless it exists.
 fn make_directory(path: &Path) -> Result<(), LaunchError> {
     file::make_directory(path)
         .map_err(|source| LaunchError::OutputDirectory { path: path.to_owned(), source })
 }
 
-/// Standard output and standard error of a process whose output goes into files of its own: by way of
-/// the launcher, which sees what a full disk does not take.
+/// Standard output and standard error of a process with output files of its own. The output still goes through the
+/// launcher, which notices a full disk.
 fn output_files(
     output: &mut Output,
     directory: &Path,
@@ -171,10 +171,10 @@ fn output_files(
     Ok((open("stdout")?, open("stderr")?))
 }
 
-/// Opens a file for output. A named pipe is refused: the launcher would wait for its reader, though the
-/// job is over.
+/// Opens a file for output. A named pipe is refused: the launcher would wait for its reader even after the end of the
+/// job.
 fn output_file(path: &Path) -> io::Result<File> {
-    // For reading as well: to open a named pipe for writing alone waits for its reader.
+    // Opened for reading as well: opening a named pipe for writing only would wait for its reader.
     let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
     match file.metadata()?.file_type().is_fifo() {
         true => Err(io::Error::other("this is a named pipe, and a file is wanted; remove it")),
@@ -186,7 +186,8 @@ fn arguments(program: &PlannedProgram) -> Vec<CString> {
     program.arguments.iter().map(|argument| c_string(argument.as_bytes())).collect()
 }
 
-/// Arguments and paths come from the command line, where no zero byte can be: nothing is cut.
+/// Converts bytes to a text of C. Arguments and paths come from the command line, which contains no zero byte, so
+/// nothing is cut.
 fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).unwrap_or_default()

@@ -1,15 +1,15 @@
-//! The signals that the parent of this process had blocked or ignored: both outlive an exec.
+//! The signals that the parent of this process had blocked or ignored: both survive an exec.
 //!
-//! A command that waits for what it starts must not ignore SIGCHLD: the kernel would reap its children
-//! unasked, and tell it nothing. One that is to be interrupted must not have that blocked. So a command
-//! takes back what it needs, and the programs that it starts get what the user had.
+//! A command that waits for its children must not ignore SIGCHLD: the kernel would reap them without notice. A command
+//! that is to be interrupted must not have that signal blocked. So a command resets both for itself, and the programs
+//! that it starts get the user's settings.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 
-/// What the programs of a job are started with.
+/// The signal settings with which the programs of a job start.
 #[derive(Clone, Copy)]
 pub(crate) struct StartSignals {
     /// The signals that are blocked.
@@ -20,8 +20,8 @@ pub(crate) struct StartSignals {
 
 static AT_START: OnceLock<StartSignals> = OnceLock::new();
 
-/// Remembers the signals as they are, then blocks none and lets this process hear of its children. For
-/// the beginning of a command, before it has a second thread; a second call changes nothing.
+/// Remembers the settings, then unblocks all signals and resets SIGCHLD. Call this at the beginning of a command,
+/// before it has a second thread; a second call changes nothing.
 pub fn take_over() {
     AT_START.get_or_init(|| {
         let at_start =
@@ -36,7 +36,7 @@ pub fn take_over() {
     });
 }
 
-/// What programs are started with: as this process was, if it has remembered that.
+/// The settings with which programs start: those that this process had, if it has remembered them.
 pub(crate) fn of_programs() -> StartSignals {
     let usual = StartSignals { mask: no_signals(), ignores_children: false };
     AT_START.get().copied().unwrap_or(usual)

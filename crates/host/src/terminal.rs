@@ -1,8 +1,8 @@
-//! A terminal for a process whose output a person will see.
+//! Gives a process a terminal if a person will see its output.
 //!
-//! Programs behave differently on a terminal: they write line by line, draw progress bars, use
-//! colour. A process that wrote into a pipe would not, so where the launcher's stream is a terminal
-//! the process gets one too. Nothing is changed on the way; only its size is that of the real one.
+//! Programs behave differently on a terminal: they write line by line, draw progress bars, use colour. A process that
+//! wrote into a pipe would not, so if the launcher's stream is a terminal the process gets one too. The terminal
+//! changes nothing on the way, and has the size of the real one.
 
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{
@@ -11,10 +11,10 @@ use rustix::termios::{
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Opens a terminal of the same size as `like`: the end to read and the end for the process.
+/// Opens a terminal of the same size as `like`; returns the end to read and the end for the process.
 ///
 /// # Errors
-/// What the kernel says; where there is no `/dev/ptmx`, a pipe must do.
+/// The kernel's error; without `/dev/ptmx` the caller uses a pipe.
 pub(crate) fn open(like: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
@@ -27,7 +27,7 @@ pub(crate) fn open(like: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Gives a terminal the size of another. One without a size keeps its own.
+/// Gives a terminal the size of another. If that has no size, nothing changes.
 pub(crate) fn resize(terminal: &OwnedFd, like: BorrowedFd<'_>) {
     if let Ok(size) = tcgetwinsize(like) {
         let _ = tcsetwinsize(terminal, size);

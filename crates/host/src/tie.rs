@@ -1,8 +1,8 @@
 //! The tie between a process that came over the joining socket and the agent that let it in.
 //!
-//! The agent never says anything on the connection, but the end of it says that the agent is gone.
-//! Nobody keeps the membership then, so the job is over: a thread that only waits for this ends the
-//! job for all who are still in it. Several may notice, and write the same.
+//! The agent never sends anything on this connection after its answer, but the end of it says that the agent has ended.
+//! Nobody keeps the membership then, so the job is over: a thread that only waits for this ends the job for all its
+//! processes. Several may notice, and write the same word.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,27 +16,27 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::process;
 
-/// A process's connection to its agent. Dropping it closes the connection, which tells the agent
-/// that the process is gone.
+/// A process's connection to its agent. Dropping it closes the connection, by which the agent notices that the process
+/// has left.
 #[derive(Debug)]
 pub struct Tie {
     connection: Arc<OwnedFd>,
     is_leaving: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// The process that has the thread: a fork of it has not.
+    /// The process that has the thread; a fork of it does not have it.
     pid: u32,
 }
 
 impl Tie {
-    /// Watches the connection on behalf of everybody who uses the segment.
+    /// Watches the connection on behalf of all users of the segment.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn new(connection: OwnedFd, segment: &Segment) -> io::Result<Self> {
         let connection = Arc::new(connection);
         let is_leaving = Arc::new(AtomicBool::new(false));
         let watched = (connection.clone(), is_leaving.clone(), segment.clone());
-        // The program's signals are for the program's threads.
+        // Signals to the program are for the program's own threads.
         let mask = process::block_all_signals()?;
         let thread = std::thread::Builder::new()
             .name("landeck-tie".into())
@@ -50,14 +50,14 @@ impl Drop for Tie {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         if self.pid != std::process::id() {
-            // The connection is the parent's, and so is the thread.
+            // In a forked child: the connection and the thread belong to the parent.
             std::mem::forget(thread);
             return;
         }
         self.is_leaving.store(true, Ordering::Release);
-        // Wakes the thread; a connection that is closed already has woken it.
+        // Wakes the thread; a connection that is already closed has woken it.
         let _ = shutdown(&*self.connection, Shutdown::Both);
-        // It does nothing that could fail.
+        // The thread does nothing that could fail.
         let _ = thread.join();
     }
 }

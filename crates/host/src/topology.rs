@@ -1,19 +1,19 @@
-//! Which processors share a core, a cache, a memory node or a package.
+//! Finds out which processors share a core, a cache, a memory node or a package.
 //!
-//! Read from /sys only as far as a placement asks for it: a start that binds nothing reads nothing.
-//! `LANDECK_TOPOLOGY` names a directory that is read in the place of `/sys/devices/system`: a copy of
-//! another machine's, to see what would be done there.
+//! It reads /sys only as far as a placement needs it: a start that binds nothing reads nothing. `LANDECK_TOPOLOGY`
+//! names a directory to read instead of `/sys/devices/system`: a copy of another machine's, to see how processes would
+//! be placed there.
 
 use crate::cpu_set::CpuSet;
 use crate::file::read_text_within;
 use std::path::{Path, PathBuf};
 
-/// The variable that names another machine's `/sys/devices/system`.
+/// The variable that names another machine's copy of `/sys/devices/system`.
 pub const VARIABLE: &str = "LANDECK_TOPOLOGY";
-/// The kernel's files there have a page at most.
+/// The limit of a file there; the kernel's have a page at most.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// What processors can share.
+/// A resource that processors can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// A core: its hardware threads.
@@ -26,7 +26,7 @@ pub enum Level {
     Package,
 }
 
-/// The usable processors in groups that share something. A level that was not asked for is empty.
+/// The usable processors, grouped by shared resources. A level that was not asked for is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
     /// Cores in the order of their first processor.
@@ -45,8 +45,8 @@ impl Topology {
         Topology::read_below(&root(), usable, levels)
     }
 
-    /// Reads the given levels from a tree that looks like `/sys/devices/system`. What cannot be
-    /// read is guessed: a processor is a core of its own, and everything shares everything else.
+    /// Reads the given levels from a tree in the form of `/sys/devices/system`. Values that cannot be read are guessed:
+    /// a processor is a core of its own, and everything shares everything else.
     pub fn read_below(root: &Path, usable: &CpuSet, levels: &[Level]) -> Topology {
         let mut topology = Topology::default();
         let mates = |cpu, files: &[&str]| {
@@ -89,13 +89,14 @@ impl Topology {
     }
 }
 
-/// The last-level cache that all of these processors share: the number of its first processor. None
-/// if they share none, or the machine does not say.
+/// The last-level cache that all of these processors share, as the number of its first processor. `None` if they share
+/// none, or the machine does not tell.
 pub fn last_cache_of(processors: &CpuSet) -> Option<usize> {
     last_cache_below(&root(), processors)
 }
 
-/// The same as [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it: plus one, 0 for none.
+/// The shared last-level cache as the word of [`Segment::cache_of`](landeck_memory::Segment::cache_of): plus one, 0 for
+/// none.
 pub fn cache_word(processors: &CpuSet) -> u16 {
     let next = last_cache_of(processors).map(|first| first + 1);
     next.and_then(|word| u16::try_from(word).ok()).unwrap_or(0)
@@ -113,7 +114,7 @@ fn root() -> PathBuf {
     other.map_or_else(|| "/sys/devices/system".into(), PathBuf::from)
 }
 
-/// Cuts the usable processors into groups; `mates` says who shares with a processor, and is asked
+/// Divides the usable processors into groups. `mates` returns the processors that share with a given one; it is called
 /// once for each group.
 fn group(usable: &CpuSet, mut mates: impl FnMut(usize) -> CpuSet) -> Vec<CpuSet> {
     let mut left = usable.clone();
@@ -132,7 +133,7 @@ fn group(usable: &CpuSet, mut mates: impl FnMut(usize) -> CpuSet) -> Vec<CpuSet>
     groups
 }
 
-/// The processors that share the third-level cache which this directory of caches describes.
+/// The processors that share the third-level cache described by this directory of caches.
 fn read_cache(directory: &Path) -> Option<CpuSet> {
     let is_third =
         |index: &PathBuf| read_text(&index.join("level")).is_some_and(|level| level.trim() == "3");
@@ -149,7 +150,7 @@ fn read_last_cache(directory: &Path) -> Option<CpuSet> {
     read_list(last.1.join("shared_cpu_list"))
 }
 
-/// The memory nodes that have usable processors; one node if the machine does not say.
+/// The memory nodes that have usable processors; one node if the machine does not tell.
 fn read_nodes(directory: &Path, usable: &CpuSet) -> Vec<CpuSet> {
     let online = read_list(directory.join("online")).unwrap_or_default();
     let lists =
@@ -163,7 +164,7 @@ fn read_list(path: PathBuf) -> Option<CpuSet> {
     read_text(&path)?.parse().ok().filter(|set: &CpuSet| !set.is_empty())
 }
 
-/// The user may name another directory than the kernel's, whose files may be anything.
+/// Reads a file of limited length. The user may name another directory than the kernel's, whose files may be anything.
 fn read_text(path: &Path) -> Option<String> {
     read_text_within(path, FILE_BYTES_MAX).ok()
 }
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A directory that is gone when the test is.
+    /// A directory that is removed when the test ends.
     struct Tree(PathBuf);
 
     impl Tree {

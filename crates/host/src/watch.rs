@@ -1,4 +1,4 @@
-//! What the launcher waits for: descriptors, each with a number that says what it is.
+//! The descriptors that the launcher waits for, each with a number that identifies it.
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -13,20 +13,20 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Watch {
     epoll: OwnedFd,
-    /// What each watched descriptor is called.
+    /// The number of each watched descriptor.
     names: HashMap<RawFd, u64>,
     /// Descriptors that are always ready, as files are.
     always: HashMap<u64, RawFd>,
 }
 
 impl Watch {
-    /// Watches nothing.
+    /// Creates an empty set.
     pub(crate) fn new() -> io::Result<Watch> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Watch { epoll, names: HashMap::new(), always: HashMap::new() })
     }
 
-    /// Watches a descriptor for `flags` from now on, or no more if there are none.
+    /// Watches a descriptor for `flags` from now on; empty flags end that.
     pub(crate) fn set(&mut self, name: u64, what: &impl AsFd, flags: EventFlags) -> io::Result<()> {
         let number = what.as_fd().as_raw_fd();
         let is_watched = self.names.contains_key(&number);
@@ -45,21 +45,21 @@ impl Watch {
         Ok(())
     }
 
-    /// Watches a descriptor no more.
+    /// Stops watching a descriptor.
     pub(crate) fn clear(&mut self, name: u64, what: &impl AsFd) {
         self.always.remove(&name);
         self.forget(what);
     }
 
-    /// Watches a descriptor no more that is about to close.
+    /// Stops watching a descriptor that is about to close.
     pub(crate) fn forget(&mut self, what: &impl AsFd) {
         if self.names.remove(&what.as_fd().as_raw_fd()).is_some() {
-            // It was added before, so this can fail only if it is gone already.
+            // It was added before, so this can fail only if it is already closed.
             let _ = epoll::delete(&self.epoll, what);
         }
     }
 
-    /// Waits until something is ready, and says what.
+    /// Waits until descriptors are ready, and returns their numbers.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
         let timeout = if self.always.is_empty() { timeout } else { Some(Duration::ZERO) };
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());

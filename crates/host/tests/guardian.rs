@@ -1,10 +1,10 @@
-//! The guardian at work: real processes, real kills.
+//! Tests of the guardian with real processes and real kills.
 //!
-//! Each scenario runs in a process of its own with one thread, as a launcher has when it forks its
-//! guardian; this program starts itself again for that, and for every other part that a scenario
-//! needs. Nothing of a scenario may be left when it is over.
+//! Each scenario runs in a process of its own with one thread, like a launcher that forks its guardian. For this, and
+//! for every other part that a scenario needs, this program starts itself again. Nothing of a scenario may be left
+//! after its end.
 
-#![allow(clippy::unwrap_used)] // all of it is a test
+#![allow(clippy::unwrap_used)] // everything in this file is a test
 
 use std::ffi::CString;
 use std::fs::File;
@@ -25,15 +25,15 @@ use landeck_memory::{JobState, Presence, Segment, SegmentPlan, SlotState};
 use landeck_testing::{Random, Trail, seed};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// Names the part that a process plays, when this program has started itself.
+/// The variable that names the part which a process plays when this program has started itself.
 const PART: &str = "LANDECK_TEST_PART";
-/// Far longer than any scenario takes, also on a loaded machine.
+/// The time limit of a scenario: far longer than it takes, even on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(200);
-/// How long a scenario waits for one thing.
+/// How long a scenario waits for one event.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// Nothing is left after this. The product promises a second, where it has processors to itself.
+/// The time after which nothing may be left. The product promises a second on processors of its own.
 const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
-/// How long a launcher has to end by itself after one of its job was killed, which may not end it.
+/// How long a launcher has to end by itself after one process of its job was killed; not every kill ends the job.
 const ENDED_BY_ITSELF: Duration = Duration::from_secs(1);
 
 const SCENARIOS: [(&str, fn()); 31] = [
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What this process is to do when another one has started it.
+/// Plays the part for which another process started this one.
 fn play(part: &str) {
     match part {
         "job" => play_job(),
@@ -111,7 +111,7 @@ fn play(part: &str) {
     }
 }
 
-/// Runs one scenario within its time, and looks for what it left.
+/// Runs one scenario within its time, and checks that it left nothing.
 fn supervise(name: &str) -> bool {
     let run = || {
         let trail = Trail::new();
@@ -159,7 +159,7 @@ fn attached_processes_are_judged_by_their_goodbye() {
     assert!(says(0, Presence::Finalized) && says(1, Presence::Attached));
 }
 
-/// A script that runs this program as a member of the job, and does something else afterwards.
+/// A script that runs this program as a member of the job, and then does something else.
 fn below_a_shell(what: &str, then: &str) -> String {
     let me = std::env::current_exe().unwrap();
     format!("{PART}=joined {} {what}; {then}", me.display())
@@ -219,7 +219,7 @@ fn an_abort_ends_the_job_under_every_policy() {
     }
 }
 
-/// In a process without standard streams none of the library's descriptors gets their numbers.
+/// Checks that in a process without standard streams no descriptor of the library gets their numbers.
 fn closed_streams_stay_closed() {
     let stderr = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap();
     // SAFETY: nothing in this process owns these numbers.
@@ -313,7 +313,7 @@ fn a_failed_process_is_started_again_as_another() {
 fn a_new_start_that_fails_is_tried_again() {
     let path = std::env::temp_dir().join(format!("landeck-guardian-{}", std::process::id()));
     std::fs::copy("/bin/sh", &path).unwrap();
-    // There is nothing to start any more when it ends.
+    // After its end the file to start no longer exists.
     let script = format!("rm {}; exit 1", path.display());
     let mut order = order(RESTART, &[&script, "exit 0"]);
     order.starts[0].image.program = CString::new(path.to_str().unwrap()).unwrap();
@@ -336,7 +336,7 @@ fn random_kills_are_made_good() {
     );
     let mut random = Random::new(seed());
     for round in 0..12 {
-        // All may have been killed, and their successors be still to come.
+        // All processes may have been killed while their successors are still to come.
         let living = |slot: &u32| job.segment.slot_record(*slot).state == SlotState::Alive;
         let candidates = || (0..job.segment.plan().slots()).filter(living).collect::<Vec<u32>>();
         let some = std::iter::repeat_with(candidates).inspect(|_| pause(1));
@@ -398,7 +398,7 @@ fn a_signal_comes_exactly_once() {
     pause(50);
     job.guardian.send(Command::Signal(libc::SIGUSR2)).unwrap();
     let events = job.until_all_ended();
-    // `sleep` may be what the signal ended; the shell then had it as well.
+    // The signal may have ended `sleep`; then the shell got it too.
     assert_eq!((ended(&events, 0), ended(&events, 1)), (Some(4 << 8), Some(4 << 8)));
     assert_eq!(job.rest(), "", "no signal came twice");
 }
@@ -462,10 +462,10 @@ fn random_kills_leave_nothing() {
         let mut candidates = trail.processes();
         candidates.retain(|(_, name)| name != "sleep" && name != "setsid");
         if !candidates.is_empty() {
-            // The number could be another's only if it was reused within these microseconds.
+            // The PID could belong to another process only if it was reused within these microseconds.
             process::signal_process(random.pick(&candidates).0, libc::SIGKILL);
         }
-        // A shell on its way to become `sleep` ends no job: then the launcher is next.
+        // The kill of a shell that is about to become `sleep` does not end the job; then the launcher is killed next.
         if wait_for_end(&mut launcher, ENDED_BY_ITSELF).is_none() {
             process::signal_process(launcher.id(), libc::SIGKILL);
         }
@@ -509,7 +509,7 @@ fn a_stopped_guardian_is_an_error_for_who_asks() {
         assert!(says, "{refused:?}");
     }
     process::signal_process(job.guardian.pid(), libc::SIGCONT);
-    // Those that did not wait for their answer may have their places for a moment.
+    // Guests that did not wait for their answer may hold their places for a moment.
     let give_up = Instant::now() + PATIENCE;
     while let Err(error) = socket::join(job.host(), PATIENCE) {
         assert!(matches!(error, JoinError::Refused(Verdict::Full)), "{error}");
@@ -631,7 +631,7 @@ const GRACE: Duration = Duration::from_secs(3);
 const GUESTS: u32 = 2;
 
 impl Job {
-    /// Starts shell scripts, and waits until all are started.
+    /// Starts shell scripts, and waits until all have started.
     fn start(on_failure: OnFailure, scripts: &[&str]) -> Self {
         let mut job = Self::with(order(on_failure, scripts));
         job.until(|events| are_started(events, scripts.len()));
@@ -652,7 +652,7 @@ impl Job {
         Self { guardian, segment, output, events: Vec::new() }
     }
 
-    /// Takes events until all that came so far are as wanted.
+    /// Takes events until those so far satisfy the condition.
     fn until(&mut self, is_wanted: impl Fn(&[Event]) -> bool) {
         let give_up = Instant::now() + PATIENCE;
         while !is_wanted(&self.events) {
@@ -687,7 +687,7 @@ impl Job {
         HostId(self.segment.plan().host)
     }
 
-    /// The next lines that the processes write, whichever writes them.
+    /// The next lines of the processes, whichever writes them.
     fn read_lines(&mut self, count: usize) -> Vec<String> {
         let mut line = || {
             let mut line = String::new();
@@ -697,7 +697,7 @@ impl Job {
         (0..count).map(|_| line()).collect()
     }
 
-    /// What is written from now to the end of all.
+    /// The output from now to the end of all processes.
     fn rest(&mut self) -> String {
         let mut text = String::new();
         self.output.read_to_string(&mut text).unwrap();
@@ -750,15 +750,15 @@ fn ended(events: &[Event], slot: u32) -> Option<i32> {
     })
 }
 
-/// This program, in another part.
+/// A command that starts this program in another part.
 fn myself(part: &str) -> Program {
     let mut command = Program::new(std::env::current_exe().unwrap());
     command.env(PART, part);
     command
 }
 
-/// Starts a launcher of its own, whose processes have children and daemons: it, and the process
-/// numbers of its guardian and its processes.
+/// Starts another launcher, whose processes have children and daemons. Returns it, and the PIDs of its guardian and its
+/// processes.
 fn spawn_job(trail: &Trail) -> (Child, Vec<u32>) {
     let mut command = myself("job");
     let mut launcher = trail.spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -768,7 +768,7 @@ fn spawn_job(trail: &Trail) -> (Child, Vec<u32>) {
     (launcher, pids)
 }
 
-/// The part "job": says who is there when all are started, and ends with its processes.
+/// The part "job": prints the PIDs when all processes have started, and ends with its processes.
 fn play_job() {
     let script = "sleep 300 & setsid sleep 300 & wait";
     let mut job = Job::with(order(OnFailure::Abort, &[script; 3]));
@@ -786,7 +786,7 @@ fn play_job() {
 /// The part "member": a process of a job that joins as its argument says, and ends.
 fn play_member() {
     let number = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
-    // SAFETY: the number is that of the inherited segment, which nobody else in here owns.
+    // SAFETY: the number is that of the inherited segment, which nothing else in this process owns.
     let memory = unsafe { OwnedFd::from_raw_fd(number("LANDECK_SEGMENT").cast_signed()) };
     let (segment, slot) = (Segment::attach(memory).unwrap(), number("LANDECK_SLOT"));
     match std::env::args().nth(1).as_deref() {
@@ -796,7 +796,7 @@ fn play_member() {
     }
 }
 
-/// The part "joined": a process of a job that joins as programs do, and says so.
+/// The part "joined": a process of a job that joins as programs do, and prints its PID.
 fn play_joined() {
     let mut attachment = attach::from_environment().unwrap().unwrap();
     println!("{}", std::process::id());
@@ -811,7 +811,7 @@ fn play_joined() {
     }
 }
 
-/// The part "guest": joins the job it is told of, says as whom, and leaves when its input ends.
+/// The part "guest": joins the given job, prints its identity there, and leaves when its input ends.
 fn play_guest() {
     let host: HostId = std::env::args().nth(1).unwrap().parse().unwrap();
     let joined = socket::join(host, PATIENCE).unwrap();
@@ -825,7 +825,7 @@ fn play_guest() {
     segment.set_presence(slot, Presence::Finalized);
 }
 
-/// Starts a guest: it, and the slot and incarnation it says it has.
+/// Starts a guest. Returns it, and the slot and incarnation that it prints.
 fn spawn_guest(job: &Job) -> (Child, String) {
     let mut command = myself("guest");
     command.arg(job.host().to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -835,7 +835,7 @@ fn spawn_guest(job: &Job) -> (Child, String) {
     (guest, line.trim_end().to_owned())
 }
 
-/// Waits until a process has taken note of SIGSTOP.
+/// Waits until SIGSTOP has stopped a process.
 fn wait_until_stopped(pid: u32) {
     let give_up = Instant::now() + PATIENCE;
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -864,7 +864,7 @@ fn reap_within(child: &mut Child, limit: Duration) {
     }
 }
 
-/// Lets others run for a moment, between two looks at something that gives no notice.
+/// Lets other processes run for a moment, between two looks at something that gives no notice.
 fn pause(milliseconds: u64) {
     let limit = rustix::time::Timespec::try_from(Duration::from_millis(milliseconds)).unwrap();
     let _ = rustix::event::poll(&mut [], Some(&limit));

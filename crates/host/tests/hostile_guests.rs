@@ -1,5 +1,5 @@
-//! Whoever talks to the agent of a job as nobody should: garbage, halves of questions, silence, floods,
-//! descriptors that nobody asked for. The agent refuses, forgets, and serves all others.
+//! Hostile guests of a job's agent: garbage, halves of questions, silence, floods, unexpected descriptors. The agent
+//! must refuse them, forget them, and serve all others.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -24,7 +24,7 @@ use rustix::net::{
 const PATIENCE: Duration = Duration::from_secs(100);
 const LIMIT: Duration = Duration::from_secs(400);
 const GUESTS: u32 = 4;
-/// The longest that is sent; questions have 84 or 112 bytes.
+/// The longest message sent; questions have 84 or 112 bytes.
 const BYTES_MAX: u64 = 300;
 
 /// A job of one with an agent in this process.
@@ -55,25 +55,25 @@ fn connected(segment: &Segment) -> OwnedFd {
     socket
 }
 
-/// Sends, if the other end is still there.
+/// Sends; returns whether the other end still listens.
 fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
     send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
 }
 
-/// An answer or the end, whichever comes.
+/// Waits for an answer or the end of the connection.
 fn hear(socket: &OwnedFd) {
     let limit = Timespec::try_from(PATIENCE).unwrap();
     assert_eq!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&limit)), Ok(1));
     let _ = recv(socket, &mut [0; 256][..], RecvFlags::DONTWAIT);
 }
 
-/// Whether an honest guest is let in, and everything of it forgotten when it goes.
+/// Checks that an honest guest is let in, and that the agent forgets it when it leaves.
 fn assert_serves(segment: &Segment) {
     let give_up = Instant::now() + PATIENCE;
     let joined = loop {
         match socket::join(host(segment), PATIENCE) {
             Ok(joined) => break joined,
-            // Connections of the hostile ones are closed one after the other.
+            // The agent closes the connections of the hostile guests one after the other.
             Err(error) => assert!(Instant::now() < give_up, "{error}"),
         }
     };
@@ -90,7 +90,7 @@ fn assert_serves(segment: &Segment) {
     objects::close(own(segment), kind, object.number).unwrap();
 }
 
-/// Bytes that look like a question the more, the luckier.
+/// Random bytes that may look like a question, to a degree that depends on luck.
 fn garbage(random: &mut Random) -> Vec<u8> {
     let length = match random.below(4) {
         0 => 84,
@@ -100,14 +100,14 @@ fn garbage(random: &mut Random) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
     if random.below(8) > 0 && bytes.len() >= 8 {
         bytes[..4].copy_from_slice(b"LDK\x01");
-        // Kinds of questions, what is asked, of which kind, and a length of a name.
+        // The kind of question, the request, the kind of object, and the length of a name.
         bytes[4] = random.below(8) as u8;
         bytes[5] = random.below(70) as u8;
         bytes[6] = random.below(5) as u8;
         bytes[7] = random.below(70) as u8;
     }
     if random.once_in(2) && bytes.len() >= 48 {
-        // The process that lives, small numbers, and letters for a name.
+        // A living process, small numbers, and letters for a name.
         bytes[8..48].fill(0);
         bytes[12] = random.below(3) as u8;
         bytes[16] = random.below(5) as u8;
@@ -156,7 +156,7 @@ fn a_guest_that_chatters_is_put_out_and_its_slot_is_free() {
         let joined = socket::join(host(&segment), PATIENCE).unwrap();
         let slot = joined.process.slot.0;
         let give_up = Instant::now() + PATIENCE;
-        // As fast as it can, whether or not anybody listens.
+        // It sends as fast as it can, whether or not the agent reads.
         while say(&joined.connection, &garbage(&mut random)) {
             assert!(Instant::now() < give_up, "the agent still takes what it says");
         }
@@ -173,7 +173,7 @@ fn answers_that_nobody_takes_hold_nobody_up() {
     let _watchdog = Watchdog::start(LIMIT);
     let (segment, _agent) = job();
     let mut random = Random::new(seed());
-    // Some wait for ever, and are bounded; some go at once, with their answer unread.
+    // Some wait for ever, and their number is bounded; some close at once, with their answer unread.
     let mut silent = Vec::new();
     for number in 0..500 {
         let socket = connected(&segment);

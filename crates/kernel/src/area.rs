@@ -1,4 +1,4 @@
-//! A user's memory as a message sees it: packed bytes, wherever they lie.
+//! A user's memory in the form of a message: packed bytes, wherever they lie.
 
 use std::mem::MaybeUninit;
 
@@ -8,12 +8,12 @@ use landeck_memory::{Beside, Blocks, Buffer, Bytes, Spread};
 use crate::failure::Failure;
 use crate::status::Status;
 
-/// Memory to send from or to receive into: all of a buffer, the parts that a layout names, or
-/// several areas one after the other.
+/// Memory to send from or to receive into: a whole buffer, the parts that a layout names, or several areas one after
+/// the other.
 #[derive(Clone, Debug)]
 pub struct Area {
     buffer: Buffer,
-    /// None for the common case: the bytes of the buffer, one after the other.
+    /// The parts; `None` in the common case, the contiguous bytes of the buffer.
     parts: Option<Box<Parts>>,
     packed_bytes: u64,
 }
@@ -30,26 +30,26 @@ enum Parts {
 struct Items {
     layout: Layout,
     count: u64,
-    /// Where the layout's offset zero lies in the buffer.
+    /// The position of the layout's offset zero in the buffer.
     origin: i64,
     /// The first packed byte that belongs to the area.
     first: u64,
 }
 
 impl Area {
-    /// No memory: a message without data.
+    /// The area of a message without data.
     pub const EMPTY: Self = Self { buffer: Buffer::EMPTY, parts: None, packed_bytes: 0 };
 
-    /// All bytes of a buffer.
+    /// Creates the area of a whole buffer.
     #[inline]
     pub fn contiguous(buffer: Buffer) -> Self {
         Self { buffer, parts: None, packed_bytes: buffer.len() as u64 }
     }
 
-    /// `count` items of a layout. The layout's offset zero lies `origin` bytes into the buffer.
+    /// Creates the area of `count` items of a layout, whose offset zero lies `origin` bytes into the buffer.
     ///
     /// # Errors
-    /// [`Failure::OutsideBuffer`] when an item would lie outside the buffer.
+    /// [`Failure::OutsideBuffer`] if an item would lie outside the buffer.
     pub fn with_layout(
         buffer: Buffer,
         origin: i64,
@@ -69,7 +69,7 @@ impl Area {
         Ok(Self { buffer, parts: Some(Box::new(Parts::Items(items))), packed_bytes })
     }
 
-    /// Several areas, one after the other.
+    /// Joins several areas, one after the other.
     pub fn joined(areas: impl IntoIterator<Item = Self>) -> Self {
         let mut joined: Vec<Self> =
             areas.into_iter().filter(|area| area.packed_bytes != 0).collect();
@@ -81,7 +81,7 @@ impl Area {
         Self { buffer: Buffer::EMPTY, parts, packed_bytes }
     }
 
-    /// The packed bytes from `first`, at most `length` of them; cut where the area ends.
+    /// The packed bytes from `first`, at most `length`; cut where the area ends.
     #[must_use]
     pub fn part(&self, first: u64, length: u64) -> Self {
         let first = first.min(self.packed_bytes);
@@ -104,25 +104,25 @@ impl Area {
         }
     }
 
-    /// Bytes of a message that fills the area.
+    /// The number of bytes of a message that fills the area.
     #[inline]
     pub fn packed_bytes(&self) -> u64 {
         self.packed_bytes
     }
 
-    /// Why a message that is longer than the area was not received whole.
+    /// The failure of a receive whose message is longer than the area.
     pub(crate) fn truncates(&self, status: Status) -> Failure {
         let Status { peer, tag, bytes: message_bytes, .. } = status;
         Failure::Truncated { peer, tag, message_bytes, buffer_bytes: self.packed_bytes }
     }
 
-    /// Whether the area is all of a buffer. Then it owns nothing.
+    /// Whether the area is a whole buffer, and thus owns nothing.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.parts.is_none()
     }
 
-    /// The buffer, where the area is all of one.
+    /// The buffer, if the area is a whole one.
     #[inline]
     pub fn as_buffer(&self) -> Option<Buffer> {
         match &self.parts {
@@ -131,13 +131,13 @@ impl Area {
         }
     }
 
-    /// The packed bytes in one piece, where they lie in one piece.
+    /// The packed bytes in one piece, if they are contiguous.
     #[inline]
     pub fn one_piece<'a>(&self) -> Option<Bytes<'a>> {
         self.as_buffer().map(|buffer| buffer.bytes())
     }
 
-    /// Copies packed bytes into another area, as many as both have. They do not overlap.
+    /// Copies packed bytes into another area, as many as both have. The areas must not overlap.
     pub fn copy_to(&self, target: &Self) {
         let length = self.packed_bytes.min(target.packed_bytes);
         if let Some(bytes) = self.one_piece() {
@@ -158,7 +158,7 @@ impl Area {
         }
     }
 
-    /// Writes bytes of the message from packed position `position` on; what does not fit is cut.
+    /// Writes bytes of the message from packed position `position` on; bytes beyond the area are dropped.
     #[inline]
     pub fn write(&self, position: u64, bytes: Bytes<'_>) {
         if self.parts.is_none() {
@@ -170,15 +170,14 @@ impl Area {
         }
     }
 
-    /// Packs bytes of the message from packed position `position` on into `room`; says how many.
+    /// Packs bytes of the message from packed position `position` on into `room`; returns how many.
     pub fn pack(&self, position: u64, room: &mut [MaybeUninit<u8>]) -> usize {
         self.each_strip(position, room.len() as u64, &mut |bytes, strip| {
             bytes.copy_blocks(placed(&strip), room, packed(&strip), out_of(&strip));
         })
     }
 
-    /// Packs at most `most` bytes of the message from packed position `position` on behind those
-    /// that `target` has.
+    /// Packs at most `most` bytes of the message from packed position `position` on, and appends them to `target`.
     pub fn append_to(&self, position: u64, most: usize, target: &mut Vec<u8>) {
         let left = self.packed_bytes.saturating_sub(position);
         let (before, length) = (target.len(), left.min(most as u64) as usize);
@@ -186,8 +185,7 @@ impl Area {
         self.pack_slice(position, &mut target[before..]);
     }
 
-    /// Packs bytes of the message from packed position `position` on into all of `target`, as far as
-    /// there are any.
+    /// Packs bytes of the message from packed position `position` on into `target`, as far as the area reaches.
     pub fn pack_slice(&self, position: u64, target: &mut [u8]) {
         self.each_strip(position, target.len() as u64, &mut |bytes, strip| {
             let (from, to) = (placed(&strip), packed(&strip));
@@ -195,8 +193,8 @@ impl Area {
         });
     }
 
-    /// Calls `each` with strips that have the packed bytes from `position` on, at most `length`;
-    /// says how many these are.
+    /// Calls `each` with strips that contain the packed bytes from `position` on, at most `length`; returns the number
+    /// of these bytes.
     fn each_strip(
         &self,
         position: u64,
@@ -210,7 +208,7 @@ impl Area {
         length as usize
     }
 
-    /// The same, where `before` bytes were asked for in front of these.
+    /// Calls `each` with the strips of a range of packed bytes. The strips' packed positions begin at `before`.
     fn each_strip_of<F: FnMut(&Buffer, Strip)>(
         &self,
         position: u64,
@@ -241,25 +239,25 @@ impl Area {
     }
 }
 
-/// Bytes that are on their way from one layout to another.
+/// The size of the buffer between two layouts.
 const BETWEEN_BYTES: usize = 4096;
 
-/// One block as a strip.
+/// A strip of one block.
 pub fn block(offset: i64, packed: u64, length: usize) -> Strip {
     Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1, beside: None }
 }
 
-/// Where the blocks of a strip lie in the user's buffer.
+/// The positions of a strip's blocks in the user's buffer.
 fn placed(strip: &Strip) -> Spread {
     Spread { start: strip.offset, stride: strip.stride }
 }
 
-/// Where they lie among the packed bytes.
+/// The positions of a strip's blocks among the packed bytes.
 fn packed(strip: &Strip) -> Spread {
     Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 }
 }
 
-/// The blocks of a strip on their way out of the user's buffer.
+/// The blocks of a strip for a copy out of the user's buffer.
 pub fn out_of(strip: &Strip) -> Blocks {
     let beside = strip.beside.map(|beside| Beside {
         from: beside.offset,
@@ -269,15 +267,15 @@ pub fn out_of(strip: &Strip) -> Blocks {
     Blocks { length: strip.length, count: strip.count, beside }
 }
 
-/// The same on their way into it.
+/// The blocks of a strip for a copy into the user's buffer.
 pub fn into(strip: &Strip) -> Blocks {
     let blocks = out_of(strip);
     let turned = |beside: Beside| Beside { from: beside.to, to: beside.from, ..beside };
     Blocks { beside: blocks.beside.map(turned), ..blocks }
 }
 
-/// Calls `each` with the areas that have packed bytes of a range, and which of theirs, as long as
-/// it says so.
+/// Calls `each` with the areas that have packed bytes of a range, and with the range of each, as long as it returns
+/// true.
 fn each_within(
     areas: &[Area],
     first: u64,

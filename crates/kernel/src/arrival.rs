@@ -1,4 +1,4 @@
-//! The part of an endpoint that arriving messages change: what meets its receive, what is kept.
+//! The part of an endpoint that arriving messages change: they meet their receive, or are kept.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ use crate::transfer::{
 };
 use crate::work::Work;
 
-/// Most bytes that messages nobody asked for may take, from one sender and from all.
+/// The most bytes that unexpected messages may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
-/// Bytes beyond that for urgent messages, which do not wait for room.
+/// Additional bytes for urgent messages, which do not wait for room.
 const KEPT_URGENT_BYTES: u64 = 256 << 10;
-/// A message beyond that is left where it is for so many looks, if it is in the way.
+/// How often a message beyond these limits is left in its channel before it is kept if it blocks others.
 const LEFT_LOOKS: u32 = 64;
 
 /// The part of an endpoint that arriving messages change.
@@ -41,17 +41,17 @@ pub(crate) struct Core {
     pub(crate) membership: Membership,
     pub(crate) tally: Tally,
     pub(crate) mailboxes: Mailboxes,
-    /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
+    /// The limits for kept messages do not count now: the last messages of a process that is gone come in.
     pub(crate) keeps_all: bool,
-    /// How often a message was left where it is since one was received.
+    /// How often a message was left in its channel since one was received.
     left: u32,
     kept_bytes: u64,
     kept_bytes_by_peer: HashMap<u32, u64>,
     pub(crate) heap_segments: HashMap<u32, Segment>,
     pub(crate) backlog: Backlog,
-    /// How many sends of the backlog had begun when this process was about to sleep.
+    /// The number of backlog sends that had begun when this process was last about to sleep.
     pub(crate) begun_before_sleep: Option<u64>,
-    /// Requests that fill, drain or part.
+    /// Requests that are filling, draining or sending parts.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
 }
@@ -80,13 +80,13 @@ impl Core {
         }
     }
 
-    /// Whether there is anything to advance.
+    /// Whether anything can be advanced.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         !self.active.is_empty() || !self.backlog.is_empty() || !self.replies.is_empty()
     }
 
-    /// Ends a request from outside: it leaves every list it is in.
+    /// Ends a request from outside: it leaves every list that contains it.
     pub(crate) fn end(&mut self, id: RequestId, end: Work) {
         match self.requests.get(id) {
             Some(Work::Posted { .. }) => {
@@ -110,7 +110,7 @@ impl Core {
         self.requests.put(id, end);
     }
 
-    /// No parts are passed on to a request any more.
+    /// Stops passing parts on to a request.
     pub(crate) fn forget_named(&mut self, id: RequestId, named: RequestId) {
         if named != id {
             self.requests.remove(named);
@@ -134,7 +134,7 @@ impl Core {
         self.requests.put(id, Work::Done(completion));
     }
 
-    /// A message of which all data are here meets its receive.
+    /// Hands a message that has arrived whole to its receive.
     #[inline]
     fn receive_eager(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         self.count_received(status.bytes);
@@ -149,7 +149,7 @@ impl Core {
         }
     }
 
-    /// The same where the message does not fit, or comes without memory for it.
+    /// Hands a message to its receive if it does not fit or has no user memory.
     #[inline(never)]
     fn receive_truncated_or_owned(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         let completion = match self.requests.get(id) {
@@ -168,7 +168,7 @@ impl Core {
         self.tally.received(bytes);
     }
 
-    /// A message whose data lie in a block meets its receive.
+    /// Hands a message whose data lie in a block to its receive.
     fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: Place, number: u64) {
         self.count_received(status.bytes);
         let segment = self.heap_segments.get(&status.peer.0).unwrap_or(&self.segment);
@@ -193,7 +193,7 @@ impl Core {
         self.active.push(id);
     }
 
-    /// An offer meets its receive: ask for the parts.
+    /// Accepts an offer for its receive, by asking for the parts.
     fn accept_offer(&mut self, id: RequestId, status: Status, send: u64, number: u64) {
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
@@ -227,12 +227,12 @@ impl Core {
         }
     }
 
-    /// Keeps a message that nobody has asked for, if there is room.
+    /// Keeps an unexpected message if there is room.
     pub(crate) fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
         self.keep_within(label, kept, 0)
     }
 
-    /// The same with room for so many bytes more.
+    /// Keeps an unexpected message if there is room, with `more_bytes` beyond the limits.
     fn keep_within(&mut self, label: Label, kept: Kept, more_bytes: u64) -> Verdict {
         if !self.admits(label.context) {
             self.let_go(label, &kept);
@@ -256,14 +256,14 @@ impl Core {
         !self.membership.is_revoked(context) && self.mailboxes.admits(context)
     }
 
-    /// From now on what this process waits for is brought in, however much lies in front of it.
+    /// From now on messages that this process waits for are brought in, whatever lies in front of them.
     pub(crate) fn starve(&mut self) {
         self.left = self.left.max(LEFT_LOOKS);
     }
 
-    /// Whether this process has waited for a while for what may lie behind the messages of a
-    /// sender: a receive from it, or room for a send of its own, which somebody may make only when
-    /// his own have come in. Limits that it could not get beyond would be no use.
+    /// Whether this process has waited for a while for something behind the messages of a sender: a receive from it, or
+    /// room for a send of its own, which the other may only make after its own messages have come in. Then limits that
+    /// block this process would be of no use.
     #[cold]
     fn is_starved_of(&mut self, source: u32) -> bool {
         self.left = self.left.saturating_add(1);
@@ -274,7 +274,7 @@ impl Core {
         !self.backlog.is_empty() || self.matching.posted().any(|one| may_come_from(one.wanted))
     }
 
-    /// Whether a message that nobody has received yet has its data in the memory of a slot.
+    /// Whether the data of an unexpected message are in the memory of a slot.
     pub(crate) fn is_kept_in(&self, slot: u32) -> bool {
         let is_there = |kept: &Kept| match kept {
             Kept::Elsewhere { place, .. } => place.owner == slot,
@@ -286,17 +286,17 @@ impl Core {
         self.matching.waiting_messages().any(is_there) || self.requests.pending().any(is_held)
     }
 
-    /// Gives back what a message holds that nobody will ask for.
+    /// Releases the resources of a message that nobody will receive.
     #[cold]
     pub(crate) fn let_go(&mut self, label: Label, kept: &Kept) {
         match kept {
             Kept::Elsewhere { place, .. } => {
                 let segment = self.heap_segments.get(&label.source).unwrap_or(&self.segment);
-                // A place that cannot be has nothing to give back.
+                // An impossible place has nothing to release.
                 drop(Borrowed::open(segment, *place));
             }
             Kept::InCell(place) => self.cells.take_over(*place),
-            // A block goes back with it.
+            // Dropping the message returns its block.
             Kept::Begun(begun) => {
                 if let Source::Cell(place) = begun.source {
                     self.cells.take_over(place);
@@ -404,7 +404,7 @@ impl Core {
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, data),
-            Kind::Goodbye => self.broken(from, BrokenPeer::Form), // where a goodbye counts, its channel keeps it
+            Kind::Goodbye => self.broken(from, BrokenPeer::Form), // if goodbyes count, the channel handles them
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
         }
         Verdict::Taken
@@ -441,7 +441,7 @@ impl Sink for Core {
     }
 }
 
-/// Where the data of a message lie, and how many they are.
+/// Decodes a reference: the place of a message's data, and their length.
 fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
     let mut bytes = [0; REFERENCE_BYTES];
     let length = data.len().min(REFERENCE_BYTES + 1);
@@ -451,14 +451,14 @@ fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
     Some((Place { owner, generation, offset, window }, total))
 }
 
-/// Puts a whole message into its area.
+/// Writes a whole message into its area.
 #[inline]
 fn put(area: &Area, status: &Status, data: Bytes<'_>) -> Result<(), Box<Failure>> {
     area.write(0, data);
     whole(area, status)
 }
 
-/// Whether an area has room for all of a message.
+/// Checks that an area has room for a whole message.
 #[inline]
 fn whole(area: &Area, status: &Status) -> Result<(), Box<Failure>> {
     match area.packed_bytes() < status.bytes {
@@ -467,19 +467,19 @@ fn whole(area: &Area, status: &Status) -> Result<(), Box<Failure>> {
     }
 }
 
-/// A receive without a request: it takes the message it wants as it arrives, and leaves the others
-/// to the endpoint. Only for when nothing is posted or kept, or it would overtake.
+/// A receive without a request: it takes its message as it arrives, and leaves other messages to the endpoint. Only for
+/// times when nothing is posted or kept, otherwise it would overtake.
 ///
-/// What is known of the message is written where the caller reads it, and a failure is boxed: large
-/// results are copied from call to call in words that are wider than those they were written in, which
-/// a processor cannot forward, and the caller waits for the length.
+/// The status is written where the caller reads it, and a failure is boxed. Large results are copied from call to call
+/// in words that are wider than those they were written in. A processor cannot forward such words, and the caller waits
+/// for the length.
 pub(crate) struct Direct<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) wanted: &'a Wanted,
     pub(crate) area: &'a Area,
-    /// A message that is longer than the area is left to the endpoint as well.
+    /// Whether a message that is longer than the area is left to the endpoint as well.
     pub(crate) is_whole: bool,
-    /// What is known of the message, if `result` says that there is one.
+    /// The status of the message, if `result` says that there is one.
     pub(crate) status: &'a mut Status,
     pub(crate) result: Option<Result<(), Box<Failure>>>,
 }
@@ -492,7 +492,7 @@ impl Sink for Direct<'_> {
         let is_it = (is_short || header.kind == Kind::InCell)
             && self.result.is_none()
             && self.wanted.accepts(label);
-        // A message that was kept meanwhile would be overtaken by the next.
+        // A message that was kept meanwhile must not be overtaken by the next one.
         if !is_it || self.core.matching.waiting() != 0 {
             return self.core.arrive(from, header, data);
         }
@@ -515,8 +515,8 @@ impl Sink for Direct<'_> {
 }
 
 impl Direct<'_> {
-    /// The message that is wanted lies in a cell, and its sender fills that now, unless it was interrupted: then
-    /// the endpoint receives it, from its beginning.
+    /// Receives the wanted message from a cell. Its sender is filling the cell now, unless it was interrupted: then the
+    /// endpoint receives the message, from its beginning.
     #[inline(never)]
     fn arrive_in_cell(&mut self, label: Label, header: &Header, data: Bytes<'_>) -> Verdict {
         let from = Peer(label.source);
@@ -538,8 +538,8 @@ impl Direct<'_> {
     }
 }
 
-/// A receive without a request and without memory for the data, under the same conditions. What comes
-/// piece by piece is left to the endpoint.
+/// A receive without a request and without memory for the data, under the conditions of [`Direct`]. A message that
+/// comes in pieces is left to the endpoint.
 pub(crate) struct DirectOwn<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) wanted: &'a Wanted,
@@ -547,7 +547,7 @@ pub(crate) struct DirectOwn<'a> {
 }
 
 impl DirectOwn<'_> {
-    /// What a message brought, if all of it is there.
+    /// The completion of a receive, if all data of the message are there.
     #[inline]
     fn received(&self, from: Peer, header: &Header, data: Bytes<'_>) -> Option<Completion> {
         let status = |bytes| Status { peer: from, tag: header.tag, bytes, cancelled: false };
@@ -558,7 +558,7 @@ impl DirectOwn<'_> {
                 data: Some(received),
             });
         }
-        // A loan is filled before anybody is told of it.
+        // A loan is filled before its reader learns of it.
         if header.kind != Kind::Reference || !header.flags.contains(Flags::LOAN) {
             return None;
         }

@@ -1,8 +1,8 @@
-//! Sends that have had no room yet: for each receiver and context those that wait, oldest first.
+//! Sends that have had no room yet: for each receiver and context, the waiting ones, oldest first.
 //!
-//! Only the first of each can begin next, so a look costs as many tries as there are such lines,
-//! however many sends wait in them. Each context has a line of its own, because order holds within it
-//! alone: what one waits for may be received only after what comes in another.
+//! Only the first send of each line can begin next, so a look costs as many tries as there are lines, however many
+//! sends wait in them. Each context has a line of its own, because order only holds within a context: a send may be
+//! received only after one in another context.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ use landeck_channel::Peer;
 
 use crate::request::RequestId;
 
-/// A receiver, and the context of what is sent to it.
+/// A receiver and a context.
 pub(crate) type Line = (Peer, u32);
 
 /// Sends that have had no room yet.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    /// None is empty.
+    /// The lines; none is empty.
     queues: Vec<(Line, VecDeque<RequestId>)>,
-    /// Sends that have begun since there is a backlog.
+    /// The number of sends that have begun out of the backlog.
     begun: u64,
 }
 
@@ -28,7 +28,7 @@ impl Backlog {
         self.queues.is_empty()
     }
 
-    /// Whether anything waits for room there.
+    /// Whether a send waits for room in this line.
     pub(crate) fn has_any_in(&self, line: Line) -> bool {
         self.queues.iter().any(|&(other, _)| other == line)
     }
@@ -40,7 +40,7 @@ impl Backlog {
         }
     }
 
-    /// Takes a send out, wherever it stands.
+    /// Removes a send from its line, wherever it stands.
     pub(crate) fn remove(&mut self, line: Line, id: RequestId) {
         if let Some((_, queue)) = self.queues.iter_mut().find(|(other, _)| *other == line) {
             queue.retain(|&queued| queued != id);
@@ -48,23 +48,24 @@ impl Backlog {
         self.queues.retain(|(_, queue)| !queue.is_empty());
     }
 
-    /// How many sends have begun that had waited here.
+    /// The number of sends that have begun out of the backlog.
     pub(crate) fn begun_in_all(&self) -> u64 {
         self.begun
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.queues.len()
     }
 
-    /// The receiver of the line with this number, and the send that is to begin next there.
+    /// The receiver of the line with this number, and the send that begins next there.
     pub(crate) fn next(&self, number: usize) -> Option<(Peer, RequestId)> {
         let ((peer, _), queue) = self.queues.get(number)?;
         Some((*peer, *queue.front()?))
     }
 
-    /// That send has begun. False when none is left in its line, whose number is another's now.
+    /// Records that the first send of a line has begun. Returns false if its line is empty; another line may have the
+    /// number now.
     pub(crate) fn begun(&mut self, number: usize) -> bool {
         self.begun += 1;
         let Some((_, queue)) = self.queues.get_mut(number) else { return false };

@@ -1,7 +1,7 @@
-//! An endpoint: everything one process says and hears.
+//! An endpoint: all communication of one process.
 //!
-//! Generic over its nearest channel, so that the shared-memory path is inlined and goes through
-//! no table of functions; other networks are called through the trait.
+//! It is generic over its nearest channel, so that the shared-memory path is inlined and calls through no table of
+//! functions. Other networks are called through the trait.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,20 @@ use crate::status::Status;
 use crate::transfer::{Collecting, Draining, Filling, Target};
 use crate::work::Work;
 
-/// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
-/// of a window of them will wait for the next.
+/// The number of messages of a peer that are taken at once, as long as receives are posted: a process that waits for
+/// one message of a window will wait for the next.
 const MESSAGES_AT_ONCE: u32 = 8;
-/// Looks before sleep that find something, at most: more than a channel holds, unless it is filled meanwhile.
+/// The most looks before sleep that find something: more than a channel holds, unless it is filled meanwhile.
 const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
 
 mod mailboxes;
 mod membership;
 mod succession;
 
-/// Shorter messages travel in a ring, where telling of them and sending them is one.
+/// The shortest message that travels in a cell. In a ring, the announcement and the data of a shorter one are one step.
 const CELL_BYTES_MIN: usize = 4 << 10;
 
-/// How far an operation got at once.
+/// The immediate result of an operation.
 #[derive(Debug)]
 pub enum Started {
     /// It is complete.
@@ -42,19 +42,19 @@ pub enum Started {
     Pending(RequestId),
 }
 
-/// Everything one process says and hears. One thread at a time.
+/// All communication of one process. It is used by one thread at a time.
 pub struct Endpoint<N: Channel> {
     pub(crate) near: N,
     pub(crate) far: Vec<Box<dyn Channel>>,
     pub(crate) far_peers: HashMap<u32, usize>,
     pub(crate) core: Core,
-    /// Where data whose parts lie apart are packed.
+    /// The buffer for packing data whose parts lie apart.
     pub(crate) scratch: Vec<u8>,
 }
 
 impl<N: Channel> Endpoint<N> {
-    /// The endpoint of the process of `slot` in its home segment. None when there is no such
-    /// slot, or when this handle of the segment has had an endpoint for it before.
+    /// Creates the endpoint of the process of `slot` in its home segment. `None` if the slot does not exist, or if this
+    /// handle of the segment has had an endpoint for it before.
     pub fn new(near: N, segment: &Segment, slot: u32) -> Option<Self> {
         let heap = Heap::of(segment, slot)?;
         Some(Self {
@@ -66,38 +66,38 @@ impl<N: Channel> Endpoint<N> {
         })
     }
 
-    /// The nearest channel, for whoever adds peers to it.
+    /// The nearest channel, for adding peers to it.
     pub fn near_mut(&mut self) -> &mut N {
         &mut self.near
     }
 
-    /// Says that a peer's blocks lie in another segment than ours.
+    /// Sets the segment of a peer's blocks, if it is another than ours.
     pub fn set_heap_segment(&mut self, peer: Peer, segment: &Segment) {
         self.core.heap_segments.insert(peer.0, segment.clone());
     }
 
-    /// Adds a network. Its peers are named with [`Endpoint::route`].
+    /// Adds a network. [`Endpoint::route`] names its peers.
     pub fn add_channel(&mut self, channel: Box<dyn Channel>) -> usize {
         self.far.push(channel);
         self.far.len() - 1
     }
 
-    /// Says that a peer is reached over the channel that [`Endpoint::add_channel`] numbered so.
+    /// Routes a peer over the channel that [`Endpoint::add_channel`] gave this number.
     pub fn route(&mut self, peer: Peer, channel: usize) {
         self.far_peers.insert(peer.0, channel);
     }
 
-    /// The networks beside the nearest.
+    /// The networks other than the nearest channel.
     pub fn channels(&self) -> &[Box<dyn Channel>] {
         &self.far
     }
 
-    /// The same, to change them.
+    /// The networks other than the nearest channel, for changes.
     pub fn channels_mut(&mut self) -> &mut [Box<dyn Channel>] {
         &mut self.far
     }
 
-    /// Memory of the heap that can be sent without copying.
+    /// Allocates memory of the heap that can be sent without copying.
     ///
     /// # Errors
     /// [`landeck_memory::heap::HeapFull`].
@@ -105,7 +105,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.allocate(bytes)
     }
 
-    /// The same for what is laid on a board.
+    /// Allocates memory of the heap for a deposit on a board.
     ///
     /// # Errors
     /// [`landeck_memory::heap::HeapFull`].
@@ -116,15 +116,15 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.allocate_deposit(bytes)
     }
 
-    /// Bytes of this process's heap that are in use, as far as their return is known here.
+    /// The number of bytes in use in this process's heap, as far as their return is known here.
     pub fn heap_in_use(&mut self) -> u64 {
         self.core.heap.collect();
         self.core.heap.bytes_in_use()
     }
 
-    /// Sends bytes if the nearest channel takes them now and nothing stands before them. False when
-    /// not: then nothing is sent, and [`Endpoint::send`] says why or waits. Nothing in here needs
-    /// memory to be returned in, since the other end waits for each step of it.
+    /// Sends bytes if the nearest channel accepts them now and no earlier send waits. Returns false otherwise: then
+    /// nothing is sent, and [`Endpoint::send`] says why or waits. The results here fit into registers, since the other
+    /// end waits for each step.
     #[inline]
     pub fn send_now(&mut self, to: Peer, context: u32, tag: u32, bytes: Bytes<'_>) -> bool {
         self.refresh();
@@ -161,7 +161,7 @@ impl<N: Channel> Endpoint<N> {
     /// Sends the bytes of an area that could not go at once in one piece.
     ///
     /// # Errors
-    /// As [`Endpoint::send`].
+    /// The errors of [`Endpoint::send`].
     #[inline(never)]
     pub fn send_slow(
         &mut self,
@@ -191,7 +191,7 @@ impl<N: Channel> Endpoint<N> {
     /// Sends the bytes of an area; complete only when the message has met its receive.
     ///
     /// # Errors
-    /// As [`Endpoint::send`].
+    /// The errors of [`Endpoint::send`].
     pub fn send_synchronous(
         &mut self,
         to: Peer,
@@ -234,11 +234,11 @@ impl<N: Channel> Endpoint<N> {
         self.settled(id)
     }
 
-    /// Sends bytes if that is possible without waiting. False when it is not: then nothing is
-    /// sent. It does not overtake earlier sends that wait.
+    /// Sends bytes if that is possible without waiting. Returns false otherwise: then nothing is sent. It does not
+    /// overtake earlier sends that wait.
     ///
     /// # Errors
-    /// As [`Endpoint::send`].
+    /// The errors of [`Endpoint::send`].
     pub fn try_send(
         &mut self,
         to: Peer,
@@ -269,12 +269,12 @@ impl<N: Channel> Endpoint<N> {
         Ok(is_sent)
     }
 
-    /// Sends at most [`URGENT_BYTES_MAX`] bytes past everything that was sent before and waits, if
-    /// there is room; false when there is none. In order with nothing; over a network that knows
-    /// no urgent traffic, in order with everything.
+    /// Sends at most [`URGENT_BYTES_MAX`] bytes past all earlier messages that still wait. Returns false if there is no
+    /// room. The message is not ordered with others, except over a network without urgent traffic, where it is ordered
+    /// with all.
     ///
     /// # Errors
-    /// As [`Endpoint::send`], and [`Failure::OutsideBuffer`] for more bytes than that.
+    /// The errors of [`Endpoint::send`], and [`Failure::OutsideBuffer`] for more bytes than that.
     pub fn try_send_urgent(
         &mut self,
         to: Peer,
@@ -298,11 +298,12 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Lends a block to several processes at once; each is told with
-    /// [`Endpoint::try_tell_of_loan`]. It is free again when all have given it back, or died.
+    /// Lends a block to several processes at once; [`Endpoint::try_tell_of_loan`] tells each of them. The block is free
+    /// again when all have returned it or died.
     ///
     /// # Errors
-    /// As [`Endpoint::send`], when one of them is gone already; within, [`LendError`].
+    /// The errors of [`Endpoint::send`] if one of the processes is already gone; the inner result may be a
+    /// [`LendError`].
     pub fn lend(
         &mut self,
         block: Block,
@@ -316,10 +317,10 @@ impl<N: Channel> Endpoint<N> {
         Ok(self.core.heap.lend(block, &readers, bytes as u64))
     }
 
-    /// Tells reader number `reader` of a block that was lent; false when there is no room now.
+    /// Tells reader number `reader` of a block that was lent; returns false if there is no room now.
     ///
     /// # Errors
-    /// As [`Endpoint::send`].
+    /// The errors of [`Endpoint::send`].
     pub fn try_tell_of_loan(
         &mut self,
         lent: &Lent,
@@ -361,11 +362,10 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the
-    /// channel is full.
+    /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the channel is full.
     ///
     /// # Errors
-    /// As [`Endpoint::send`].
+    /// The errors of [`Endpoint::send`].
     pub fn send_loan(
         &mut self,
         to: Peer,
@@ -385,7 +385,7 @@ impl<N: Channel> Endpoint<N> {
         let bytes = block.len();
         match self.start_loan(to, header, block) {
             Work::Done(Completion { result, .. }) => {
-                // The reader has work now: the best time to look for the next block.
+                // The reader has work now, so this is the best time to look for the next block.
                 self.core.heap.prepare(bytes);
                 result.map(Started::Complete)
             }
@@ -403,8 +403,9 @@ impl<N: Channel> Endpoint<N> {
         self.advance();
     }
 
-    /// Has a long send that has had no room yet do without memory of this process's heap: it is offered, and
-    /// its parts follow when it is received. What the heap is full of may be received only afterwards.
+    /// Turns a long send that still waits for room into an offer, which needs no memory of this process's heap: its
+    /// parts follow when it is received. This matters because the messages that fill the heap may be received only
+    /// afterwards.
     pub fn offer_if_waiting(&mut self, id: RequestId) {
         let Some(&Work::Queued { to, loan: None, ref area, .. }) = self.core.requests.get(id)
         else {
@@ -429,8 +430,8 @@ impl<N: Channel> Endpoint<N> {
         self.receive_into(wanted, Target::Area(area))
     }
 
-    /// Begins to receive into an area. Complete if the message has come, as it has where a window of
-    /// receives is posted while their messages arrive: who then looks first needs no request.
+    /// Begins to receive into an area. Complete if the message has come, as is likely for a window of receives that are
+    /// posted while their messages arrive: such a receive needs no request.
     #[inline]
     pub fn begin_receive(&mut self, wanted: Wanted, area: Area) -> Started {
         if self.takes_arrivals_up_to(&wanted) {
@@ -442,8 +443,8 @@ impl<N: Channel> Endpoint<N> {
         Started::Pending(self.receive(wanted, area))
     }
 
-    /// Whether the next message is for a receive that is posted now. Those like it that were posted
-    /// before get theirs first.
+    /// Whether the next message belongs to a receive that is posted now. Equal receives that were posted earlier get
+    /// theirs first.
     #[inline]
     fn takes_arrivals_up_to(&mut self, wanted: &Wanted) -> bool {
         let Some(source) = wanted.source else { return false };
@@ -453,22 +454,21 @@ impl<N: Channel> Endpoint<N> {
         self.is_quiet()
     }
 
-    /// Receives a message of any length; its data come with the completion, in place where they
-    /// were sent through the heap.
+    /// Receives a message of any length. Its data come with the completion, in place if they were sent through the
+    /// heap.
     pub fn receive_own(&mut self, wanted: Wanted) -> RequestId {
         self.receive_into(wanted, Target::Own(Vec::new()))
     }
 
-    /// Whether a receive may take its message as it arrives ([`Endpoint::receive_now`]): nothing
-    /// else is going on.
+    /// Whether a receive may take its message as it arrives ([`Endpoint::receive_now`]), because nothing else is in
+    /// progress.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.core.matching.is_empty() && self.far.is_empty() && !self.core.is_busy()
     }
 
-    /// Looks for a message once and receives it without a request; what is known of it is in `status`
-    /// then. Only while the endpoint is quiet; none when the message is not there, or needs more than
-    /// one look.
+    /// Looks for a message once and receives it without a request; its status is then in `status`. Call this only while
+    /// the endpoint is quiet. `None` if the message is not there, or needs more than one look.
     #[inline]
     pub fn receive_now(
         &mut self,
@@ -479,8 +479,8 @@ impl<N: Channel> Endpoint<N> {
         self.receive_direct(wanted, area, false, status)
     }
 
-    /// The same, but only a message for which the area has room; a longer one is kept. True when it has
-    /// come: it cannot have gone wrong then.
+    /// Receives a message now, like [`Endpoint::receive_now`], if the area has room for it; a longer one is kept. True
+    /// if it has come, and then it has not failed.
     #[inline]
     pub fn receive_whole_now(&mut self, wanted: &Wanted, area: &Area, status: &mut Status) -> bool {
         self.receive_direct(wanted, area, true, status).is_some()
@@ -503,7 +503,7 @@ impl<N: Channel> Endpoint<N> {
         direct.result
     }
 
-    /// The same for a message of any length that comes at once: a loan stays where it is.
+    /// Receives a message of any length now, if it is there at once; a loan stays where it is.
     #[inline]
     pub fn receive_own_now(&mut self, wanted: &Wanted) -> Option<Completion> {
         let mut direct = DirectOwn { core: &mut self.core, wanted, completion: None };
@@ -523,7 +523,7 @@ impl<N: Channel> Endpoint<N> {
         id
     }
 
-    /// Receives a message that came before it was asked for; false when there is none.
+    /// Receives an unexpected message; returns false if there is none.
     #[inline(never)]
     fn receive_waiting(&mut self, id: RequestId, wanted: &Wanted) -> bool {
         let Some(waiting) = self.core.matching.take(wanted) else { return false };
@@ -534,7 +534,7 @@ impl<N: Channel> Endpoint<N> {
         true
     }
 
-    /// What a receive would get, without receiving it.
+    /// The status that a receive would get, without receiving.
     pub fn probe(&mut self, wanted: Wanted) -> Option<Status> {
         let (label, kept) = self.core.matching.peek(&wanted)?;
         Some(Status {
@@ -545,14 +545,14 @@ impl<N: Channel> Endpoint<N> {
         })
     }
 
-    /// The messages of a context that nobody has asked for: sender and tag of each.
+    /// The unexpected messages of a context: sender and tag of each.
     pub fn kept_in(&self, context: u32) -> impl Iterator<Item = (Peer, u32)> {
         let labels = self.core.matching.waiting_labels();
         let in_context = labels.filter(move |label| label.context == context);
         in_context.map(|label| (Peer(label.source), label.tag))
     }
 
-    /// The one of them that has waited longest.
+    /// The unexpected message of a context that has waited longest.
     #[inline]
     pub fn oldest_kept_in(&self, context: u32) -> Option<(Peer, u32)> {
         if self.core.matching.waiting() == 0 {
@@ -563,7 +563,7 @@ impl<N: Channel> Endpoint<N> {
         Some((Peer(label.source), label.tag))
     }
 
-    /// Makes progress; true when anything moved.
+    /// Makes progress; returns whether anything moved.
     #[inline]
     pub fn progress(&mut self) -> bool {
         let mut any = self.near.poll_into(&mut self.core);
@@ -576,7 +576,7 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Makes progress where it can help a request: a receive from a neighbour looks there only.
+    /// Makes progress for a request: a receive from a peer on the nearest channel polls that peer only.
     #[inline]
     pub fn progress_for(&mut self, id: RequestId) {
         match self.core.requests.get(id) {
@@ -612,8 +612,8 @@ impl<N: Channel> Endpoint<N> {
         self.far.iter_mut().fold(false, |any, channel| channel.poll(core) | any)
     }
 
-    /// The last look before sleep: as long as anything comes or moves, and everything given out that others may
-    /// wait for. Whoever sent what is there has rung already, and nobody rings twice for one message.
+    /// Makes the last progress before sleep: as long as anything arrives or moves, including everything that others may
+    /// wait for. The senders of messages that are there have already rung, and none rings twice for one message.
     pub fn progress_thoroughly(&mut self) -> bool {
         let mut any = false;
         for _ in 0..LOOKS_BEFORE_SLEEP {
@@ -638,13 +638,13 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Whether a request has ended (or is not there).
+    /// Whether a request has ended (or does not exist).
     #[inline]
     pub fn is_done(&self, id: RequestId) -> bool {
         !matches!(self.core.requests.get(id), Some(work) if !matches!(work, Work::Done(_)))
     }
 
-    /// Takes the result of a request that has ended; the request is no more. None when it goes on.
+    /// Takes the result of a request that has ended, and removes the request. `None` if it is in progress.
     #[inline]
     pub fn take(&mut self, id: RequestId) -> Option<Completion> {
         match self.core.requests.get(id) {
@@ -657,15 +657,15 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Takes the status of a request that has ended well and brought no data of its own, as most
-    /// do; the request is no more. None when it goes on, or [`Endpoint::take`] has more to tell.
+    /// Takes the status of a request that has ended well without data of its own, as most do, and removes the request.
+    /// `None` if it is in progress, or if [`Endpoint::take`] has more to return.
     #[inline]
     pub fn take_well(&mut self, id: RequestId) -> Option<Status> {
         self.core.requests.take_well(id)
     }
 
-    /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,
-    /// or ended, and is still to be waited for: its message would be lost with it.
+    /// Removes an operation that has not begun. Returns true if it has begun or ended meanwhile: then it must still be
+    /// waited for, otherwise its message would be lost.
     pub fn give_up(&mut self, id: RequestId) -> bool {
         match self.core.requests.get(id) {
             Some(Work::Posted { .. } | Work::Queued { .. }) => {
@@ -677,7 +677,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Ends an operation whatever it is doing, with no result: its memory may go.
+    /// Removes an operation, whatever it is doing, without a result: its memory is free.
     pub fn abandon(&mut self, id: RequestId) {
         self.core.end(id, Work::failed(Failure::Gone));
         self.core.requests.remove(id);
@@ -687,18 +687,18 @@ impl<N: Channel> Endpoint<N> {
         matches!(self.core.requests.get(id), Some(Work::Offered { .. }))
     }
 
-    /// Grows with everything that may have ended a request, or made one hopeless.
+    /// A counter that grows with everything that may have ended a request, or made one hopeless.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.core.requests.endings().wrapping_add(self.core.membership.changes())
     }
 
-    /// Whether nothing was begun that is not over.
+    /// Whether everything that was begun is complete.
     pub fn is_idle(&self) -> bool {
         !self.core.is_busy() && self.core.matching.posted().next().is_none()
     }
 
-    /// Sends and transfers that have not ended: what a process waits for before it leaves.
+    /// Whether sends and transfers are in progress, for which a process waits before it leaves.
     pub fn has_unfinished_sends(&self) -> bool {
         !self.core.backlog.is_empty()
             || !self.core.replies.is_empty()
@@ -709,16 +709,16 @@ impl<N: Channel> Endpoint<N> {
             || self.far.iter().any(|channel| channel.has_unsent())
     }
 
-    /// Says goodbye on all networks: this process sends nothing more, and may end when
-    /// [`Endpoint::has_unfinished_sends`] says no. False when there is nobody to tell, because
-    /// nothing but the nearest channel is there, whose membership tells it.
+    /// Says goodbye on all networks: this process sends nothing more, and may end once
+    /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
+    /// nearest channel, whose membership tells it.
     pub fn say_goodbye(&mut self) -> bool {
         self.far.iter_mut().for_each(|channel| channel.leave());
         !self.far.is_empty()
     }
 
-    /// Peers over other networks that are gone there, and whether they died: those who left in good
-    /// order have said so.
+    /// Peers over other networks that are gone there, and whether they died: those that left in good order have said
+    /// so.
     pub(crate) fn far_gone(&self) -> Vec<(Peer, bool)> {
         let gone = |(&peer, &at): (&u32, &usize)| {
             let (peer, channel) = (Peer(peer), &self.far[at]);
@@ -727,7 +727,7 @@ impl<N: Channel> Endpoint<N> {
         self.far_peers.iter().filter_map(gone).collect()
     }
 
-    /// What a wait for this request is to say of itself. Asked when a wait has become long.
+    /// The record of a wait for this request. Called when a wait has become long.
     #[cold]
     pub fn wait_record(&self, id: RequestId) -> WaitRecord {
         let Some(work) = self.core.requests.get(id) else { return WaitRecord::default() };

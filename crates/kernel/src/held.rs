@@ -1,4 +1,4 @@
-//! Messages that were found and taken out, so that nobody else receives them: matched probes.
+//! Matched probes: messages that were found and taken out, so that no other receive gets them.
 
 use landeck_channel::{Channel, Peer};
 
@@ -12,7 +12,8 @@ use crate::transfer::Target;
 use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
-    /// What a receive would get; from now on only [`Endpoint::receive_held`] of this name gets it.
+    /// Takes out the message that a receive would get. From now on only [`Endpoint::receive_held`] with this identifier
+    /// gets it.
     pub fn hold(&mut self, wanted: Wanted) -> Option<(RequestId, Status)> {
         let held = self.core.matching.take(&wanted)?;
         let (peer, tag) = (Peer(held.label.source), held.label.tag);
@@ -21,8 +22,8 @@ impl<N: Channel> Endpoint<N> {
         Some((id, Status { peer, tag, bytes, cancelled: false }))
     }
 
-    /// Receives a message that is held into an area. Its name is from now on that of the receive.
-    /// False when it names no message that is held.
+    /// Receives a held message into an area. Its identifier is from now on that of the receive. Returns false if it
+    /// identifies no held message.
     pub fn receive_held(&mut self, id: RequestId, area: Area) -> bool {
         let Some(work) = self.core.requests.get_mut(id) else { return false };
         let held = match std::mem::replace(work, Work::Free) {
@@ -45,7 +46,7 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// Drops a message that is held: nobody will receive it.
+    /// Drops a held message that nobody will receive.
     pub(crate) fn let_held_go(&mut self, id: RequestId) {
         let Some(work) = self.requests.get_mut(id) else { return };
         if let Work::Held(held) = std::mem::replace(work, Work::Free) {

@@ -1,4 +1,4 @@
-//! Messages that lie in a cell, which goes from hand to hand: see [`landeck_memory::message_cells`].
+//! Messages in a handoff buffer, called a cell here: see [`landeck_memory::message_cells`].
 
 use landeck_channel::{BrokenPeer, Channel, Peer, Verdict};
 use landeck_memory::message_cells::CELL_BYTES;
@@ -16,8 +16,8 @@ use crate::transfer::{Draining, Source, decode_pair, encode_pair};
 use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
-    /// Sends a message in a cell. False, and nothing has happened, where this process has none, the message does
-    /// not fit, the peer has other memory, or its channel is full.
+    /// Sends a message in a cell. Returns false without any effect if this process has no cell, the message does not
+    /// fit, the peer has other memory, or its channel is full.
     #[inline(never)]
     pub(crate) fn sends_in_cell(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
         let home = &self.core.segment;
@@ -41,17 +41,17 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// What is said of a message in a cell. Nothing of it is trusted yet.
+    /// Decodes the announcement of a message in a cell. Nothing of it is trusted yet.
     #[inline]
     pub(crate) fn told_of_cell(data: Bytes<'_>) -> Option<InCell> {
         let (cell, bytes) = decode_pair(data)?;
-        // A number that is too large is that of no cell.
+        // A number that is too large identifies no cell.
         let word = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Some(InCell { cell: word(cell), bytes: word(bytes) })
     }
 
     pub(crate) fn arrive_in_cell(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        // Who has no slot here shares no memory.
+        // A peer without a slot here shares no memory.
         let is_near = label.source < self.segment.plan().slots();
         let Some(place) = Self::told_of_cell(data).filter(|_| is_near) else {
             self.membership.mark_broken(Peer(label.source), BrokenPeer::Reference);
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// A message in a cell meets its receive.
+    /// Hands a message in a cell to its receive.
     pub(crate) fn receive_in_cell(
         &mut self,
         id: RequestId,

@@ -1,4 +1,4 @@
-//! Messages that nobody has asked for yet.
+//! Unexpected messages, which are kept until their receive.
 
 use landeck_memory::heap::Place;
 use landeck_memory::{Bytes, InCell};
@@ -7,12 +7,12 @@ use crate::request::RequestId;
 use crate::status::Status;
 use crate::transfer::Source;
 
-/// Bytes of data kept in the message itself when nobody has asked for it.
+/// The number of data bytes that are kept in the message itself.
 const KEPT_INLINE_BYTES: usize = 48;
-/// What a kept message costs beside its data.
+/// The cost of a kept message besides its data, in bytes.
 const KEPT_OVERHEAD_BYTES: u64 = 128;
 
-/// A message that nobody has asked for yet.
+/// An unexpected message.
 pub(crate) enum Kept {
     Short {
         length: u8,
@@ -28,9 +28,10 @@ pub(crate) enum Kept {
         length: u64,
         send: u64,
     },
-    /// A part has come for a receive that was given up.
+    /// A part of it has come for a receive that was given up.
     Begun(Box<Begun>),
-    /// The same, and the rest comes by itself: its parts name this request.
+    /// A part of it has come for a receive that was given up, and the rest comes by itself: its parts name this
+    /// request.
     Coming {
         named: RequestId,
         length: u64,
@@ -59,7 +60,7 @@ impl Kept {
         }
     }
 
-    /// Bytes of ours that it takes.
+    /// The number of bytes of our memory that it takes.
     pub(crate) fn cost_bytes(&self) -> u64 {
         let more = match self {
             Self::Long(data) => data.len() as u64,
@@ -75,7 +76,7 @@ pub(crate) struct Begun {
     pub(crate) source: Source,
     pub(crate) status: Status,
     pub(crate) is_whole: bool,
-    /// What is no more where it was.
+    /// The data that have already left their place.
     pub(crate) has_come: Vec<u8>,
 }
 
@@ -85,7 +86,7 @@ impl Begun {
         matches!(&self.source, Source::Block(block) if block.owner() == slot)
     }
 
-    /// Bytes that are kept here.
+    /// The number of bytes that are kept here.
     pub(crate) fn cost_bytes(&self) -> u64 {
         self.has_come.len() as u64
     }

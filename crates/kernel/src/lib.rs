@@ -1,16 +1,16 @@
-//! The kernel: what a process does with messages, whatever carries them.
+//! The kernel handles the messages of a process, whatever carries them.
 //!
-//! Pure but for the channels it is given: no clock, no thread, no environment, no unsafe. Whoever
-//! owns an [`Endpoint`] polls it and waits; the kernel never does.
+//! It is pure except for its channels: no clock, no thread, no environment, no unsafe. The owner of an [`Endpoint`]
+//! polls it and waits; the kernel never waits.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`endpoint`] | send, receive, probe, cancel, progress |
 //! | [`request`] | the one kind of pending operation |
-//! | [`matching`] | which message goes to which receive |
+//! | [`matching`] | which receive gets which message |
 //! | [`mailboxes`] | contexts that belong to one process |
 //! | [`area`] | a user's memory with its layout |
-//! | [`failure`] | why an operation cannot complete |
+//! | [`failure`] | the reasons why an operation cannot complete |
 
 #![forbid(unsafe_code)]
 

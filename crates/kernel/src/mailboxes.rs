@@ -1,22 +1,22 @@
-//! Mailboxes: contexts of which this process alone says whether they are there.
+//! Mailboxes: contexts whose existence one process alone decides.
 //!
-//! A mailbox is a context that belongs to one process. What comes for one that is not (any more)
-//! there is dropped on arrival: it stays nobody's, and its memory goes back to its sender.
+//! A mailbox is a context that belongs to one process. A message for one that does not exist (any more) is dropped on
+//! arrival, and its memory returns to its sender.
 
 use std::collections::HashMap;
 
-/// Contexts from this one on are mailboxes.
+/// The first context that is a mailbox; all higher ones are too.
 pub const FIRST_MAILBOX: u32 = 3 << 30;
 
-/// Told of each message that waits in a mailbox. It runs within the endpoint, which it does not
-/// call.
+/// A function that is called for each message that waits in a mailbox. It runs within the endpoint, so it must not call
+/// it.
 pub type Arrival = Box<dyn FnMut() + Send>;
 
-/// The mailboxes that are there.
+/// The open mailboxes.
 #[derive(Default)]
 pub(crate) struct Mailboxes {
     pub(crate) open: HashMap<u32, Option<Arrival>>,
-    /// How many of them are watched.
+    /// The number of watched mailboxes.
     pub(crate) watched: usize,
 }
 
@@ -27,7 +27,7 @@ impl Mailboxes {
         context < FIRST_MAILBOX || self.open.contains_key(&context)
     }
 
-    /// A message of this context was kept.
+    /// Reports that a message of this context was kept.
     #[inline]
     pub(crate) fn arrived(&mut self, context: u32) {
         if self.watched != 0

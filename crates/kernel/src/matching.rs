@@ -1,32 +1,31 @@
-//! Which message goes to which receive.
+//! Matching: finds the receive of each message.
 //!
-//! A receive names a context, and a source and a tag or *any* of either: four forms. Posted
-//! receives stand in lists by form and name, and so do messages that nobody had asked for; a
-//! message that waits stands in the four lists in which a receive could look for it. So both
-//! directions cost a few look-ups, however many are pending. Among several matches the oldest
-//! wins: receives carry the number of their posting, and a list is in order of arrival.
+//! A receive names a context, and a source and a tag or *any* of either: four forms. Posted receives stand in lists by
+//! form and key. An unexpected message stands in the four lists in which a receive could look for it. So both
+//! directions cost a few look-ups, however many are pending. Among several matches the oldest wins: receives carry the
+//! number of their posting, and a list is in order of arrival.
 //!
-//! The newest receives that ask for the same are kept beside the tables, in a queue, as long as
-//! none that asks for something else is posted. That is the common case of one receive at a time,
-//! and of a window of them: then a match is a comparison.
+//! The newest receives with equal arguments are kept in a queue beside the tables, as long as no receive with other
+//! arguments is posted. That is the common case of one receive at a time, or of a window of them: then a match is a
+//! comparison.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What a receive or a probe asks for.
+/// The arguments of a receive or a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The context.
     pub context: u32,
-    /// The sender; none means any.
+    /// The sender; `None` means any.
     pub source: Option<u32>,
-    /// The tag; none means any.
+    /// The tag; `None` means any.
     pub tag: Option<u32>,
 }
 
 impl Wanted {
-    /// Whether a message with this label is meant.
+    /// Whether a message with this label matches.
     #[inline]
     pub fn accepts(&self, label: Label) -> bool {
         self.context == label.context
@@ -35,7 +34,7 @@ impl Wanted {
     }
 }
 
-/// What a message says of itself.
+/// The matching fields of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The context it was sent in.
@@ -46,7 +45,7 @@ pub struct Label {
     pub tag: u32,
 }
 
-/// The name of a list: a form, and the values it fixes.
+/// The key of a list: a form, and the values that it fixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     form: u32,
@@ -128,13 +127,13 @@ const UNLINKED: Link = Link { list: NONE, before: NONE, after: NONE };
 /// A node in up to `N` lists.
 struct Node<T, const N: usize> {
     value: Option<T>,
-    /// Grows with every node, so the oldest can be told.
+    /// Grows with every node, so that the oldest can be found.
     number: u64,
     links: [Link; N],
 }
 
-/// Nodes in lists by key. Lists that became empty stay for a while, since the next message often
-/// has the same name; they are swept when most of them are empty.
+/// Nodes in lists by key. Lists that became empty stay for a while, since the next message often has the same key; they
+/// are swept when most lists are empty.
 struct Table<T, const N: usize> {
     lists: Lists,
     ends: Vec<List>,
@@ -185,7 +184,7 @@ impl<T, const N: usize> Table<T, N> {
         at
     }
 
-    /// Puts a node into a list by its number, most often the greatest there.
+    /// Inserts a node into a list by its number, which is most often the greatest there.
     fn put_in(&mut self, at: u32, way: usize, key: Key) {
         let number = self.nodes[at as usize].number;
         let list = match self.lists.entry(key) {
@@ -243,7 +242,7 @@ impl<T, const N: usize> Table<T, N> {
         Some(value)
     }
 
-    /// Forgets empty lists once they are many and most.
+    /// Removes empty lists once there are many and they are the majority.
     fn sweep(&mut self) {
         const MANY: usize = 1024;
         if self.empty_lists < MANY || self.empty_lists < self.lists.len() / 2 {
@@ -268,34 +267,34 @@ impl<T, const N: usize> Table<T, N> {
     }
 }
 
-/// A receive that waits for its message: where it stands.
+/// A posted receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posted<R> {
-    /// What it asks for.
+    /// The arguments of the receive.
     pub wanted: Wanted,
-    /// Whose it is.
+    /// The identifier of the receive.
     pub receive: R,
 }
 
-/// A message that nobody had asked for.
+/// An unexpected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting<M> {
-    /// What it says of itself.
+    /// The matching fields of the message.
     pub label: Label,
     /// The message.
     pub message: M,
-    /// Where it stood among the others.
+    /// Its position among the others.
     pub number: u64,
 }
 
-/// Receives without messages and messages without receives.
+/// Posted receives and unexpected messages.
 pub struct Matching<R: Copy + PartialEq, M> {
-    /// All that it holds ask for `newest_wanted`, and are newer than those in the table.
+    /// Receives that all want `newest_wanted`, and are newer than those in the table.
     newest: VecDeque<(u64, R)>,
     newest_wanted: Wanted,
     posted: Table<Posted<R>, 1>,
     unexpected: Table<(Label, M), FORMS>,
-    /// Posted receives of each form in the table: forms without any need no look-up.
+    /// The number of posted receives of each form in the table: forms without any need no look-up.
     posted_by_form: [usize; FORMS],
     next_number: u64,
 }
@@ -314,7 +313,7 @@ impl<R: Copy + PartialEq, M> Default for Matching<R, M> {
 }
 
 impl<R: Copy + PartialEq, M> Matching<R, M> {
-    /// Posts a receive, to be matched by later arrivals. Look for a waiting message first.
+    /// Posts a receive, to be matched by later arrivals. The caller has looked for an unexpected message before.
     #[inline]
     pub fn post(&mut self, wanted: Wanted, receive: R) {
         if self.newest_wanted != wanted {
@@ -325,7 +324,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.newest.push_back((number, receive));
     }
 
-    /// Makes room for receives that ask for something else.
+    /// Moves the newest receives into the table, to make room for a receive with other arguments.
     #[inline(never)]
     fn shelve(&mut self) {
         let wanted = self.newest_wanted;
@@ -336,7 +335,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         }
     }
 
-    /// The oldest posted receive that a message with this label is for; it is posted no more.
+    /// Removes and returns the oldest posted receive that matches a message with this label.
     #[inline]
     pub fn match_arrival(&mut self, label: Label) -> Option<R> {
         if self.posted.len() != 0
@@ -364,7 +363,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         Some(posted.receive)
     }
 
-    /// Takes a posted receive back; false when it is not posted (any more).
+    /// Withdraws a posted receive; returns false if it is not posted (any more).
     pub fn withdraw(&mut self, receive: R) -> bool {
         if let Some(at) = self.newest.iter().position(|&(_, newest)| newest == receive) {
             self.newest.remove(at);
@@ -382,20 +381,19 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         newest.chain(self.posted.values().map(|(_, posted)| *posted))
     }
 
-    /// Keeps a message that nobody has asked for.
+    /// Keeps an unexpected message.
     pub fn keep(&mut self, label: Label, message: M) {
         let number = self.number();
         self.keep_again(Waiting { label, message, number });
     }
 
-    /// Keeps a message that was taken, or came with a number of its own: where it would stand if it had
-    /// been kept then.
+    /// Keeps a message again that was taken out, or one with a number of its own: at the position that this number has.
     pub fn keep_again(&mut self, Waiting { label, message, number }: Waiting<M>) {
         let keys = [0, 1, 2, 3].map(|form| Key::in_form(label, form));
         self.unexpected.insert((label, message), number, keys);
     }
 
-    /// The oldest waiting message that is asked for; it waits no more.
+    /// Removes and returns the oldest unexpected message that matches.
     #[inline]
     pub fn take(&mut self, wanted: &Wanted) -> Option<Waiting<M>> {
         if self.unexpected.len() == 0 {
@@ -407,20 +405,20 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         Some(Waiting { label, message, number })
     }
 
-    /// The oldest waiting message that is asked for; it goes on waiting.
+    /// The oldest unexpected message that matches; it stays.
     pub fn peek(&self, wanted: &Wanted) -> Option<&(Label, M)> {
         let at = self.unexpected.first(&Key::of(wanted))?;
         self.unexpected.nodes[at as usize].value.as_ref()
     }
 
-    /// The first waiting message that `is_it` says; it waits no more.
+    /// Removes and returns the first unexpected message that satisfies `is_it`.
     pub fn take_where(&mut self, is_it: impl Fn(Label, &M) -> bool) -> Option<(Label, M)> {
         let found = self.unexpected.values().find(|(_, (label, message))| is_it(*label, message));
         let at = found?.0;
         self.unexpected.remove(at)
     }
 
-    /// Whether nothing is posted and nothing waits.
+    /// Whether there are no posted receives and no unexpected messages.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.newest.is_empty() && self.posted.len() == 0 && self.unexpected.len() == 0
@@ -432,28 +430,28 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         !self.newest.is_empty() || self.posted.len() != 0
     }
 
-    /// Whether the receives that are posted, if any, all ask for this, and no message waits.
+    /// Whether all posted receives, if any, have these arguments, and there are no unexpected messages.
     #[inline]
     pub fn are_all_like(&self, wanted: &Wanted) -> bool {
         self.newest_wanted == *wanted && self.posted.len() == 0 && self.unexpected.len() == 0
     }
 
-    /// How many messages wait.
+    /// The number of unexpected messages.
     pub fn waiting(&self) -> usize {
         self.unexpected.len()
     }
 
-    /// The labels of the messages that wait, in no particular order.
+    /// The labels of the unexpected messages, in no particular order.
     pub fn waiting_labels(&self) -> impl Iterator<Item = Label> {
         self.unexpected.values().map(|(_, (label, _))| *label)
     }
 
-    /// The messages that wait, in no particular order.
+    /// The unexpected messages, in no particular order.
     pub fn waiting_messages(&self) -> impl Iterator<Item = &M> {
         self.unexpected.values().map(|(_, (_, message))| message)
     }
 
-    /// Drops the waiting messages that `doomed` says; hands each to `drop_one`.
+    /// Removes the unexpected messages that satisfy `doomed`, and hands each to `drop_one`.
     pub fn discard(&mut self, doomed: impl Fn(Label) -> bool, mut drop_one: impl FnMut(Label, M)) {
         let doomed: Vec<u32> = self
             .unexpected
@@ -468,7 +466,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         }
     }
 
-    /// A number greater than all before.
+    /// Creates a number greater than all before.
     #[inline]
     pub fn number(&mut self) -> u64 {
         self.next_number += 1;
@@ -481,7 +479,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Matching as the standard describes it: two lists, searched from the front.
+    /// Matching as the MPI standard describes it: two lists, searched from the front.
     #[derive(Default)]
     struct Naive {
         posted: Vec<(Wanted, u32)>,
@@ -496,7 +494,7 @@ mod tests {
         Withdraw(usize),
         Peek(Wanted),
         Discard(u32),
-        /// One of those that were taken.
+        /// Keeps one of the messages again that were taken.
         KeepAgain(usize),
     }
 

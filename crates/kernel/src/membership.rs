@@ -1,7 +1,6 @@
-//! What an endpoint knows of the membership: who is gone, and in which contexts.
+//! The endpoint's knowledge of the membership: which processes are gone, and in which contexts.
 //!
-//! The agent's words are the only source; this keeps no list of its own beyond what it has
-//! already acted upon.
+//! The agent's words are the only source. This keeps only what it has already acted upon.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,36 +10,36 @@ use landeck_memory::Segment;
 use crate::failure::Failure;
 use crate::succession::Succession;
 
-/// What this endpoint has acted upon.
+/// The changes of the membership that this endpoint has acted upon.
 pub(crate) struct Membership {
     pub(crate) segment: Segment,
     pub(crate) generation: u32,
-    /// Looks that have found anything new.
+    /// The number of looks that have found anything new.
     pub(crate) changes: u64,
-    /// How many revocations this process has looked at.
+    /// The number of revocations that this process has looked at.
     pub(crate) revocations: u32,
-    /// Where the shared words of the groups are that others can revoke.
+    /// The places of the shared words of groups that others can revoke.
     pub(crate) boards: HashMap<u32, Board>,
-    /// Peers that are gone; whether they died.
+    /// Peers that are gone; the value says whether they died.
     pub(crate) gone: HashMap<u32, bool>,
     pub(crate) broken: HashMap<u32, BrokenPeer>,
     pub(crate) incarnations: Vec<u32>,
-    /// The dead that nobody has acknowledged: they fail receives from anybody.
+    /// Unacknowledged deaths, which fail receives from any source.
     pub(crate) unacknowledged: HashSet<u32>,
-    /// The members of each context, where they are not all processes of the first world.
+    /// The members of each context, unless they are all processes of the first world.
     pub(crate) contexts: HashMap<u32, Vec<Peer>>,
-    /// Members that are gone though somebody else has their slot.
+    /// Members that are gone although another process has their slot.
     pub(crate) succession: Succession,
     pub(crate) revoked: HashSet<u32>,
 }
 
-/// The board of a group, as far as revocation goes.
+/// The part of a group's board that revocation needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Board {
-    /// Where its shared words are.
+    /// The place of its shared words.
     pub(crate) place: u64,
-    /// The context beside the group's own that goes with it.
-    pub(crate) twin: u32,
+    /// The group's context for collective operations, which is revoked together with its own.
+    pub(crate) collective_context: u32,
 }
 
 impl Membership {
@@ -48,7 +47,7 @@ impl Membership {
         let slots = segment.plan().slots();
         Self {
             segment: segment.clone(),
-            // Any value but the current one: the first look sees everything.
+            // Any value but the current one, so that the first look sees everything.
             generation: segment.membership_generation().wrapping_sub(1),
             changes: 0,
             revocations: 0,
@@ -63,7 +62,7 @@ impl Membership {
         }
     }
 
-    /// Grows whenever somebody is newly gone, or a context revoked.
+    /// A counter that grows whenever a process is newly gone or a context is revoked.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         self.changes
@@ -71,7 +70,7 @@ impl Membership {
 
     pub(crate) fn mark_broken(&mut self, peer: Peer, what: BrokenPeer) {
         self.broken.insert(peer.0, what);
-        // The next look must fail whatever depends on it.
+        // The next look must fail the operations that depend on it.
         self.generation = self.generation.wrapping_sub(1);
     }
 
@@ -87,13 +86,13 @@ impl Membership {
         self.failure_of(context, to).map_or(Ok(()), Err)
     }
 
-    /// Whether nothing goes on in a context any more.
+    /// Whether a context is revoked.
     #[inline]
     pub(crate) fn is_revoked(&self, context: u32) -> bool {
         !self.revoked.is_empty() && self.revoked.contains(&context)
     }
 
-    /// Whether nobody is gone and nothing was revoked.
+    /// Whether no process is gone and nothing was revoked.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.nobody_is_gone() && self.revoked.is_empty()
@@ -104,7 +103,7 @@ impl Membership {
         self.gone.is_empty() && self.broken.is_empty() && self.succession.is_empty()
     }
 
-    /// Why nothing can come from or go to a peer in a context.
+    /// The reason why nothing can come from or go to a peer in a context.
     pub(crate) fn failure_of(&self, context: u32, peer: Peer) -> Option<Failure> {
         if let Some(what) = self.broken.get(&peer.0) {
             return Some(Failure::PeerBroken { peer, what: what.clone() });
@@ -113,7 +112,7 @@ impl Membership {
         gone.or_else(|| self.succession.failure_of(context, peer))
     }
 
-    /// Why a receive from anybody in this context may never complete.
+    /// The reason why a receive from any source in this context may never complete.
     pub(crate) fn failure_of_anybody(&self, context: u32, own: u32) -> Option<Failure> {
         if self.nobody_is_gone() {
             return None;
@@ -122,7 +121,7 @@ impl Membership {
             Some(members) => members.contains(&Peer(slot)),
             None => slot < self.segment.plan().processes,
         };
-        // Whoever has the slot of a dead one by now lives, where that is meant.
+        // The next process of a dead one's slot is alive, if the context means that process.
         let is_dead = |slot: u32| {
             self.gone.contains_key(&slot)
                 || self.succession.failure_of(context, Peer(slot)).is_some()

@@ -1,9 +1,9 @@
-//! Receives whose time is over: a message that has begun to come goes back to where it stood among those that
-//! wait, and the next receive that it is for has it from its beginning.
+//! Receives whose time has passed: a message that has begun to arrive returns to its position among the unexpected
+//! ones, and the next matching receive gets it from its beginning.
 //!
-//! What lies whole in a block or a cell is there still. What comes through a window, or in parts, is no more where
-//! it was: what has come is kept, and what is still to come goes behind it. The sender of a window waits for the
-//! next receive, as it did for the first; parts are on their way and are taken.
+//! A message that lies whole in a block or a cell is still there. For a message that comes through a window or in
+//! parts, the data that have arrived are kept, and further data are appended. The sender of a window waits for the next
+//! receive, as it did for the first; parts are on their way and are accepted.
 
 use landeck_channel::Channel;
 use landeck_memory::{NoMemory, room};
@@ -19,7 +19,7 @@ use crate::transfer::{Collecting, Draining, Target};
 use crate::work::Work;
 
 impl Target {
-    /// Its first bytes, which had come.
+    /// Its first bytes, which had already come.
     fn into_own(self, length: u64) -> Result<Vec<u8>, NoMemory> {
         match self {
             Self::Area(area) => {
@@ -34,7 +34,7 @@ impl Target {
         }
     }
 
-    /// The same where a part of the message may be lost: then its receive has ended.
+    /// The data that have already come. If a part of the message may be lost, this completes the receive instead.
     fn put_aside(self, length: u64, status: Status) -> Result<Vec<u8>, Completion> {
         if self.has_lost_of(length) {
             return Err(self.complete(status));
@@ -42,7 +42,7 @@ impl Target {
         self.into_own(length).map_err(|no_memory| Self::Missing(no_memory).complete(status))
     }
 
-    /// The same for a message of which this had come before.
+    /// A target behind data of the message that have already come.
     fn behind(self, has_come: Vec<u8>) -> Self {
         match self {
             target if has_come.is_empty() => target,
@@ -51,16 +51,17 @@ impl Target {
         }
     }
 
-    /// Whether some of so many bytes did not fit: they are lost.
+    /// Whether some of so many bytes did not fit and are lost.
     fn has_lost_of(&self, length: u64) -> bool {
         matches!(self, Self::Area(area) if area.packed_bytes() < length)
     }
 }
 
 impl<N: Channel> Endpoint<N> {
-    /// Gives up an operation whose time is over: it is no more, and its memory is free. False when it has ended
-    /// meanwhile, or is a send that has begun, and is still to be waited for. A message that has begun to come is
-    /// the next receive's, as if it had just come, unless a part of it did not fit: then the receive has ended.
+    /// Gives up an operation whose time has passed: it is removed, and its memory is free. Returns false if it has
+    /// ended meanwhile, or is a send that has begun: then it must still be waited for. A message that has begun to
+    /// arrive goes to the next receive, as if it had just come, unless a part of it did not fit: then the receive has
+    /// ended.
     pub fn put_back(&mut self, id: RequestId) -> bool {
         match self.core.requests.get(id) {
             Some(Work::Posted { .. } | Work::Queued { .. }) => {
@@ -137,7 +138,7 @@ impl Core {
             return self.let_go(label, &waiting.message);
         }
         self.count_kept(label.source, waiting.message.cost_bytes());
-        // Somebody may have asked for it meanwhile.
+        // A matching receive may have been posted meanwhile.
         match self.matching.match_arrival(label) {
             Some(id) => self.receive_kept(id, waiting),
             None => {
@@ -147,7 +148,7 @@ impl Core {
         }
     }
 
-    /// A message that has begun to come meets its next receive.
+    /// Hands a message that has begun to arrive to its next receive.
     pub(crate) fn receive_begun(&mut self, id: RequestId, begun: Begun, number: u64) {
         let Begun { source, status, is_whole, has_come } = begun;
         let Some(work) = self.requests.get_mut(id) else { return };
@@ -166,7 +167,7 @@ impl Core {
         self.active.push(id);
     }
 
-    /// The same for one whose parts name another request.
+    /// Hands a message that has begun to arrive, and whose parts name another request, to its next receive.
     pub(crate) fn receive_coming(&mut self, id: RequestId, named: RequestId) {
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
@@ -188,7 +189,7 @@ impl Core {
                         result: Ok(status),
                         data: Some(Received::Private(own)),
                     })) => Work::Done(target.behind(own).complete(status)),
-                    // Its sender is gone.
+                    // The sender is gone.
                     Some(failed @ Work::Done(_)) => failed,
                     _ => Work::failed(Failure::Gone),
                 }

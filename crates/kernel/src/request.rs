@@ -1,11 +1,11 @@
-//! The one kind of pending operation, and how it ends.
+//! The one kind of pending operation, and its completion.
 
 use landeck_memory::heap::Borrowed;
 
 use crate::failure::Failure;
 use crate::status::Status;
 
-/// A pending operation of one endpoint. A stale one is recognised by its generation.
+/// A pending operation of one endpoint. A stale identifier is recognised by its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
     pub(crate) index: u32,
@@ -13,7 +13,7 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// The request as one number, for those who must put it into a handle.
+    /// The request as one number, for storing it in a handle.
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
@@ -31,18 +31,18 @@ pub enum Received {
     Private(Vec<u8>),
     /// The sender's own bytes, read in place until dropped.
     Borrowed {
-        /// The block they are in.
+        /// The block that contains them.
         block: Borrowed,
-        /// How many they are.
+        /// Their number of bytes.
         length: usize,
     },
 }
 
-/// How an operation ended, with the data where it brought any of its own.
+/// The end of an operation, with its data if the receive had no buffer.
 #[derive(Debug)]
 pub struct Completion {
-    /// What is known of the message.
+    /// The status of the message, or the failure.
     pub result: Result<Status, Failure>,
-    /// The data, when they were received without a buffer of the user's.
+    /// The data, if they were received without a buffer of the user's.
     pub data: Option<Received>,
 }

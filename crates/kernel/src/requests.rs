@@ -10,7 +10,7 @@ use crate::work::Work;
 pub(crate) struct Requests {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// How many have ended so far.
+    /// The number of operations that have ended so far.
     endings: u64,
 }
 
@@ -28,7 +28,7 @@ impl Requests {
         RequestId { index, generation: entry.generation }
     }
 
-    /// One place more.
+    /// Adds a place to the table.
     #[cold]
     fn grow(&mut self) -> u32 {
         self.entries.push(Entry { generation: 1, work: Work::Free });
@@ -47,7 +47,7 @@ impl Requests {
         (entry.generation == id.generation).then_some(&mut entry.work)
     }
 
-    /// Has a request do something else; nothing when it is not there (any more).
+    /// Gives a request other work; does nothing if the request does not exist (any more).
     #[inline]
     pub(crate) fn put(&mut self, id: RequestId, work: Work) {
         let is_end = matches!(work, Work::Done(_));
@@ -57,7 +57,7 @@ impl Requests {
         }
     }
 
-    /// Ends a request well, without data of its own; nothing when it is not there (any more).
+    /// Ends a request well, without data of its own; does nothing if it does not exist (any more).
     #[inline]
     pub(crate) fn end_well(&mut self, id: RequestId, status: Status) {
         let Some(place) = self.get_mut(id) else { return };
@@ -69,7 +69,7 @@ impl Requests {
         self.endings += 1;
     }
 
-    /// Takes the status of a request that has ended well, without data of its own; it is no more.
+    /// Takes the status of a request that has ended well without data of its own, and removes the request.
     #[inline]
     pub(crate) fn take_well(&mut self, id: RequestId) -> Option<Status> {
         let entry = self.entries.get_mut(id.index as usize)?;
@@ -86,7 +86,7 @@ impl Requests {
         }
     }
 
-    /// Grows with every request that ends.
+    /// A counter that grows with every request that ends.
     #[inline]
     pub(crate) fn endings(&self) -> u64 {
         self.endings
@@ -111,8 +111,7 @@ impl Requests {
     }
 }
 
-/// Puts work where there is nothing to drop: in a free place, or one that has only a status or a
-/// plain area.
+/// Stores work in a place whose content needs no drop: a free place, or one with only a status or a plain area.
 #[inline(always)]
 fn fill(place: &mut Work, work: Work) {
     let before = std::mem::replace(place, work);

@@ -1,4 +1,4 @@
-//! What goes out: replies, sends that wait for room, transfers, each a step at a time.
+//! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, Place};
@@ -13,13 +13,13 @@ use crate::status::Status;
 use crate::transfer::{Filling, encode_pair};
 use crate::work::Work;
 
-/// A message up to this size gets a block with room for all of it.
+/// The longest message that gets a block with room for all of it.
 const WHOLE_BYTES: u64 = 256 << 10;
-/// The same where there are more processes than processors: every stop costs a process switch.
+/// The longest such message when processors are oversubscribed: then every stop costs a process switch.
 const WHOLE_BYTES_CROWDED: u64 = 8 << 20;
 /// The window of longer messages.
 const WINDOW_BYTES: u64 = 256 << 10;
-/// Scratch for packing data whose parts lie apart.
+/// The size of the buffer for packing data whose parts lie apart.
 const PACK_BYTES: usize = 16 << 10;
 
 impl<N: Channel> Endpoint<N> {
@@ -39,7 +39,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Why nothing can be sent to a peer that its channel calls gone.
+    /// The failure of a send to a peer that its channel calls gone.
     #[cold]
     pub(crate) fn gone(&mut self, peer: Peer) -> Failure {
         Failure::PeerGone { peer, died: !self.channel(peer).has_left(peer) }
@@ -59,7 +59,7 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Tries the waiting sends in order; one without room keeps the later ones of its line waiting too.
+    /// Tries the waiting sends in order; a send without room keeps the later ones of its line waiting too.
     fn send_backlog(&mut self) -> bool {
         let mut any = false;
         let mut number = 0;
@@ -77,8 +77,8 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Offers the sends that wait for memory of this process's heap: what that is full of may be received only
-    /// after them. True when any could be.
+    /// Offers the sends that wait for memory of this process's heap, because the messages that fill it may be received
+    /// only after them. Returns whether any could be offered.
     #[cold]
     pub(crate) fn offer_backlog(&mut self) -> bool {
         let mut any = false;
@@ -108,7 +108,7 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Starts one waiting send; false when there is no room for it yet.
+    /// Starts one waiting send; returns false if there is no room for it yet.
     fn start_queued(&mut self, id: RequestId, to: Peer) -> bool {
         let Some(work) = self.core.requests.get_mut(id) else { return true };
         let Work::Queued { header, area, loan, .. } = std::mem::replace(work, Work::Free) else {
@@ -163,7 +163,7 @@ impl<N: Channel> Endpoint<N> {
         result
     }
 
-    /// Sends data whose parts lie apart over the nearest channel, if that takes them now.
+    /// Sends data whose parts lie apart over the nearest channel, if it accepts them now.
     #[inline(never)]
     pub(crate) fn near_sends_packed(
         &mut self,
@@ -183,8 +183,8 @@ impl<N: Channel> Endpoint<N> {
         is_sent
     }
 
-    /// At most `most` bytes of an area from a packed position on, in the scratch memory, which is
-    /// to be put back.
+    /// Packs at most `most` bytes of an area from a packed position on into the scratch memory, which the caller must
+    /// put back.
     fn packed(&mut self, area: &Area, position: u64, most: usize) -> Vec<u8> {
         let mut packed = std::mem::take(&mut self.scratch);
         packed.clear();
@@ -193,7 +193,7 @@ impl<N: Channel> Endpoint<N> {
         packed
     }
 
-    /// Allocates a window, announces it, fills what fits.
+    /// Allocates a window, announces it, and fills as much as fits.
     fn start_filling(&mut self, to: Peer, header: Header, area: Area) -> Work {
         let total = area.packed_bytes();
         let Some(block) = self.allocate_window(total) else {
@@ -216,7 +216,7 @@ impl<N: Channel> Endpoint<N> {
                 }
             }
             Err(error) => {
-                drop(lent.withdraw()); // nobody has heard of it, so nobody would give it back
+                drop(lent.withdraw()); // no receiver has learnt of it, so none would return it
                 let header = Header { kind: Kind::Eager, ..header };
                 match error {
                     SendError::Gone => Work::failed(self.gone(to)),
@@ -226,7 +226,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// A block for a message of this size: all of it, or a window; a smaller one if memory is short.
+    /// Allocates a block for a message of this size: for all of it, or a window; a smaller one if memory is short.
     fn allocate_window(&mut self, total: u64) -> Option<Block> {
         let crowded = self.core.segment.plan().is_oversubscribed();
         let whole_max = if crowded { WHOLE_BYTES_CROWDED } else { WHOLE_BYTES };
@@ -305,7 +305,7 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// One step of one transfer: whether it moved, whether it goes on.
+    /// Makes one step of one transfer; returns whether it moved, and whether it continues.
     fn move_one(&mut self, id: RequestId) -> (bool, bool) {
         let (peer, moved, is_complete) = match self.core.requests.get_mut(id) {
             Some(Work::Filling(filling)) => (filling.to, filling.advance(), filling.is_complete()),
@@ -319,7 +319,7 @@ impl<N: Channel> Endpoint<N> {
         if is_complete {
             self.core.complete_transfer(id);
         } else if !moved && peer.0 == self.core.slot && !self.fills_for_itself() {
-            // Who would put the rest in is this process, and it has put in all: words were overwritten.
+            // Only this process could put the rest in, and it has put in everything: words were overwritten.
             let failure = Failure::PeerBroken { peer, what: BrokenPeer::Reference };
             self.core.requests.put(id, Work::failed(failure));
             return (true, false);
@@ -363,7 +363,7 @@ impl<N: Channel> Endpoint<N> {
         (position != before, goes_on)
     }
 
-    /// Sends one part of at most `most` bytes: how many, and whether there was room.
+    /// Sends one part of at most `most` bytes; returns how many, and whether there was room.
     fn send_part(
         &mut self,
         to: Peer,
@@ -392,7 +392,7 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// Has a send that waits be an offer; false when none waits.
+    /// Turns a waiting send into an offer; returns false if it does not wait.
     pub(crate) fn offer_instead(&mut self, id: RequestId) -> bool {
         match self.requests.get_mut(id) {
             Some(Work::Queued { header, .. }) => {
@@ -403,7 +403,7 @@ impl Core {
         }
     }
 
-    /// Whether none of the sends that wait has begun since this was asked the last time, before the last sleep.
+    /// Whether none of the waiting sends has begun since the last call, which was before the last sleep.
     pub(crate) fn has_slept_in_vain(&mut self) -> bool {
         let begun = (!self.backlog.is_empty()).then(|| self.backlog.begun_in_all());
         let last = std::mem::replace(&mut self.begun_before_sleep, begun);
@@ -411,7 +411,7 @@ impl Core {
     }
 }
 
-/// The end of a send.
+/// The completion of a send.
 fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
     Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
 }

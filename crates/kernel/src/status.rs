@@ -1,21 +1,21 @@
-//! What is known of a message.
+//! The status of a message.
 
 use landeck_channel::Peer;
 
-/// What is known of a message that was received, probed or sent.
+/// The status of a message that was received, probed or sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The other process.
     pub peer: Peer,
     /// The tag.
     pub tag: u32,
-    /// Bytes of the message.
+    /// The length of the message in bytes.
     pub bytes: u64,
     /// Whether the operation was cancelled before it began.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// Of no message yet: to be written over.
+    /// The status of no message, to be overwritten.
     pub const NONE: Self = Self { peer: Peer(0), tag: 0, bytes: 0, cancelled: false };
 }

@@ -1,9 +1,9 @@
 //! The steps that move data.
 //!
-//! Data up to the channel's limit travel with their header. Longer ones go through a block of the
-//! sender's heap: the reference travels, the sender fills the block, the receiver drains it, both
-//! at once. A block with room for the whole message never makes the sender wait; a smaller one is
-//! a window that both move along. What fits into a cell goes from hand to hand in one, while there are any. Where no memory is shared, the message is offered, and its
+//! Data up to the channel's limit travel with their header. Longer ones go through a block of the sender's heap: the
+//! reference travels, the sender fills the block, and the receiver drains it at the same time. A block with room for
+//! the whole message never makes the sender wait; a smaller one is a window that both move along. A message that fits
+//! into a handoff buffer (cell) travels in one, if one is free. Without shared memory the message is offered, and its
 //! parts follow when the receiver has accepted.
 
 use landeck_channel::Peer;
@@ -15,22 +15,23 @@ use crate::area::Area;
 use crate::request::{Completion, Received, RequestId};
 use crate::status::Status;
 
-/// Where a receive puts its data.
+/// The target of a receive's data.
 pub(crate) enum Target {
     /// Into the user's memory.
     Area(Area),
-    /// Nowhere of the user's: the completion brings them.
+    /// No memory of the user's: the completion brings the data.
     Own(Vec<u8>),
-    /// Behind what had come for a receive that was given up; all goes to this one's target at the end.
+    /// A buffer behind data that had come for a receive that was given up; at the end everything goes to the inner
+    /// target.
     Through(Box<(Vec<u8>, Target)>),
-    /// Nowhere: its receive has ended, and its sender waits for somebody to take it.
+    /// Nowhere: the receive has ended, but the sender waits until its data are taken.
     Nowhere,
-    /// Nowhere: there is no memory for it, which its receive finds in the end.
+    /// Nowhere: there is no memory for the data, which the receive reports in the end.
     Missing(NoMemory),
 }
 
 impl Target {
-    /// Takes the bytes of packed position `position`.
+    /// Accepts the bytes of packed position `position`.
     #[inline]
     pub(crate) fn write(&mut self, position: u64, bytes: Bytes<'_>) {
         let own = match self {
@@ -45,7 +46,7 @@ impl Target {
         }
     }
 
-    /// The result of a receive of `status.bytes` bytes that were all offered to the target.
+    /// The result of a receive of `status.bytes` bytes that were all written to the target.
     #[inline]
     pub(crate) fn complete(self, status: Status) -> Completion {
         match self {
@@ -76,7 +77,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Puts in what the window has room for; true when that was anything.
+    /// Writes as much as the window has room for; returns whether that was anything.
     pub(crate) fn advance(&mut self) -> bool {
         let before = self.position;
         let (area, lent, position) = (&self.area, &mut self.lent, &mut self.position);
@@ -100,10 +101,10 @@ impl Filling {
     }
 }
 
-/// Where the data of a receive come from.
+/// The source of a receive's data.
 pub(crate) enum Source {
     Block(Borrowed),
-    /// The process has the cell when it has drained it.
+    /// A cell, which belongs to this process once it is drained.
     Cell(InCell),
 }
 
@@ -114,9 +115,9 @@ pub(crate) struct Draining {
     pub(crate) target: Target,
     pub(crate) status: Status,
     pub(crate) position: u64,
-    /// The block has room for the whole message: nobody waits for us to drain it.
+    /// Whether the block has room for the whole message: then its sender does not wait for this drain.
     pub(crate) is_whole: bool,
-    /// Where the message would stand among those that wait.
+    /// The position of the message among the unexpected ones.
     pub(crate) number: u64,
 }
 
@@ -128,24 +129,24 @@ pub(crate) struct Collecting {
     pub(crate) position: u64,
     /// The request that the parts name.
     pub(crate) named: RequestId,
-    /// As in [`Draining`].
+    /// The position of the message among the unexpected ones.
     pub(crate) number: u64,
 }
 
-/// Bytes drained before the sender is told, so that it can go on meanwhile.
+/// The number of bytes drained before the sender is told, so that it can continue meanwhile.
 const DRAIN_BYTES: u64 = 32 * 1024;
-/// Of these, out of a window before anything else is looked at.
+/// The number of such pieces taken out of a window before anything else is looked at.
 const PIECES_AT_ONCE: usize = 64;
 
 impl Draining {
-    /// Takes out what is there; true when that was anything.
+    /// Takes out the available data; returns whether there were any.
     pub(crate) fn advance(&mut self, cells: &MessageCells) -> bool {
         if let Some(block) = self.kept_block() {
             return block.filled() >= self.status.bytes;
         }
         let before = self.position;
-        // A window is bounded here, for its words may say without end that there is more; a whole
-        // block ends by itself.
+        // A window is bounded here, for its words may claim without end that there is more; a whole block ends by
+        // itself.
         let pieces = if self.is_whole { usize::MAX } else { PIECES_AT_ONCE };
         for _ in 0..pieces {
             let left = self.status.bytes.saturating_sub(self.position);
@@ -168,7 +169,7 @@ impl Draining {
         self.position != before
     }
 
-    /// Without a buffer of the user's the block itself is what was received.
+    /// The block itself, if it is the result because there is no buffer of the user's.
     fn kept_block(&self) -> Option<&Borrowed> {
         match &self.source {
             Source::Block(block) if self.is_whole && matches!(self.target, Target::Own(_)) => {
@@ -183,7 +184,7 @@ impl Draining {
         there >= self.status.bytes
     }
 
-    /// What has come; its cell is this process's.
+    /// The completion of the receive; its cell now belongs to this process.
     pub(crate) fn complete(self, cells: &mut MessageCells) -> Completion {
         match (self.source, self.target) {
             (Source::Block(block), Target::Own(_)) if self.is_whole => {
@@ -201,7 +202,7 @@ impl Draining {
     }
 }
 
-/// The two numbers of an offer or an acceptance, as they travel.
+/// Encodes the two numbers of an offer or an acceptance.
 pub(crate) fn encode_pair(first: u64, second: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&first.to_le_bytes());
@@ -209,7 +210,7 @@ pub(crate) fn encode_pair(first: u64, second: u64) -> [u8; 16] {
     bytes
 }
 
-/// The two numbers of [`encode_pair`].
+/// Decodes the two numbers of [`encode_pair`].
 pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
     let mut pair = [0; 16];
     if bytes.len() != pair.len() {
@@ -224,12 +225,12 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
     Some((first, second))
 }
 
-/// Something to be said to a peer as soon as its channel has room.
+/// A message to be sent to a peer as soon as its channel has room.
 pub(crate) struct Reply {
     pub(crate) to: Peer,
     pub(crate) header: Header,
     pub(crate) data: [u8; 16],
 }
 
-/// A request that moves data.
+/// The requests that move data.
 pub(crate) type Active = Vec<RequestId>;

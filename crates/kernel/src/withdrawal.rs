@@ -1,8 +1,8 @@
-//! Taking back what was begun: receives and sends that have met nobody.
+//! Cancelling receives and sends that have not met their match.
 //!
-//! A receive without a message, and a send without room, are this process's own. A message that
-//! was offered, or whose block fills up and is not drained, is with its receiver: the sender asks
-//! for it back, and has it back if it has met no receive there. Otherwise it goes on.
+//! A receive without a message and a send without room belong to this process alone. A message that was offered, or
+//! whose block fills up and is not drained, is with its receiver: the sender asks for it back, and gets it back if it
+//! has met no receive there. Otherwise the operation continues.
 
 use landeck_channel::{Channel, Peer};
 use landeck_memory::Bytes;
@@ -16,14 +16,14 @@ use crate::status::Status;
 use crate::transfer::{Reply, decode_pair, encode_pair};
 use crate::work::Work;
 
-/// The message that is asked for back was offered: the number is that of the send.
+/// The kind of a message that was offered: the number is that of the send.
 const OFFERED: u32 = 0;
-/// The message lies in a block: the number is that of its place.
+/// The kind of a message in a block: the number is that of its place.
 const IN_BLOCK: u32 = 1;
 
 impl<N: Channel> Endpoint<N> {
-    /// Cancels an operation that has met nobody: a receive without a message, a send without a
-    /// receive. It then completes with [`Status::cancelled`], a send perhaps later. Others go on.
+    /// Cancels an operation that has met no match: a receive without a message, a send without a receive. It then
+    /// completes with [`Status::cancelled`], a send perhaps later. Other operations continue.
     pub fn cancel(&mut self, id: RequestId) {
         let status = match self.core.requests.get(id) {
             Some(Work::Posted { wanted, .. }) => {
@@ -51,7 +51,7 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// A sender asks for a message back.
+    /// Handles the request of a sender that asks for a message back.
     #[cold]
     pub(crate) fn arrive_withdraw(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
         let Some((number, send)) = decode_pair(data) else { return };
@@ -65,7 +65,7 @@ impl Core {
             | Kept::Coming { .. } => false,
         };
         let found = self.matching.take_where(|label, kept| label.source == from.0 && is_it(kept));
-        // Whose message has met its receive hears of that.
+        // If the message has met its receive, its sender learns of that.
         let Some((label, kept)) = found else { return };
         self.uncount_kept(label.source, kept.cost_bytes());
         let data = encode_pair(send, 0);
@@ -73,7 +73,7 @@ impl Core {
         self.replies.push(Reply { to: from, header, data });
     }
 
-    /// A message that this process asked for is its own again.
+    /// Handles the return of a message that this process asked back.
     #[cold]
     pub(crate) fn arrive_withdrawn(&mut self, from: Peer, data: Bytes<'_>) {
         let Some((send, _)) = decode_pair(data) else { return };

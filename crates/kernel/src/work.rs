@@ -1,4 +1,4 @@
-//! What a request is doing.
+//! The present work of a request.
 
 use landeck_channel::Peer;
 use landeck_memory::heap::Block;
@@ -11,7 +11,7 @@ use crate::matching::{Waiting, Wanted};
 use crate::request::{Completion, RequestId};
 use crate::transfer::{Collecting, Draining, Filling, Target};
 
-/// What a request is doing.
+/// The present work of a request.
 pub(crate) enum Work {
     /// Nothing: the place is free.
     Free,
@@ -23,22 +23,22 @@ pub(crate) enum Work {
     Filling(Filling),
     /// A receive drains a block.
     Draining(Draining),
-    /// A send has offered its message and waits to be asked for it.
+    /// A send has offered its message and waits for the acceptance.
     Offered { to: Peer, context: u32, area: Area, tag: u32 },
-    /// A send sends the parts that were asked for.
+    /// A send sends the requested parts.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
-    /// A receive collects the parts it asked for.
+    /// A receive collects the parts that it asked for.
     Collecting(Collecting),
-    /// Parts that name this request are for another one.
+    /// Parts that name this request belong to another one.
     Passed { to: RequestId },
-    /// A message was taken out for whoever receives it by this name.
+    /// A message was taken out for the receive that names this request.
     Held(Waiting<Kept>),
     /// It has ended.
     Done(Completion),
 }
 
 impl Work {
-    /// The peer without which the operation cannot complete; none for a receive from anybody.
+    /// The peer without which the operation cannot complete; `None` for a receive from any source.
     pub(crate) fn depends_on(&self) -> Option<Peer> {
         match self {
             Self::Posted { wanted, .. } => wanted.source.map(Peer),
@@ -52,7 +52,7 @@ impl Work {
         }
     }
 
-    /// A failed end.
+    /// The work of a failed request.
     pub(crate) fn failed(failure: Failure) -> Self {
         Self::Done(Completion { result: Err(failure), data: None })
     }

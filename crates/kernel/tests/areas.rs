@@ -1,4 +1,4 @@
-//! Areas: what a message sees of a user's memory.
+//! Areas: the packed view of a user's memory.
 #![allow(clippy::unwrap_used)] // tests may
 
 use std::ptr::NonNull;
@@ -50,7 +50,7 @@ fn joined_areas_are_one_message() {
 fn what_is_copied_into_a_shorter_area_is_cut() {
     let source = [5, 6, 7, 8, 9, 10];
     let mut target = [0u8; 4];
-    // SAFETY: nobody else uses the target meanwhile.
+    // SAFETY: nothing else uses the target meanwhile.
     let into = unsafe { Buffer::new(NonNull::from(&mut target).cast(), 2) };
     every_other(&source).copy_to(&Area::contiguous(into));
     assert_eq!(target, [5, 7, 0, 0]);
@@ -84,7 +84,7 @@ fn parts_are_packed_and_unpacked_as_the_whole_is() {
     assert_eq!(packed(&area), expected);
     for step in [1, 3, 13, 50, 1000] {
         let mut target = vec![0u8; source.len()];
-        // SAFETY: nobody else uses the target meanwhile.
+        // SAFETY: nothing else uses the target meanwhile.
         let into = unsafe { Buffer::new(NonNull::from(&mut target[..]).cast(), target.len()) };
         let unpacked = records(&target);
         for position in (0..expected.len()).step_by(step) {

@@ -1,4 +1,4 @@
-//! What a process says that it has sent is what passes its channel, as the recorder sees it.
+//! The counters of sent messages agree with the channel's traffic, as the recorder sees it.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -28,7 +28,7 @@ fn kernels(segment: &Segment) -> [Kernel; 2] {
 }
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the values until the requests are over.
+    // SAFETY: the tests keep the values until the requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -52,7 +52,7 @@ fn pass(both: &mut [Kernel; 2], length: usize) {
     assert_eq!(into, data);
 }
 
-/// Messages that have begun: what else passes is said about them.
+/// The number of messages that have begun; other traffic only concerns them.
 fn begun(record: &Record) -> u64 {
     let kinds = [Kind::Eager, Kind::Reference, Kind::InCell, Kind::Offer];
     kinds.into_iter().map(|kind| record.of_kind(kind).messages).sum()
@@ -80,8 +80,8 @@ fn a_message_is_counted_once_whatever_passes_for_it() {
     }
 }
 
-/// What a group asks its server for, and what that sends on: messages of a few bytes in contexts of mailboxes,
-/// also where many wait for room, each of which is tried again and again.
+/// Checks that messages which wait for room are counted once: messages of a few bytes in contexts of mailboxes, as
+/// between a group and its server. Many of them wait for room, and each is tried again and again.
 #[test]
 fn messages_that_wait_for_room_are_counted_once() {
     const MESSAGES: u64 = 5_000;

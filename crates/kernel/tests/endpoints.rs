@@ -41,7 +41,7 @@ fn kernels(segment: &Segment, count: u32) -> Vec<Kernel> {
 
 /// The memory of a vector that outlives its requests in these tests.
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the vector until its requests are over.
+    // SAFETY: the tests keep the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -53,7 +53,7 @@ fn from(source: u32, tag: u32) -> Wanted {
     Wanted { context: 1, source: Some(source), tag: Some(tag) }
 }
 
-/// Lets all make progress until the request is complete.
+/// Lets all kernels make progress until the request is complete.
 fn finish(kernels: &mut [Kernel], at: usize, id: RequestId) -> Completion {
     loop {
         for kernel in kernels.iter_mut() {
@@ -245,7 +245,7 @@ fn parts_that_lie_apart_travel_packed() {
         let data = pattern(bytes, 5);
         let into = vec![0u8; bytes];
         let strided = |values: &[u8]| {
-            // SAFETY: the vectors live until the requests are over.
+            // SAFETY: the vectors live until the requests are complete.
             let buffer = unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) };
             Area::with_layout(buffer, 0, &layout, 1).unwrap()
         };
@@ -291,7 +291,7 @@ fn a_message_in_a_cell_is_answered_in_it() {
     let (mut both, cells) = (kernels(&segment, 2), segment.plan().cells_each() as usize);
     for length in [4_096, 16_384, 20_000, 131_072] {
         let data = pattern(length, 3);
-        // Each cell comes back, so there is one however long this goes on.
+        // Each cell comes back, so there is always one.
         for turn in 0..3 * cells {
             let (at, to) = (turn % 2, 1 - turn % 2);
             let into = vec![0u8; length];
@@ -327,7 +327,7 @@ fn who_has_no_cell_sends_without_one_in_order() {
             }
         }
     }
-    // All cells have gone over by now, and come back one by one.
+    // All cells have gone to the other process by now, and come back one by one.
     let data = pattern(9_000, 5);
     for _ in 0..2 * cells {
         both[1].send(Peer(0), 1, 1, area(&data)).unwrap();
@@ -404,7 +404,7 @@ fn who_dies_while_it_fills_a_cell_is_told_of() {
         let segment = segment(2);
         let mut receiver = kernels(&segment, 2).remove(1);
         let mut sender = SharedMemory::new(&segment, 0).unwrap();
-        // It was told of, and nothing is there yet.
+        // The cell was announced, but is not filled yet.
         let told = [0u64.to_le_bytes(), 60_000u64.to_le_bytes()].concat();
         let header = Header::user(landeck_wire::Kind::InCell, told.len() as u32, 1, 1);
         let into = vec![0u8; 60_000];
@@ -424,7 +424,7 @@ fn who_dies_while_it_fills_a_cell_is_told_of() {
     }
 }
 
-/// Nobody would ever tell of the death of who is to put in the rest.
+/// Checks that a process does not wait for a death that no membership would report: its own.
 #[test]
 fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
@@ -432,7 +432,7 @@ fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
     let segment = segment(2);
     let mut receiver = kernels(&segment, 1).remove(0);
     let into = vec![0u8; 400_000];
-    // The word of an unused cell, as somebody has made that of a full one.
+    // The word of a full cell was overwritten with that of an unused one.
     let told = [0u64.to_le_bytes(), 60_000u64.to_le_bytes()].concat();
     let header = Header::user(landeck_wire::Kind::InCell, told.len() as u32, 1, 1);
     receiver.near_mut().try_send(Peer(0), &header, (&told[..]).into()).unwrap();
@@ -442,7 +442,7 @@ fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
     }
     let failure = receiver.take(id).unwrap().result.unwrap_err();
     assert!(matches!(failure, Failure::PeerBroken { peer: Peer(0), .. }), "{failure}");
-    // What it does send comes, however long it is.
+    // Messages that it does send arrive, however long they are.
     for length in [60_000, 131_072, 400_000] {
         let data = pattern(length, 7);
         let sent = receiver.send(Peer(0), 1, 1, area(&data)).unwrap();
@@ -654,7 +654,7 @@ fn threads_exchange_without_loss_in_a_crowd() {
     }
 }
 
-/// Everybody sends to everybody and receives from anybody, lengths of all paths mixed.
+/// All processes send to all others and receive from any source, with the lengths of all paths mixed.
 fn exchange(mut kernel: Kernel, rank: u32, processes: u32, rounds: u32) {
     let length = |from: u32, round: u32| LENGTHS[((from * 7 + round) as usize) % 14];
     let others: Vec<u32> = (0..processes).filter(|&other| other != rank).collect();
@@ -714,7 +714,7 @@ fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
     };
     let mut kernel = kernels(&segment, 1).remove(0);
     for incarnation in 1..4 {
-        // What its process says may be heard before its arrival is noticed.
+        // Its messages may arrive before its membership is noticed.
         put(SlotState::Alive, incarnation);
         let file = segment.descriptor().unwrap().try_clone_to_owned().unwrap();
         let own = Segment::attach(file).unwrap();
@@ -739,7 +739,7 @@ fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
     }
 }
 
-/// Whoever is asked first says the same: the channel that refuses, or the look at who is gone.
+/// Checks that both sources agree: the channel that refuses, and the check of peers that are gone.
 #[test]
 fn who_has_left_over_a_network_is_told_from_who_has_died() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));

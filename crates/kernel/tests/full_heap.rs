@@ -1,4 +1,4 @@
-//! A heap is full of messages that nobody receives yet: what is sent past them to others arrives.
+//! A heap is full of messages that nobody receives yet: messages sent past them to others must arrive.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -13,7 +13,7 @@ use landeck_transports::SharedMemory;
 type Kernel = Endpoint<SharedMemory>;
 
 const LENGTH: usize = 1 << 20;
-/// Messages, each in a context of its own: more than the heap has room for the windows of.
+/// The number of messages, each in a context of its own: more than the heap has windows for.
 const MESSAGES: u32 = 80;
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -34,7 +34,7 @@ fn three() -> [Kernel; 3] {
 
 /// The memory of a vector that outlives its requests in these tests.
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the vector until its requests are over.
+    // SAFETY: the tests keep the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -61,7 +61,7 @@ fn a_message_to_another_goes_past_those_that_fill_the_heap() {
     let mut came = vec![0; LENGTH];
     let expected = receive(&mut other, 0, &mut came);
     while !other.is_done(expected) {
-        // What a process does that is about to sleep.
+        // A process does this before it sleeps.
         sender.progress_thoroughly();
         other.progress();
     }
@@ -70,7 +70,7 @@ fn a_message_to_another_goes_past_those_that_fill_the_heap() {
         sender.progress();
     }
     assert!(sent.iter().all(|&id| !sender.is_done(id)), "nobody has received them");
-    // Then the others, in whatever order they are asked for.
+    // Then the others, in whatever order they are received.
     for context in (0..MESSAGES).rev() {
         let expected = receive(&mut late, context, &mut came);
         while !late.is_done(expected) {

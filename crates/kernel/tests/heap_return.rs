@@ -1,4 +1,4 @@
-//! What a sender took from its heap comes back, also when there was no room to say so at first.
+//! Memory that a sender took from its heap returns, even if there was no room for the notice at first.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -11,12 +11,12 @@ use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 
 const HEAP_BYTES: u64 = 8 << 20;
-/// Too long for a ring, so each takes a block; more messages than a ring has lines.
+/// Too long for a ring, so each takes a block; there are more messages than a ring has lines.
 const MESSAGE_BYTES: usize = 20_000;
 const MESSAGES: usize = 300;
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the test keeps the vector until its requests are over.
+    // SAFETY: the test keeps the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 

@@ -1,5 +1,5 @@
-//! Sends that are over when they have met their receive, messages that are taken out before they
-//! are received, and what is taken back because it has met nobody.
+//! Synchronous sends, which complete when they meet their receive; matched probes; and operations that are cancelled
+//! because they have met no match.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -30,7 +30,7 @@ fn both() -> [Kernel; 2] {
 
 /// The memory of a vector that outlives its requests in these tests.
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the vector until its requests are over.
+    // SAFETY: the tests keep the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 

@@ -1,4 +1,4 @@
-//! Receives whose time is over while their message comes: nothing is lost, and nothing waits for it.
+//! Receives whose time passes while their message arrives: nothing is lost, and nothing waits for it.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -34,7 +34,7 @@ fn kernel(segment: &Segment, slot: u32) -> Kernel {
 
 /// The memory of a vector that outlives its requests in these tests.
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the vector until its requests are over.
+    // SAFETY: the tests keep the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -48,7 +48,7 @@ fn wanted() -> Wanted {
     Wanted { context: 1, source: Some(0), tag: Some(TAG) }
 }
 
-/// How a message comes piece by piece.
+/// The ways in which a message comes in pieces.
 #[derive(Clone, Copy, Debug)]
 enum Path {
     /// In a cell that is being filled.
@@ -63,7 +63,7 @@ enum Path {
 
 const PATHS: [Path; 4] = [Path::Cell, Path::Block, Path::Window, Path::Parts];
 
-/// Who has sent a part of a message and stops there for now.
+/// A sender that has sent a part of a message and stops there for now.
 enum Sender {
     Cell { cells: MessageCells, filling: Option<Filling> },
     Block { lent: Box<Lent>, _heap: Box<Heap> },
@@ -118,14 +118,14 @@ impl Sender {
         }
     }
 
-    /// Sends something more, if it goes by itself.
+    /// Makes progress, if the sender has an endpoint.
     fn go_on(&mut self) {
         if let Self::Kernel { kernel, .. } = self {
             kernel.progress();
         }
     }
 
-    /// Sends all that is left.
+    /// Sends the rest.
     fn send_rest(&mut self, data: &[u8]) {
         match self {
             Self::Cell { cells, filling } => {
@@ -160,7 +160,7 @@ fn length_of(path: Path) -> usize {
     }
 }
 
-/// A message that has begun to come for a receive that is given up then.
+/// A message that has begun to arrive for a receive that is then given up.
 fn given_up(path: Path, data: &[u8], into: &[u8]) -> (Segment, Sender, Kernel) {
     let segment = segment();
     let mut receiver = kernel(&segment, 1);
@@ -274,7 +274,7 @@ fn who_stops_for_good_fails_the_next_receive_when_it_is_gone() {
     }
 }
 
-/// What has come went beyond the memory for it: it cannot be had again.
+/// Checks that a receive which is too short has received what fits: the lost rest cannot be restored.
 #[test]
 fn of_a_message_that_is_too_long_what_fits_has_come() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
@@ -297,7 +297,7 @@ fn of_a_message_that_is_too_long_what_fits_has_come() {
         let expected = Failure::Truncated { peer: Peer(0), tag: TAG, message_bytes, buffer_bytes };
         assert_eq!(failure, expected);
         assert!(into == data[..1000]);
-        // Its sender is not held up.
+        // The sender is not held up.
         while !sender.has_ended() {
             sender.go_on();
             receiver.progress();

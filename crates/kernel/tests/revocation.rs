@@ -1,4 +1,4 @@
-//! What is revoked ends on both sides, keeps nothing, and is noticed though its revoker dies.
+//! A revocation ends operations on both sides, keeps nothing, and is noticed even if its revoker dies.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -13,7 +13,7 @@ use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 
 const CONTEXT: u32 = 3;
-const TWIN: u32 = 4;
+const COLLECTIVE: u32 = 4;
 const OTHER: u32 = 5;
 const HEAP_BYTES: u64 = 4 << 20;
 /// More than the heap has: the sender fills while the receiver drains.
@@ -22,7 +22,7 @@ const LONG_BYTES: usize = 16 << 20;
 type End = Endpoint<SharedMemory>;
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the test keeps the vector until its requests are over.
+    // SAFETY: the test keeps the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -38,7 +38,7 @@ fn two() -> (Segment, [End; 2], Board) {
     let ends = [0, 1].map(|slot| {
         let near = SharedMemory::new(&segment, slot).unwrap();
         let mut end = Endpoint::new(near, &segment, slot).unwrap();
-        end.set_board(CONTEXT, TWIN, segment.plan().world_board());
+        end.set_board(CONTEXT, COLLECTIVE, segment.plan().world_board());
         end
     });
     let lines: Vec<_> = (0..3).map(|slot| LinesPlace::of_world(segment.plan(), slot)).collect();
@@ -66,7 +66,8 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
     let asked =
         receiver.receive(Wanted { context: CONTEXT, source: Some(0), tag: Some(1) }, area(&into));
     let sends = [1, 2].map(|tag| pending(sender.send(Peer(1), CONTEXT, tag, area(&data)).unwrap()));
-    let twin = receiver.receive(Wanted { context: TWIN, source: None, tag: None }, area(&into));
+    let collective =
+        receiver.receive(Wanted { context: COLLECTIVE, source: None, tag: None }, area(&into));
     let other =
         receiver.receive(Wanted { context: OTHER, source: Some(0), tag: Some(9) }, area(&into));
     (0..4).for_each(|_| {
@@ -75,8 +76,8 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
     });
     board.revoke();
     assert!(sends.into_iter().all(|id| is_revoked(&mut sender, id)));
-    assert!([asked, twin].into_iter().all(|id| is_revoked(&mut receiver, id)));
-    assert!(matches!(sender.send(Peer(1), TWIN, 1, area(&data)), Err(Failure::Revoked)));
+    assert!([asked, collective].into_iter().all(|id| is_revoked(&mut receiver, id)));
+    assert!(matches!(sender.send(Peer(1), COLLECTIVE, 1, area(&data)), Err(Failure::Revoked)));
     (0..4).for_each(|_| {
         receiver.progress_thoroughly();
         sender.progress_thoroughly();
@@ -113,7 +114,7 @@ fn a_revoker_that_dies_before_it_has_told_anybody_is_noticed_by_its_death() {
     let into = vec![0u8; 8];
     let id = end.receive(Wanted { context: CONTEXT, source: Some(1), tag: None }, area(&into));
     end.refresh();
-    // All that it has done is the one store.
+    // The revoker has only done this one store.
     const REVOKED_WORD: u64 = 64;
     let place =
         segment.bytes().part((segment.plan().world_board() + REVOKED_WORD) as usize, 4).start();

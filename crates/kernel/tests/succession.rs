@@ -1,4 +1,4 @@
-//! Slots whose process is another than before: nobody is taken for its predecessor.
+//! Slots with another process than before: no process is mistaken for its predecessor.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -21,7 +21,7 @@ const SLOT: u32 = 1;
 type End = Endpoint<SharedMemory>;
 
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the test keeps the values until its requests are over.
+    // SAFETY: the test keeps the values until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -30,13 +30,13 @@ fn end_of(segment: &Segment, slot: u32) -> End {
     Endpoint::new(near, segment, slot).unwrap()
 }
 
-/// Says that a slot has this process, in this state.
+/// Writes the record of a slot: this process, in this state.
 fn tell(segment: &Segment, incarnation: u32, state: SlotState) {
     segment.set_slot_record(SLOT, SlotRecord { state, incarnation, ..SlotRecord::default() });
     segment.announce_membership();
 }
 
-/// As the agent does it.
+/// Gives the slot to its next process, as the agent does.
 fn succeed(segment: &Segment, incarnation: u32) {
     segment.clear_slot(SLOT);
     tell(segment, incarnation, SlotState::Alive);
@@ -113,7 +113,7 @@ fn the_next_process_is_not_broken_because_the_last_one_was() {
     let _watchdog = Watchdog::start(Duration::from_secs(60));
     let (segment, mut end) = begun();
     let mut last = SharedMemory::new(&segment, SLOT).unwrap();
-    // Too short to be a reference.
+    // Too short for a reference.
     last.try_send(Peer(0), &Header::user(Kind::Reference, 3, OLD, 1), Bytes::from(&[0; 3][..]))
         .unwrap();
     let members = [Peer(0), Peer(SLOT)];

@@ -1,5 +1,5 @@
-//! Windows of receives that are begun while their messages come: each gets the message that it would get
-//! if all had been posted before, however sending, receiving and progress take turns.
+//! Windows of receives that are begun while their messages arrive: each gets the message that it would get if all had
+//! been posted before, however sending, receiving and progress alternate.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 type Kernel = Endpoint<SharedMemory>;
 
 const CONTEXT: u32 = 1;
-/// What is sent in place, in several pieces of a ring, and through the heap.
+/// Lengths of messages that travel in place, in several pieces of a ring, and through the heap.
 const LENGTHS: [usize; 5] = [0, 8, 100, 20_000, 40_000];
 
 /// Both ends of a pair.
@@ -36,7 +36,7 @@ fn both() -> [Kernel; 2] {
 
 /// The memory of a vector that outlives its requests in these tests.
 fn area(values: &[u8]) -> Area {
-    // SAFETY: the tests keep the vector until its requests are over.
+    // SAFETY: the tests keep the vector until its requests are complete.
     Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
 }
 
@@ -74,7 +74,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// What it brought; none when it waits on, and then it is given up.
+    /// The result of the receive; `None` if it is still pending, and then it is given up.
     fn end(&self, kernel: &mut Kernel) -> Option<Result<Status, Failure>> {
         let id = match self.started {
             Started::Complete(status) => return Some(Ok(status)),
@@ -85,7 +85,7 @@ impl Begun {
         Some(completion?.result)
     }
 
-    /// That it got the first message that none before it has received.
+    /// Checks that it got the first matching message that no earlier receive got.
     fn check(&self, sent: &mut [Sent], end: Option<Result<Status, Failure>>) {
         let tag = self.wanted.tag;
         let is_for_it = |one: &&mut Sent| !one.is_received && tag.is_none_or(|tag| tag == one.tag);
@@ -134,7 +134,7 @@ proptest! {
                 Turn::Progress => drop(both.each_mut().map(|kernel| kernel.progress())),
             }
         }
-        // What is still under way comes to its end, or waits for a receive that nobody begins.
+        // Messages in flight arrive, or wait for a receive that nobody begins.
         while both.iter_mut().fold(false, |any, kernel| kernel.progress_thoroughly() | any) {}
         for one in begun {
             let end = one.end(&mut both[1]);

@@ -1,127 +1,127 @@
-//! Parts of arrays: a section, and what one process has of an array that is dealt out.
+//! Parts of arrays: a section, and the share of one process in an array that is distributed.
 
 use thiserror::Error;
 
 use crate::{Bounds, Layout, LayoutError, Member};
 
-/// Which index of an array varies fastest in memory.
+/// The index of an array that varies fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last, as in C.
+    /// The last index, as in C.
     LastFastest,
-    /// The first, as in Fortran.
+    /// The first index, as in Fortran.
     FirstFastest,
 }
 
-/// What is taken along one dimension: `length` of `size` indices, from `start` on.
+/// The selection along one dimension: `length` of `size` indices, from `start` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// How many indices the array has.
+    /// The number of indices of the array.
     pub size: u64,
-    /// How many of them are taken.
+    /// The number of selected indices.
     pub length: u64,
-    /// The first of these, counted from zero.
+    /// The first selected index, counted from zero.
     pub start: u64,
 }
 
-/// How the indices of one dimension are dealt out.
+/// How the indices of one dimension are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// Not at all: the one process along this dimension has them all.
+    /// Not at all: the single process along this dimension has all of them.
     Whole,
-    /// One block each: of this length, or of the least that suffices.
+    /// In one block for each process: of this length, or of the least that suffices.
     Block(Option<u64>),
-    /// Blocks in turn: of this length, or of one.
+    /// In blocks, cyclically: of this length, or of one.
     Cyclic(Option<u64>),
 }
 
-/// One dimension of an array that is dealt out.
+/// One dimension of a distributed array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// How many indices the array has.
+    /// The number of indices of the array.
     pub size: u64,
-    /// How they are dealt out.
+    /// The distribution of these indices.
     pub distribution: Distribution,
-    /// Over how many processes.
+    /// The number of processes.
     pub processes: u64,
 }
 
-/// Why a part of an array cannot be described.
+/// The reason why a part of an array cannot be described.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
-    /// An array without dimensions.
+    /// The array has no dimensions.
     #[error("an array has at least one dimension")]
     NoDimensions,
-    /// A section that the array does not have.
+    /// The section is not inside the array.
     #[error(
         "dimension {dimension}: {length} indices from {start} on are not {size} or fewer of an \
          array of {size}; take at least one that it has"
     )]
     OutsideArray {
-        /// Which dimension, from zero.
+        /// The dimension, counted from zero.
         dimension: usize,
-        /// How many indices the array has.
+        /// The number of indices of the array.
         size: u64,
-        /// How many of them were asked for.
+        /// The number of selected indices.
         length: u64,
-        /// From which on.
+        /// The first selected index.
         start: u64,
     },
-    /// A dimension without indices or processes.
+    /// A dimension has no indices or no processes.
     #[error(
         "dimension {dimension} has {size} indices and {processes} processes; give at least one"
     )]
     EmptyDimension {
-        /// Which dimension, from zero.
+        /// The dimension, counted from zero.
         dimension: usize,
-        /// How many indices the array has.
+        /// The number of indices of the array.
         size: u64,
-        /// How many processes.
+        /// The number of processes.
         processes: u64,
     },
-    /// Blocks that are empty, or that do not reach the end of the dimension.
+    /// Blocks are empty, or do not reach the end of the dimension.
     #[error(
         "dimension {dimension}: {processes} blocks of {block} do not hold {size} indices; \
          take longer blocks"
     )]
     BlockTooShort {
-        /// Which dimension, from zero.
+        /// The dimension, counted from zero.
         dimension: usize,
-        /// How long each block is.
+        /// The length of each block.
         block: u64,
-        /// How many indices the array has.
+        /// The number of indices of the array.
         size: u64,
-        /// How many processes.
+        /// The number of processes.
         processes: u64,
     },
-    /// A dimension that is not dealt out has several processes.
+    /// A dimension that is not distributed has several processes.
     #[error("dimension {dimension} is not dealt out but has {processes} processes; give it one")]
     WholeAmongSeveral {
-        /// Which dimension, from zero.
+        /// The dimension, counted from zero.
         dimension: usize,
-        /// How many processes.
+        /// The number of processes.
         processes: u64,
     },
-    /// The grid has another number of processes than there are, or not this one.
+    /// The grid has another number of processes, or does not have this rank.
     #[error("a grid of {grid} processes is not one of {processes} with rank {rank} among them")]
     OtherGrid {
         /// The product of the numbers of processes of all dimensions.
         grid: u64,
-        /// How many processes there are.
+        /// The number of processes.
         processes: u64,
-        /// The rank asked for.
+        /// The given rank.
         rank: u64,
     },
-    /// It cannot be laid out.
+    /// The part has no valid layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
 
 impl Layout {
-    /// A section of an array of items; the bounds are those of the whole array.
+    /// Selects a section of an array of items; the bounds are those of the whole array.
     ///
     /// # Errors
-    /// [`ArrayError`] by name.
+    /// [`ArrayError`] names the fault.
     pub fn subarray(sections: &[Section], order: Order, item: &Self) -> Result<Self, ArrayError> {
         let mut part = Part::new(item)?;
         for dimension in fastest_first(sections.len(), order)? {
@@ -134,12 +134,12 @@ impl Layout {
         Ok(part.finish())
     }
 
-    /// What process `rank` of `processes` has of an array of items that is dealt out over a grid of
-    /// processes; the bounds are those of the whole array. The last dimension of the grid varies
-    /// fastest with the rank, whatever the order of the array.
+    /// Describes the share of process `rank` of `processes` in an array of items that is distributed over a grid of
+    /// processes; the bounds are those of the whole array. The last dimension of the grid varies fastest with the rank,
+    /// whatever the order of the array.
     ///
     /// # Errors
-    /// [`ArrayError`] by name.
+    /// [`ArrayError`] names the fault.
     pub fn distributed(
         axes: &[Axis],
         order: Order,
@@ -156,10 +156,10 @@ impl Layout {
     }
 }
 
-/// The indices of some dimensions of an array.
+/// The selected indices of some dimensions of an array.
 struct Part {
     layout: Layout,
-    /// From one index of the next dimension to the next, in bytes.
+    /// The distance from one index of the next dimension to the next, in bytes.
     stride: i64,
 }
 
@@ -169,7 +169,7 @@ struct Blocks {
     start: u64,
     length: u64,
     count: u64,
-    /// From the start of one block to that of the next.
+    /// The distance from the start of one block to that of the next.
     period: u64,
 }
 
@@ -178,7 +178,7 @@ impl Part {
         Ok(Self { layout: item.clone(), stride: item.extent_bytes()? })
     }
 
-    /// Takes blocks of indices along the next dimension, which has `size` of them.
+    /// Selects blocks of indices along the next dimension, which has `size` of them.
     fn take(&mut self, size: u64, blocks: &[Blocks]) -> Result<(), LayoutError> {
         let members: Result<Vec<_>, LayoutError> = blocks
             .iter()
@@ -198,7 +198,7 @@ impl Part {
         self.layout.resized(Bounds { lower: 0, upper: self.stride })
     }
 
-    /// How far so many indices are.
+    /// The distance of so many indices, in bytes.
     fn distance(&self, indices: u64) -> Result<i64, LayoutError> {
         let indices = i64::try_from(indices).ok();
         let distance = indices.and_then(|indices| indices.checked_mul(self.stride));
@@ -207,7 +207,7 @@ impl Part {
 }
 
 impl Axis {
-    /// The blocks that the process at this place has.
+    /// The blocks of the process at this place.
     fn blocks_of(&self, dimension: usize, place: u64) -> Result<Vec<Blocks>, ArrayError> {
         let Self { size, distribution, processes } = *self;
         let too_short = |block| ArrayError::BlockTooShort { dimension, block, size, processes };
@@ -230,8 +230,7 @@ impl Axis {
         }
     }
 
-    /// The blocks of a process that has every so-manieth: the full ones, and what is left of the
-    /// last.
+    /// The blocks of a process in a cyclic distribution: the full ones, and the rest in the last one.
     fn turns_of(&self, block: u64, place: u64) -> Vec<Blocks> {
         let full = self.size / block;
         let count = (full + self.processes - 1 - place) / self.processes;
@@ -249,7 +248,7 @@ impl Axis {
     }
 }
 
-/// The dimensions, the one that varies fastest first.
+/// The dimensions, beginning with the one that varies fastest.
 fn fastest_first(count: usize, order: Order) -> Result<impl Iterator<Item = usize>, ArrayError> {
     if count == 0 {
         return Err(ArrayError::NoDimensions);
@@ -260,7 +259,7 @@ fn fastest_first(count: usize, order: Order) -> Result<impl Iterator<Item = usiz
     }))
 }
 
-/// Where a process stands in the grid.
+/// The place of a process in the grid.
 fn grid_place(axes: &[Axis], processes: u64, rank: u64) -> Result<Vec<u64>, ArrayError> {
     for (dimension, &Axis { size, processes, .. }) in axes.iter().enumerate() {
         if size == 0 || processes == 0 {

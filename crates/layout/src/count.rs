@@ -1,11 +1,11 @@
-//! How many elements so many packed bytes are, and the other way round.
+//! Converts between numbers of elements and numbers of packed bytes.
 
 use crate::Layout;
 use crate::tree::{Facts, Form, Tree};
 
 impl Layout {
-    /// How many elements lie in the first `bytes` packed bytes of any number of items; none when the
-    /// last of these bytes is in the middle of an element, or there are no elements.
+    /// The number of elements in the first `bytes` packed bytes of any number of items. `None` if the last of these
+    /// bytes is inside an element, or if there are no elements.
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
         if bytes == 0 {
             return Some(0);
@@ -19,8 +19,8 @@ impl Layout {
         whole.checked_mul(self.element_count())?.checked_add(below)
     }
 
-    /// How many packed bytes the first `elements` elements of any number of items have; none when
-    /// there are no elements, or the number does not fit.
+    /// The number of packed bytes of the first `elements` elements of any number of items. `None` if there are no
+    /// elements, or if the number does not fit.
     pub fn bytes_of_elements(&self, elements: u64) -> Option<u64> {
         if elements == 0 {
             return Some(0);
@@ -35,7 +35,7 @@ impl Layout {
     }
 }
 
-/// The elements in the first bytes of a part that has more bytes than these.
+/// The number of elements in the first bytes of a part that has more bytes than these.
 fn elements_below(tree: &Tree, mut node: u32, mut bytes: u64) -> Option<u64> {
     let mut elements = 0;
     loop {
@@ -61,7 +61,7 @@ fn elements_below(tree: &Tree, mut node: u32, mut bytes: u64) -> Option<u64> {
     }
 }
 
-/// The bytes of the first elements of a part that has more elements than these.
+/// The number of bytes of the first elements of a part that has more elements than these.
 fn bytes_below(tree: &Tree, mut node: u32, mut elements: u64) -> u64 {
     let mut bytes = 0;
     loop {

@@ -1,4 +1,4 @@
-//! A place in the packed bytes of a message, which yields the pieces of the user's buffer.
+//! A cursor: a place in the packed bytes of a message, which returns the pieces of the user's buffer.
 
 use std::ops::Range;
 
@@ -8,29 +8,29 @@ use crate::{Layout, LayoutError};
 /// A run of bytes in the user's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins, in bytes from the base address. It may lie before it.
+    /// Its beginning, in bytes from the base address, which may lie behind it.
     pub offset: i64,
-    /// How long it is.
+    /// Its length in bytes.
     pub length: usize,
 }
 
 /// A place in the packed bytes of some items.
 ///
-/// It starts and stops anywhere: a pipeline fills one chunk, keeps the cursor, and goes on with the
-/// next. A step allocates nothing; what the cursor keeps grows with the depth of the layout only.
+/// It starts and stops at any byte: a pipeline fills one chunk, keeps the cursor, and continues with the next. A step
+/// allocates nothing, and the size of the cursor depends only on the depth of the layout.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     layout: Layout,
     count: u64,
     path: Path,
-    /// The run of bytes the cursor is in: what is left of it.
+    /// The rest of the run of bytes that the cursor is in.
     run: Run,
     position: u64,
     end: u64,
     size_bytes: u64,
 }
 
-/// What is left of the run of bytes a cursor is in.
+/// The rest of the run of bytes that a cursor is in.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     offset: i64,
@@ -38,7 +38,7 @@ struct Run {
 }
 
 impl Layout {
-    /// A cursor over all packed bytes of `count` items.
+    /// Creates a cursor over all packed bytes of `count` items.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -46,7 +46,7 @@ impl Layout {
         Cursor::new(self, count)
     }
 
-    /// The one piece of the buffer that holds `count` items, if there is one: no cursor needed.
+    /// The piece of the buffer that holds `count` items, if they are contiguous; then no cursor is needed.
     pub fn single_piece(&self, count: u64) -> Option<Piece> {
         let dense = self.facts().dense && (count <= 1 || self.next_follows());
         let length = self.facts().size.checked_mul(count)?;
@@ -66,7 +66,7 @@ impl Layout {
 }
 
 impl Cursor {
-    /// A cursor over all packed bytes of `count` items.
+    /// Creates a cursor over all packed bytes of `count` items.
     pub(crate) fn new(layout: &Layout, count: u64) -> Result<Self, LayoutError> {
         let size_bytes = layout.packed_bytes(count)?;
         // From here on no offset within the items can overflow.
@@ -87,7 +87,7 @@ impl Cursor {
     /// Restricts the cursor to a range of packed bytes and goes to its start.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfRange`] when the items do not have these bytes.
+    /// [`LayoutError::OutOfRange`] if the items do not have these bytes.
     pub fn restrict(&mut self, range: Range<u64>) -> Result<(), LayoutError> {
         if range.start > range.end || range.end > self.size_bytes {
             return Err(LayoutError::OutOfRange { range, size_bytes: self.size_bytes });
@@ -97,17 +97,17 @@ impl Cursor {
         Ok(())
     }
 
-    /// The next packed byte.
+    /// The position of the next packed byte.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many packed bytes are left.
+    /// The number of packed bytes that are left.
     pub fn remaining(&self) -> u64 {
         self.end - self.position
     }
 
-    /// The next piece, at most `limit` bytes of it; none at the end or for a limit of nothing.
+    /// Returns the next piece, at most `limit` bytes of it; `None` at the end or if `limit` is zero.
     pub fn next_piece(&mut self, limit: usize) -> Option<Piece> {
         let wanted = self.remaining().min(limit as u64);
         if wanted == 0 {
@@ -125,7 +125,7 @@ impl Cursor {
         Some(piece)
     }
 
-    /// Goes to a packed byte.
+    /// Moves the cursor to a packed byte.
     fn enter(&mut self, position: u64) {
         self.position = position;
         self.run = if position == self.size_bytes {

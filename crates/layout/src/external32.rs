@@ -1,42 +1,42 @@
 //! The portable format `external32`: big-endian, IEEE, no gaps, the same on every machine.
 //!
-//! What is converted here are packed bytes, private to the caller; getting them out of a user's
-//! buffer is what strips and cursors are for.
+//! The conversion works on packed bytes that are private to the caller; strips and cursors copy them out of a user's
+//! buffer.
 
 use thiserror::Error;
 
 use crate::{Family, Kind, Layout, LayoutError, Run};
 
-/// Why data cannot be converted.
+/// The reason why data cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConversionError {
-    /// A number that the narrower format does not have.
+    /// The narrower format does not have this number.
     #[error(
         "element {element} is {value}, which the {external_bytes} bytes that external32 has for \
          {kind} do not hold; send it as a type that is as wide there as here"
     )]
     DoesNotFit {
-        /// Which element, from zero.
+        /// The index of the element, counted from zero.
         element: u64,
-        /// What it is.
+        /// The kind of the element.
         kind: Kind,
         /// Its value.
         value: i128,
-        /// How wide it is in the portable format.
+        /// The width in the portable format.
         external_bytes: u64,
     },
-    /// Too few bytes were given.
+    /// The buffer is too short.
     #[error("{given} bytes were given, but the data have {needed} bytes in this format")]
     TooShort {
-        /// How many bytes there are.
+        /// The given number of bytes.
         given: usize,
-        /// How many there should be.
+        /// The needed number of bytes.
         needed: u64,
     },
 }
 
 impl Layout {
-    /// How many bytes `count` items have in the portable format.
+    /// The number of bytes of `count` items in the portable format.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -52,7 +52,7 @@ impl Layout {
     /// Converts the packed bytes of `count` items into the portable format.
     ///
     /// # Errors
-    /// [`ConversionError`] by name; what was converted before is in `external` then.
+    /// [`ConversionError`] names the fault; `external` then has the data that were converted before.
     pub fn to_external(
         &self,
         count: u64,
@@ -143,7 +143,7 @@ impl Converter {
         matches!(self.run.kind.family(), Family::Extended | Family::ExtendedComplex)
     }
 
-    /// Whether the first bit of a narrower number is repeated in a wider one.
+    /// Whether a narrower number is extended by its sign bit.
     fn is_signed(&self) -> bool {
         self.run.kind.family() == Family::Signed
     }
@@ -205,18 +205,18 @@ impl Converter {
     }
 }
 
-/// Turns this machine's byte order into big-endian, or back.
+/// Converts this machine's byte order into big-endian, or back.
 fn swap(number: &mut [u8]) {
     if cfg!(target_endian = "little") {
         number.reverse();
     }
 }
 
-/// Bits of a fraction that the wide format has and the x87 does not.
+/// The number of fraction bits that binary128 has in addition to the x87 format.
 const FRACTION_LEFT: u32 = 112 - 63;
 const EXPONENT_MASK: u16 = 0x7fff;
 
-/// A number of the x87 as IEEE binary128: the same exponent, the fraction without its leading one.
+/// Converts a number of the x87 into IEEE binary128: the same exponent, and the fraction without its leading one.
 fn binary128_of(number: &[u8]) -> u128 {
     let mut significand = [0; 8];
     significand.copy_from_slice(&number[..8]);
@@ -226,7 +226,7 @@ fn binary128_of(number: &[u8]) -> u128 {
     let leading = significand >> 63 != 0;
     let fraction = u128::from(significand << 1 >> 1) << FRACTION_LEFT;
     let (exponent, fraction) = match (exponent, leading) {
-        // A number without a leading one that should have one is none at all.
+        // A number that lacks its leading one is not a number.
         (1.., false) => (EXPONENT_MASK, 1 << 111),
         (0, true) => (1, fraction),
         (exponent, _) => (exponent, fraction),
@@ -234,14 +234,14 @@ fn binary128_of(number: &[u8]) -> u128 {
     u128::from(sign | exponent) << 112 | fraction
 }
 
-/// IEEE binary128 as the nearest number of the x87; bytes behind its ten are zero.
+/// Converts IEEE binary128 into the nearest number of the x87; the bytes behind its ten are zero.
 fn extended_of(number: u128, target: &mut [u8]) {
     let head = (number >> 112) as u16;
     let (sign, mut exponent) = (head & !EXPONENT_MASK, head & EXPONENT_MASK);
     let fraction = number << 16 >> 16;
     let mut significand = (fraction >> FRACTION_LEFT) as u64 | u64::from(exponent != 0) << 63;
     if exponent == EXPONENT_MASK {
-        // What is no number stays none, even if all that said so was cut off.
+        // A NaN stays a NaN, even if all bits that said so were cut off.
         significand |= u64::from(fraction != 0) << 62;
     } else {
         let (rest, half) = (fraction & ((1 << FRACTION_LEFT) - 1), 1 << (FRACTION_LEFT - 1));

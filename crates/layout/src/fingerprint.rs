@@ -1,14 +1,13 @@
-//! A number that stands for a sequence of element kinds: sequences that are equal have the same.
+//! A fingerprint of a sequence of element kinds: equal sequences have equal fingerprints.
 //!
-//! It is the value of a polynomial whose coefficients are the kinds, modulo a prime. So that of two
-//! sequences one behind the other, and of one repeated any number of times, follows from theirs
-//! without looking at the elements again.
+//! It is the value of a polynomial whose coefficients are the kinds, modulo a prime. So the fingerprint of two
+//! concatenated sequences, and of a repeated one, follows from theirs without looking at the elements again.
 
 use crate::Kind;
 
-/// The Mersenne prime that everything is taken modulo of.
+/// The Mersenne prime that is the modulus.
 const MODULUS: u64 = (1 << 61) - 1;
-/// Where the polynomial is evaluated.
+/// The point at which the polynomial is evaluated.
 const POINT: u64 = 0x0b7e_1516_28ae_d2a6;
 
 /// The fingerprint of a sequence whose length is known elsewhere.
@@ -16,23 +15,23 @@ const POINT: u64 = 0x0b7e_1516_28ae_d2a6;
 pub(crate) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// That of no elements.
+    /// The fingerprint of no elements.
     pub(crate) const EMPTY: Self = Self(0);
 
-    /// That of one element.
+    /// The fingerprint of one element.
     pub(crate) fn of(kind: Kind) -> Self {
         let code = (kind.family() as u64) << 8 | kind.size_bytes();
         Self(mixed(code) % MODULUS)
     }
 
-    /// That of these elements followed by `elements` others.
+    /// The fingerprint of these elements followed by `elements` others.
     pub(crate) fn followed_by(self, other: Self, elements: u64) -> Self {
         Self(sum(product(self.0, power(elements)), other.0))
     }
 
-    /// That of these `elements` elements `count` times.
+    /// The fingerprint of these `elements` elements, repeated `count` times.
     pub(crate) fn repeated(self, elements: u64, count: u64) -> Self {
-        // The sum of the powers 0 to count - 1 of `factor`, by doubling.
+        // This is the sum of the powers 0 to count - 1 of `factor`, computed by doubling.
         let (mut total, mut run, mut factor) = (0, 1, power(elements));
         let mut left = count;
         while left > 0 {
@@ -46,7 +45,7 @@ impl Fingerprint {
         Self(product(self.0, total))
     }
 
-    /// The number, with the length mixed in.
+    /// The fingerprint as a number that also depends on the length.
     pub(crate) fn number(self, elements: u64) -> u64 {
         mixed(self.0 ^ mixed(elements))
     }
@@ -70,7 +69,7 @@ fn product(left: u64, right: u64) -> u64 {
     sum(wide as u64 & MODULUS, (wide >> 61) as u64)
 }
 
-/// The sum of two numbers up to the modulus.
+/// The sum of two numbers, modulo the prime.
 fn sum(left: u64, right: u64) -> u64 {
     let sum = left + right;
     if sum >= MODULUS { sum - MODULUS } else { sum }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::LayoutError;
 
-/// What the bits of an element mean.
+/// The meaning of an element's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// Bytes without a meaning.
@@ -25,7 +25,7 @@ pub enum Family {
     Packed,
     /// A floating-point number with the 80 bits of the x87 and padding behind them.
     Extended,
-    /// Two of these: real, imaginary.
+    /// Two such numbers: real, imaginary.
     ExtendedComplex,
 }
 
@@ -46,7 +46,7 @@ impl Family {
         }
     }
 
-    /// Of how many numbers one element consists.
+    /// The number of numbers in one element.
     pub(crate) const fn components(self) -> usize {
         match self {
             Self::Complex | Self::ExtendedComplex => 2,
@@ -68,12 +68,12 @@ impl Kind {
     pub const BYTE: Self = Self { family: Family::Byte, bytes: 1, external_bytes: 1 };
     /// Already packed data.
     pub const PACKED: Self = Self { family: Family::Packed, bytes: 1, external_bytes: 1 };
-    /// The widest element.
+    /// The width of the widest element.
     pub const WIDEST_BYTES: usize = 64;
-    /// No element asks for more.
+    /// The largest alignment of an element.
     const ALIGNMENT_MAX: u64 = 16;
 
-    /// The kind of this family and width.
+    /// Creates the kind of this family and width.
     ///
     /// # Errors
     /// [`LayoutError::NoSuchWidth`] unless the width lies between 1 and [`Kind::WIDEST_BYTES`].
@@ -91,7 +91,7 @@ impl Kind {
         Ok(Self { family, bytes: bytes as u8, external_bytes: external as u8 })
     }
 
-    /// The same kind with another width in the portable format: C's `long` has four bytes there.
+    /// Changes the width in the portable format: C's `long` has four bytes there.
     ///
     /// # Errors
     /// [`LayoutError::NoSuchWidth`] unless the width lies between 1 and [`Kind::WIDEST_BYTES`].
@@ -117,15 +117,15 @@ impl Kind {
         self.external_bytes as u64
     }
 
-    /// What the address of an element is a multiple of in a structure.
+    /// The alignment of an element in a structure, in bytes.
     pub const fn alignment_bytes(self) -> u64 {
         let number = self.size_bytes() / self.family.components() as u64;
         let alignment = 1 << number.trailing_zeros();
         if alignment > Self::ALIGNMENT_MAX { Self::ALIGNMENT_MAX } else { alignment }
     }
 
-    /// Whether elements of the other kind have the same meaning and width in this machine, whatever
-    /// they have in the portable format.
+    /// Whether elements of the other kind have the same meaning and width on this machine, whatever their width in the
+    /// portable format is.
     pub(crate) fn is_like(self, other: Self) -> bool {
         self.family == other.family && self.bytes == other.bytes
     }

@@ -6,18 +6,18 @@ use crate::fingerprint::Fingerprint;
 use crate::tree::{Facts, Form, Repeat, Tree, too_large};
 use crate::{Bounds, Kind, LayoutError};
 
-/// Which bytes, counted from a base address, belong to one item, and in which order they pack.
+/// The bytes that belong to one item, counted from a base address, and their packing order.
 ///
-/// Cheap to clone. A run of equal elements is a plain value; everything else shares one table.
+/// It is cheap to clone. A run of equal elements is a plain value; everything else shares one table.
 #[derive(Clone, Debug)]
 pub struct Layout {
     facts: Facts,
-    /// `None`: the run of elements that the facts describe.
+    /// The table; `None` if the layout is the run of elements that the facts describe.
     tree: Option<Arc<Tree>>,
 }
 
 impl Layout {
-    /// One element.
+    /// Creates the layout of one element.
     pub fn element(kind: Kind) -> Self {
         let upper = i64::from(kind.size_bytes() as u8);
         let bounds = Bounds { lower: 0, upper };
@@ -34,7 +34,7 @@ impl Layout {
         Self { facts, tree: None }
     }
 
-    /// `count` elements of one kind, one behind the other: the fast path.
+    /// Creates the layout of `count` elements of one kind, one behind the other. This is the fast path.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -42,7 +42,7 @@ impl Layout {
         Ok(Self { facts: Facts::run(kind, count)?, tree: None })
     }
 
-    /// `count` items, each one extent behind the one before.
+    /// Creates the layout of `count` items, each one extent behind the one before.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -50,7 +50,7 @@ impl Layout {
         item.repeated(count, item.extent_bytes()?)
     }
 
-    /// `count` blocks of `block` items, each block `stride_bytes` behind the one before.
+    /// Creates the layout of `count` blocks of `block` items, each block `stride_bytes` behind the one before.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -63,8 +63,8 @@ impl Layout {
         Self::contiguous(block, item)?.repeated(count, stride_bytes)
     }
 
-    /// The same bytes between other bounds: what follows starts at `bounds.upper`. Where a layout
-    /// with given bounds is part of another, those bounds alone say where that one begins and ends.
+    /// Gives the layout other bounds: the next item starts at `bounds.upper`. If a layout with given bounds is part of
+    /// another, those bounds alone determine where the other begins and ends.
     pub fn resized(&self, bounds: Bounds) -> Self {
         let mut resized = self.clone();
         resized.facts.bounds = bounds;
@@ -72,40 +72,40 @@ impl Layout {
         resized
     }
 
-    /// How many parts its table has: a layout that is made of it has them as well.
+    /// The number of parts in its table; a layout that contains it has them as well.
     pub fn table_parts(&self) -> usize {
         self.tree.as_ref().map_or(0, |tree| tree.nodes.len() + tree.entries.len())
     }
 
-    /// How many bytes one item packs to.
+    /// The number of packed bytes of one item.
     pub fn size_bytes(&self) -> u64 {
         self.facts.size
     }
 
-    /// How many elements one item has.
+    /// The number of elements of one item.
     pub fn element_count(&self) -> u64 {
         self.facts.elements
     }
 
-    /// The kind of every element, when all are the same.
+    /// The kind of every element, if all are equal.
     pub fn uniform_kind(&self) -> Option<Kind> {
         self.facts.uniform
     }
 
-    /// Where one item begins and ends for who puts one behind the other.
+    /// The bounds of one item, which determine the place of the next.
     pub fn bounds(&self) -> Bounds {
         self.facts.bounds
     }
 
-    /// Where the first and the last byte of one item lie.
+    /// The places of the first and the last byte of one item.
     pub fn true_bounds(&self) -> Bounds {
         self.facts.true_bounds
     }
 
-    /// The distance from one item to the next: upper less lower bound. It may be negative.
+    /// The distance from one item to the next: the upper minus the lower bound. It may be negative.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] when the bounds lie more than 63 bits apart.
+    /// [`LayoutError::TooLarge`] if the bounds are more than 63 bits apart.
     pub fn extent_bytes(&self) -> Result<i64, LayoutError> {
         self.facts.bounds.extent().ok_or(too_large("the extent"))
     }
@@ -117,7 +117,7 @@ impl Layout {
             && self.facts.bounds.extent() == i64::try_from(self.facts.size).ok()
     }
 
-    /// How many bytes `count` items pack to.
+    /// The number of packed bytes of `count` items.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -125,7 +125,7 @@ impl Layout {
         crate::tree::multiply(self.facts.size, count, "the size")
     }
 
-    /// Where the bytes of `count` items lie, from the first to the last.
+    /// The bounds of the bytes of `count` items, from the first to the last.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
@@ -133,7 +133,7 @@ impl Layout {
         self.facts.span(count, self.extent_bytes()?)
     }
 
-    /// A layout of facts and, unless it is a run of elements, a table.
+    /// Creates a layout from facts and, unless it is a run of elements, a table.
     pub(crate) fn from_parts(facts: Facts, tree: Option<Arc<Tree>>) -> Self {
         Self { facts, tree }
     }
@@ -143,12 +143,12 @@ impl Layout {
         self.tree.as_ref()
     }
 
-    /// What is known of one item.
+    /// The facts about one item.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// This item `count` times, each `stride` bytes behind the one before.
+    /// Repeats this item `count` times, each `stride` bytes behind the one before.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
         let facts = self.facts.repeated(count, stride)?;
         if facts.size == 0 || count == 1 {
@@ -162,7 +162,7 @@ impl Layout {
         let mut tree = Tree::new();
         let child = self.copy_into(&mut tree)?;
         let repeat = match tree.form(child) {
-            // What is repeated at equal distances throughout is one repetition.
+            // A repetition at equal distances throughout is one repetition.
             Form::Repeat(inner) if is_one_repetition(&inner, count, stride) => {
                 tree.nodes.pop();
                 let stride = if inner.count == 1 { stride } else { inner.stride };
@@ -183,7 +183,7 @@ impl Layout {
     }
 }
 
-/// Whether repeating a repetition at this distance goes on as it does.
+/// Whether a repetition, repeated at this distance, is one longer repetition.
 fn is_one_repetition(inner: &Repeat, count: u64, stride: i64) -> bool {
     let length = i64::try_from(inner.count).ok().and_then(|it| it.checked_mul(inner.stride));
     (inner.count == 1 || length == Some(stride)) && inner.count.checked_mul(count).is_some()

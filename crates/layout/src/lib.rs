@@ -1,11 +1,10 @@
-//! Typed data: where the bytes of a message lie in a user's buffer.
+//! Typed data: describes which bytes of a user's buffer belong to a message.
 //!
-//! A [`Layout`] is a value. It says which bytes, counted from a base address, belong to one item of
-//! a message and in which order they are packed. MPI datatypes, PVM strides and typed messages are
-//! all built from the same few constructors. A layout is in the form that is walked fastest from the
-//! start: what is regular is found while it is built. Who copies asks for the [`Strip`]s of a range of
-//! packed bytes, or walks a [`Cursor`] piece by piece; copying is the caller's business, so this crate
-//! never touches memory.
+//! A [`Layout`] is a value. It says which bytes, counted from a base address, belong to one item of a message and in
+//! which order they are packed. MPI datatypes, PVM strides and typed messages are all built from the same few
+//! constructors. A layout has the form that is walked fastest from the start: regularities are found while it is built.
+//! For copying, a caller asks for the [`Strip`]s of a range of packed bytes, or walks a [`Cursor`] piece by piece. This
+//! crate never touches memory.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! Building a list of items at any offsets, in the form that is walked fastest.
+//! Builds lists of items at any offsets, in the form that is walked fastest.
 //!
-//! Items that lie one behind the other become one dense part, and items of one layout at equal
-//! distances become a repetition, so an index list that happens to be regular is as fast as a vector.
+//! Adjacent items become one dense part, and items of one layout at equal distances become a repetition. So an index
+//! list that happens to be regular is as fast as a vector.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use std::sync::Arc;
 use crate::tree::{Entry, Facts, Form, Repeat, Tree, number};
 use crate::{Layout, LayoutError};
 
-/// Lists up to this length are taken apart when they are put into another.
+/// The longest list that is dissolved when it is put into another.
 const SPLICED_ENTRIES: u32 = 16;
-/// A shorter row of equal distances within a list stays as it is.
+/// The shortest row of equal distances that becomes a repetition within a list.
 const ROW_MIN: usize = 4;
 
 /// `count` items, one behind the other, at `offset` bytes from the base address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where the first item's base address lies.
+    /// The base address of the first item.
     pub offset: i64,
-    /// How many items there are.
+    /// The number of items.
     pub count: u64,
 }
 
 /// A block with a layout of its own: one member of a structure.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Where the first item's base address lies.
+    /// The base address of the first item.
     pub offset: i64,
-    /// How many items there are.
+    /// The number of items.
     pub count: u64,
-    /// What each item looks like.
+    /// The layout of each item.
     pub layout: Layout,
 }
 
 impl Layout {
-    /// Blocks of the same item at any offsets, packed in the order given.
+    /// Creates the layout of blocks of one item at any offsets, packed in the given order.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
@@ -47,7 +47,7 @@ impl Layout {
         list.finish()
     }
 
-    /// Members of different layouts at any offsets, packed in the order given.
+    /// Creates the layout of members with layouts of their own at any offsets, packed in the given order.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
@@ -60,7 +60,7 @@ impl Layout {
     }
 }
 
-/// The blocks without the empty ones; neighbours that follow each other exactly become one.
+/// The blocks without the empty ones; adjacent ones become one.
 fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
     let extent = item.extent_bytes()?;
     let mut runs: Vec<Block> = Vec::with_capacity(blocks.len());
@@ -77,7 +77,7 @@ fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
     Ok(runs)
 }
 
-/// Where the item behind a block would lie.
+/// The place of an item that would follow a block.
 fn end_of(block: &Block, extent: i64) -> Option<i64> {
     i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
 }
@@ -86,19 +86,18 @@ fn end_of(block: &Block, extent: i64) -> Option<i64> {
 pub(crate) struct ListBuilder {
     tree: Tree,
     entries: Vec<Entry>,
-    /// The parts last copied and where they went: equal neighbours are copied once.
+    /// The layout that was copied last, and the index of its parts: equal neighbours are copied once.
     last_copied: Option<(Layout, u32)>,
     facts: Facts,
 }
 
 impl ListBuilder {
-    /// A list without entries.
+    /// Creates a list without entries.
     pub(crate) fn new() -> Self {
         Self { tree: Tree::new(), entries: Vec::new(), last_copied: None, facts: Facts::EMPTY }
     }
 
-    /// Puts an item at this offset behind those before. Nothing of it is kept but bounds if it has
-    /// no bytes, and nothing at all if it is empty.
+    /// Appends an item at this offset. If the item has no bytes, only its bounds count; if it is empty, nothing does.
     pub(crate) fn add(&mut self, offset: i64, item: &Layout) -> Result<(), LayoutError> {
         let packed_start = self.facts.size;
         let facts = item.facts();
@@ -113,7 +112,7 @@ impl ListBuilder {
         number(self.entries.len()).map(drop)
     }
 
-    /// The list as a layout.
+    /// Completes the list as a layout.
     pub(crate) fn finish(mut self) -> Result<Layout, LayoutError> {
         if self.entries.is_empty() {
             return Ok(Layout::from_parts(self.facts, None));
@@ -131,8 +130,7 @@ impl ListBuilder {
         }
     }
 
-    /// Short lists that occur once are replaced by what they list, so structures of structures do
-    /// not nest.
+    /// Replaces short lists that occur once by their entries, so that structures of structures do not nest.
     fn splice(&mut self) -> Result<(), LayoutError> {
         let entries = std::mem::take(&mut self.entries);
         for (index, entry) in entries.iter().enumerate() {
@@ -146,7 +144,7 @@ impl ListBuilder {
                         && !self.tree.facts(entry.child).dense =>
                 {
                     self.entries.extend(self.tree.list(first, last).iter().map(|part| Entry {
-                        // Wraps only where a base address lies beyond 63 bits; no byte does.
+                        // This only wraps if a base address lies beyond 63 bits; no byte does.
                         offset: entry.offset.wrapping_add(part.offset),
                         packed_start: entry.packed_start + part.packed_start,
                         child: part.child,
@@ -158,7 +156,7 @@ impl ListBuilder {
         number(self.entries.len()).map(drop)
     }
 
-    /// A list of one is what it has, elsewhere.
+    /// Completes a list of one entry, which is that entry at another place.
     fn finish_one(mut self, entry: Entry) -> Result<Layout, LayoutError> {
         let child = *self.tree.facts(entry.child);
         let facts = self.facts;
@@ -175,7 +173,7 @@ impl ListBuilder {
         Ok(Layout::from_parts(facts, Some(self.tree.finish())))
     }
 
-    /// Dense entries that follow each other exactly become one dense entry.
+    /// Joins adjacent dense entries into one dense entry.
     fn join_neighbours(&mut self) -> Result<(), LayoutError> {
         let entries = std::mem::take(&mut self.entries);
         let mut start = 0;
@@ -194,7 +192,7 @@ impl ListBuilder {
         Ok(())
     }
 
-    /// One dense entry of several that follow each other.
+    /// Joins several adjacent entries into one dense entry.
     fn join(&mut self, entries: &[Entry], range: Range<usize>) -> Result<Entry, LayoutError> {
         let (offset, packed_start) =
             (entries[range.start].offset, entries[range.start].packed_start);
@@ -217,7 +215,7 @@ impl ListBuilder {
         Ok(Entry { offset, packed_start, child })
     }
 
-    /// A run of elements, which is that of the entry before if that is alike.
+    /// The index of a run of elements, which is shared with the entry before if that is equal.
     fn place_run(&mut self, facts: Facts) -> Result<u32, LayoutError> {
         match self.entries.last() {
             Some(entry)
@@ -239,7 +237,7 @@ impl ListBuilder {
                 == entry.offset.wrapping_add(second.true_bounds.lower)
     }
 
-    /// Entries with one child at equal distances become a repetition.
+    /// Joins entries with one child at equal distances into a repetition.
     fn join_rows(&mut self) -> Result<(), LayoutError> {
         let entries = std::mem::take(&mut self.entries);
         let mut start = 0;
@@ -266,7 +264,7 @@ impl ListBuilder {
         Ok(Entry { child, ..first })
     }
 
-    /// Where the parts of this item are in the table.
+    /// The index of this item's parts in the table.
     fn place(&mut self, item: &Layout) -> Result<u32, LayoutError> {
         if let Some((last, index)) = &self.last_copied
             && same_parts(last, item)
@@ -279,7 +277,7 @@ impl ListBuilder {
     }
 }
 
-/// How many entries from the first on have its child and equal distances.
+/// The number of entries from the first on that have its child and equal distances.
 fn row_length(entries: &[Entry]) -> usize {
     let Some([first, second]) = entries.first_chunk() else { return entries.len() };
     let stride = second.offset.wrapping_sub(first.offset);
@@ -289,7 +287,7 @@ fn row_length(entries: &[Entry]) -> usize {
     1 + entries.windows(2).take_while(goes_on).count()
 }
 
-/// Whether two layouts have the same parts in the table (their outer bounds do not matter there).
+/// Whether two layouts have the same parts in the table; their outer bounds do not matter there.
 fn same_parts(left: &Layout, right: &Layout) -> bool {
     match (left.tree(), right.tree()) {
         (Some(left), Some(right)) => Arc::ptr_eq(left, right),

@@ -1,19 +1,19 @@
-//! The way from a layout's root down to the part a walk is at: what cursor and signature share.
+//! The path from a layout's root down to a part, which cursors and signatures use to walk.
 
 use crate::Layout;
 use crate::tree::{Facts, Form, Repeat, Tree};
 
-/// One level above the part a walk is at.
+/// One level of a path.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     level: Level,
-    /// Which of the repetitions or entries.
+    /// The index of the repetition or entry.
     index: u64,
     /// The base address of this level.
     base: i64,
 }
 
-/// What is walked at one level.
+/// The content of a level.
 #[derive(Clone, Copy, Debug)]
 enum Level {
     /// The items of the message.
@@ -22,14 +22,14 @@ enum Level {
     Node(u32),
 }
 
-/// Where a walk is.
+/// The present position of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     steps: Vec<Step>,
     is_leaf: fn(&Facts) -> bool,
 }
 
-/// A part at which a walk stops: its facts, its base address, and how far into it the walk starts.
+/// A part at which a walk stops: its facts, its base address, and the offset at which the walk enters it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
     pub(crate) facts: Facts,
@@ -38,12 +38,12 @@ pub(crate) struct Stop {
 }
 
 impl Path {
-    /// A path that stops at every part for which `is_leaf` says so.
+    /// Creates a path that stops at every part that satisfies `is_leaf`.
     pub(crate) fn new(is_leaf: fn(&Facts) -> bool) -> Self {
         Self { steps: Vec::new(), is_leaf }
     }
 
-    /// Goes to a packed byte of `count` items, which have it.
+    /// Goes to a packed byte of `count` items, which must have it.
     pub(crate) fn go_to(&mut self, layout: &Layout, count: u64, packed: u64) -> Stop {
         self.steps.clear();
         let extent = layout.bounds().extent().unwrap_or(0);
@@ -106,24 +106,24 @@ impl Path {
     }
 }
 
-/// The offset of a repetition. Base addresses on the way may lie beyond 63 bits although no byte of
-/// the items does, so they wrap; what comes out at a leaf has been checked when the walk was made.
+/// The offset of a repetition. Base addresses on the way may lie beyond 63 bits although no byte of the items does, so
+/// they wrap; the result at a leaf was checked when the walk was created.
 pub(crate) fn times(index: u64, stride: i64) -> i64 {
     (index as i64).wrapping_mul(stride)
 }
 
-/// Where a repetition lies, as [`times`].
+/// The offset of a repetition's item, which may wrap as [`times`] does.
 pub(crate) fn place(repeat: &Repeat, index: u64) -> i64 {
     repeat.offset.wrapping_add(times(index, repeat.stride))
 }
 
-/// What lies below a step.
+/// The child of a step.
 enum Below<'a> {
     Item,
     Node(&'a Tree, u32),
 }
 
-/// The part that a step names and its base address, unless the step is behind the last.
+/// The child of a step with its base address, unless the step is behind the last.
 fn child_of<'a>(layout: &'a Layout, step: &Step) -> Option<(Below<'a>, i64)> {
     let node = match step.level {
         Level::Items { count, extent } => {

@@ -1,25 +1,24 @@
-//! The numbers of Fortran by what they must be able to hold.
+//! Fortran's kinds of numbers, chosen by the values that they must hold.
 
 use crate::{Family, Kind, LayoutError};
 
-/// The decimal digits and the decimal exponent range of the floating-point formats, least first,
-/// and their width.
+/// The decimal digits, the decimal exponent range and the width of the floating-point formats, smallest first.
 const FLOATS: [(u32, u32, usize); 3] = [(6, 37, 4), (15, 307, 8), (33, 4931, 16)];
-/// The decimal digits that all fit, and the width.
+/// The number of decimal digits that always fit, and the width.
 const INTEGERS: [(u32, usize); 5] = [(2, 1), (4, 2), (9, 4), (18, 8), (38, 16)];
 
-/// The least floating-point kind with so many decimal digits and so large a decimal exponent; what
-/// is not given does not matter. None holds more.
+/// The smallest floating-point kind with so many decimal digits and so large a decimal exponent. An omitted value does
+/// not matter. `None` if no kind suffices.
 pub fn real(digits: Option<u32>, exponent: Option<u32>) -> Option<Kind> {
     kind(Family::Float, float_bytes(digits, exponent)?)
 }
 
-/// The least complex kind of two such numbers.
+/// The smallest complex kind of two such numbers.
 pub fn complex(digits: Option<u32>, exponent: Option<u32>) -> Option<Kind> {
     kind(Family::Complex, 2 * float_bytes(digits, exponent)?)
 }
 
-/// The least integer kind that holds all numbers of so many decimal digits.
+/// The smallest integer kind that holds all numbers of so many decimal digits.
 pub fn integer(digits: u32) -> Option<Kind> {
     let (_, bytes) = INTEGERS.iter().find(|(most, _)| digits <= *most)?;
     kind(Family::Signed, *bytes)

@@ -1,26 +1,26 @@
-//! The sequence of element kinds of a message: what sender and receiver must agree on.
+//! The sequence of element kinds of a message, on which sender and receiver must agree.
 
 use std::fmt;
 
 use crate::path::Path;
 use crate::{Kind, Layout};
 
-/// The sequence of element kinds of some items, whatever the places of the elements.
+/// The sequence of element kinds of some items, whatever the places of the elements are.
 ///
-/// Two signatures are equal when the sequences are. It is not written out: comparing walks both,
-/// and a run of equal elements is one step however long it is.
+/// Two signatures are equal if their sequences are. The sequence is not stored: a comparison walks both layouts, and a
+/// run of equal elements is one step, however long it is.
 #[derive(Clone, Debug)]
 pub struct Signature {
     layout: Layout,
     count: u64,
 }
 
-/// Elements of one kind, one behind the other.
+/// Successive elements of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The kind of the elements.
     pub kind: Kind,
-    /// How many there are.
+    /// The number of elements.
     pub count: u64,
 }
 
@@ -33,11 +33,11 @@ pub struct Runs {
     is_started: bool,
     /// A run that may still grow.
     pending: Option<Run>,
-    /// Whether kinds that differ in the portable format only are told apart.
+    /// Whether kinds that differ only in the portable format are distinguished.
     is_exact: bool,
 }
 
-/// How many runs are shown before a signature is cut off.
+/// The number of runs that are shown of a signature.
 const SHOWN_RUNS: usize = 8;
 
 impl Layout {
@@ -52,12 +52,12 @@ impl Signature {
         Self { layout, count }
     }
 
-    /// The runs of the sequence. Kinds that differ in the portable format only are one kind.
+    /// The runs of the sequence. Kinds that differ only in the portable format count as equal.
     pub fn runs(&self) -> Runs {
         self.runs_that(false)
     }
 
-    /// The runs of the sequence as somebody sees it who converts to the portable format.
+    /// The runs of the sequence for a conversion to the portable format.
     pub(crate) fn exact_runs(&self) -> Runs {
         self.runs_that(true)
     }
@@ -73,14 +73,14 @@ impl Signature {
         }
     }
 
-    /// A number that two equal signatures have in common, and two others hardly ever.
+    /// A number that is equal for equal signatures, and almost always differs for others.
     pub fn fingerprint(&self) -> u64 {
         let facts = self.layout.facts();
         let fingerprint = facts.fingerprint.repeated(facts.elements, self.count);
         fingerprint.number(facts.elements.wrapping_mul(self.count))
     }
 
-    /// How many elements there are, if 64 bits hold the number.
+    /// The number of elements, if 64 bits hold it.
     pub fn element_count(&self) -> Option<u64> {
         self.layout.element_count().checked_mul(self.count)
     }
@@ -110,7 +110,7 @@ impl fmt::Display for Signature {
 }
 
 impl Runs {
-    /// The next run as the layout has it, which may be less than the longest.
+    /// The next run as the layout has it, which may be shorter than the longest.
     fn next_part(&mut self) -> Option<Run> {
         let facts = if !self.is_started {
             self.is_started = true;
@@ -118,7 +118,7 @@ impl Runs {
                 return None;
             }
             if let Some(kind) = self.layout.uniform_kind() {
-                // One kind only: nothing is walked, unless the number would not fit.
+                // There is one kind only: nothing is walked, unless the number would not fit.
                 if let Some(count) = self.layout.element_count().checked_mul(self.count) {
                     return Some(Run { kind, count });
                 }

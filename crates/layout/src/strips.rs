@@ -1,8 +1,7 @@
-//! A range of packed bytes as strips: blocks of equal length at equal distances, here and there.
+//! A range of packed bytes as strips: blocks of equal length at equal distances on both sides.
 //!
-//! A piece at a time is what a walk gives; but most layouts are regular, and whoever copies wants to
-//! be told so, to copy in a tight loop. The walk has no memory: it starts at any packed byte, and
-//! what it costs to find that is a few divisions.
+//! A cursor returns one piece at a time. But most layouts are regular, and a copy in a tight loop needs to know that.
+//! The walk has no state: it starts at any packed byte, and finding that costs a few divisions.
 
 use std::ops::Range;
 
@@ -13,40 +12,40 @@ use crate::{Layout, LayoutError};
 /// Blocks of equal length at equal distances, in the user's buffer and among the packed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strip {
-    /// Where the first block begins in the user's buffer, in bytes from the base address.
+    /// The beginning of the first block in the user's buffer, in bytes from the base address.
     pub offset: i64,
-    /// From one block to the next there.
+    /// The distance from one block to the next in the user's buffer.
     pub stride: i64,
-    /// Where the first block begins among the packed bytes that were asked for.
+    /// The beginning of the first block among the requested packed bytes.
     pub packed: u64,
-    /// From one block to the next there.
+    /// The distance from one block to the next among the packed bytes.
     pub packed_stride: u64,
-    /// How long each block is.
+    /// The length of each block.
     pub length: usize,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub count: u64,
-    /// A second block beside each of these: members of structures, which are copied two by two.
+    /// A second block beside each block: members of structures are copied two at a time.
     pub beside: Option<Beside>,
 }
 
 /// A block beside each block of a strip, at the same distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// Where it begins in the user's buffer, in bytes from where the first one begins.
+    /// Its beginning in the user's buffer, relative to the first block's.
     pub offset: i64,
-    /// Where it begins among the packed bytes, from where the first one begins.
+    /// Its beginning among the packed bytes, relative to the first block's.
     pub packed: u64,
-    /// How long it is.
+    /// Its length.
     pub length: usize,
 }
 
 impl Layout {
-    /// Calls `each` with strips that cover the range of the packed bytes of `count` items exactly
-    /// once, in whatever order copies fastest. It allocates nothing.
+    /// Calls `each` with strips that cover the range of the packed bytes of `count` items exactly once, in the order
+    /// that copies fastest. It allocates nothing.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfRange`] when the items do not have these bytes;
-    /// [`LayoutError::TooLarge`] when they are beyond 63 bits.
+    /// [`LayoutError::OutOfRange`] if the items do not have these bytes; [`LayoutError::TooLarge`] if they are beyond
+    /// 63 bits.
     pub fn strips(
         &self,
         count: u64,
@@ -76,26 +75,26 @@ impl Layout {
     }
 }
 
-/// Rows shorter than this are walked across: one strip for each of their places.
+/// The length below which rows are walked across: one strip for each of their places.
 const SHORT_ROW: u64 = 8;
-/// Lists shorter than this are walked across as well.
+/// The length below which lists are walked across as well.
 const SHORT_LIST: u32 = 32;
-/// What is walked across at once: it stays in the nearest cache.
+/// The number of bytes walked across at once, which stay in the nearest cache.
 const ACROSS_BYTES: u64 = 16 * 1024;
-/// At least so many rows are walked across at once.
+/// The smallest number of rows walked across at once.
 const ACROSS_MIN: u64 = 16;
 
-/// Longer parts gain nothing from being copied two at once.
+/// The longest parts that gain from being copied two at a time.
 const PAIRED_BYTES_MAX: u64 = 16;
 
-/// What is walked: an item, or a node of the table.
+/// A part of the walk: an item, or a node of the table.
 #[derive(Clone, Copy)]
 enum Part {
     Item,
     Node(u32),
 }
 
-/// A part again and again.
+/// A repeated part.
 #[derive(Clone, Copy)]
 struct Row {
     offset: i64,
@@ -118,7 +117,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// The table and the form of a part; none for a run of elements.
+    /// The table and the form of a part; `None` for a run of elements.
     fn form(&self, part: Part) -> Option<(&'a Tree, Form)> {
         let tree = self.layout.tree()?;
         let node = match part {
@@ -128,7 +127,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         Some((tree, tree.form(node)))
     }
 
-    /// Some bytes of a part whose first packed byte is `packed`.
+    /// Walks some bytes of a part whose first packed byte is `packed`.
     fn part(&mut self, part: Part, offset: i64, packed: i64, range: Range<u64>) {
         let facts = self.facts(part);
         if range.start == 0 && range.end == facts.size {
@@ -151,7 +150,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// Some bytes of a row: what is left of the first one, whole ones, what there is of the last.
+    /// Walks some bytes of a row: the rest of the first part, whole parts, and the beginning of the last.
     fn part_of_row(&mut self, part: Part, row: Row, packed: i64, range: Range<u64>) {
         let size = self.facts(part).size;
         let (first, last) = (range.start / size, range.end / size);
@@ -180,7 +179,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// Some bytes of a list.
+    /// Walks some bytes of a list.
     fn part_of_list(&mut self, list: Range<u32>, offset: i64, packed: i64, range: Range<u64>) {
         let Some(tree) = self.layout.tree() else { return };
         let entries = tree.list(list.start, list.end);
@@ -197,7 +196,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// All bytes of a part.
+    /// Walks all bytes of a part.
     fn whole(&mut self, part: Part, offset: i64, packed: i64) {
         let facts = self.facts(part);
         if facts.dense {
@@ -227,7 +226,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// All bytes of a row.
+    /// Walks all bytes of a row.
     fn row(&mut self, part: Part, row: Row) {
         let facts = self.facts(part);
         if row.count == 0 {
@@ -252,7 +251,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// A row of rows: along the longer ones.
+    /// Walks a row of rows, along the longer ones.
     fn row_of_rows(&mut self, inner: Repeat, row: Row) {
         let child = Part::Node(inner.child);
         let packed_stride = self.facts(child).size;
@@ -273,8 +272,8 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// A row of lists: each entry of them all, and two at once where both are short. Two loads and two
-    /// stores in a turn of a loop cost as much as one of each.
+    /// Walks a row of lists: one entry of all lists after the other, or two at once if both are short. Two loads and
+    /// two stores in one turn of a loop cost as much as one of each.
     fn row_of_lists(&mut self, list: Range<u32>, row: Row, size: u64) {
         let Some(tree) = self.layout.tree() else { return };
         let entries = tree.list(list.start, list.end);
@@ -302,14 +301,14 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// Two short entries of each list of a row.
+    /// Walks two short entries of each list of a row.
     fn pairs(&mut self, tree: &Tree, (first, second): (&Entry, &Entry), row: Row) {
         let (offset, packed) = place_of(first, row.offset, row.packed);
         let beside = beside_of(tree, first, second);
         self.dense_row(tree.facts(first.child), Row { offset, packed, ..row }, Some(beside));
     }
 
-    /// All bytes of a row of dense parts, and of what is beside each.
+    /// Walks all bytes of a row of dense parts, with a second block beside each if there is one.
     #[inline]
     fn dense_row(&mut self, facts: &Facts, row: Row, beside: Option<Beside>) {
         (self.each)(Strip {
@@ -347,7 +346,7 @@ impl Row {
         self.packed + (index * self.packed_stride) as i64
     }
 
-    /// The row in slices that stay in the nearest cache when they are walked across.
+    /// Divides the row into slices that stay in the nearest cache when they are walked across.
     fn slices(self, size: u64) -> impl Iterator<Item = Self> {
         let reach = size.max(self.stride.unsigned_abs()).max(1);
         let step = if self.count.saturating_mul(reach) <= ACROSS_BYTES {
@@ -366,7 +365,7 @@ impl Row {
     }
 }
 
-/// A repetition as a row whose places among the packed bytes are said elsewhere.
+/// A repetition as a row; the caller sets its places among the packed bytes.
 fn row_of(repeat: &Repeat, offset: i64) -> Row {
     Row {
         offset: offset.wrapping_add(repeat.offset),
@@ -383,7 +382,7 @@ fn is_short(tree: &Tree, entry: &Entry) -> bool {
     facts.dense && facts.size <= PAIRED_BYTES_MAX
 }
 
-/// The dense second of two entries of a list, as it lies from the dense first one.
+/// The dense second of two entries of a list, relative to the dense first one.
 fn beside_of(tree: &Tree, entry: &Entry, next: &Entry) -> Beside {
     let (first, second) = (tree.facts(entry.child), tree.facts(next.child));
     let start = |entry: &Entry, facts: &Facts| entry.offset.wrapping_add(facts.true_bounds.lower);
@@ -394,7 +393,7 @@ fn beside_of(tree: &Tree, entry: &Entry, next: &Entry) -> Beside {
     }
 }
 
-/// Where an entry of a list lies, in the buffer and among the packed bytes.
+/// The place of an entry of a list, in the buffer and among the packed bytes.
 fn place_of(entry: &Entry, offset: i64, packed: i64) -> (i64, i64) {
     (offset.wrapping_add(entry.offset), packed + entry.packed_start as i64)
 }

@@ -1,16 +1,16 @@
 //! The parts of a layout in one flat table, children before parents.
 //!
-//! Nothing here has size zero but a root: parts without bytes only move bounds, so they are dropped
-//! and a walk never meets them.
+//! Only a root can have size zero: other parts without bytes only move bounds, so they are dropped and a walk never
+//! meets them.
 
 use std::sync::Arc;
 
 use crate::fingerprint::Fingerprint;
 use crate::{Bounds, Kind, LayoutError};
 
-/// The most parts one table may hold.
+/// The largest number of parts of one table.
 pub(crate) const PARTS_LIMIT: usize = u32::MAX as usize;
-/// The most parts that may lie within each other: a walk is as deep as they are.
+/// The largest depth of nested parts, which is also the depth of a walk.
 pub(crate) const DEPTH_LIMIT: u16 = 512;
 
 /// A layout that is more than a run of equal elements.
@@ -25,22 +25,22 @@ pub(crate) struct Tree {
 pub(crate) struct Node {
     pub(crate) form: Form,
     pub(crate) facts: Facts,
-    /// How many parts lie within each other here, this one included.
+    /// The depth of nesting here, including this part.
     depth: u16,
 }
 
-/// What a part is made of.
+/// The composition of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// A run of elements of the kind in the facts.
     Run,
-    /// The child again and again.
+    /// The repeated child.
     Repeat(Repeat),
-    /// The entries of the table with these indices, in the order they are packed.
+    /// The entries of the table with these indices, in packing order.
     List { first: u32, last: u32 },
 }
 
-/// A child `count` times, the first at `offset`, each `stride` bytes behind the one before.
+/// A child, repeated `count` times: the first at `offset`, each `stride` bytes behind the one before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
     pub(crate) offset: i64,
@@ -57,31 +57,31 @@ pub(crate) struct Entry {
     pub(crate) child: u32,
 }
 
-/// What is known of a part without walking it.
+/// The facts about a part that are known without walking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// How many bytes it packs to.
+    /// The number of packed bytes.
     pub(crate) size: u64,
-    /// How many elements it has.
+    /// The number of elements.
     pub(crate) elements: u64,
-    /// Where it begins and ends for who puts one behind the other.
+    /// The bounds, which determine the place of the next part.
     pub(crate) bounds: Bounds,
-    /// Where its first and last byte lie.
+    /// The places of its first and last byte.
     pub(crate) true_bounds: Bounds,
-    /// The bounds were given, and are not where the bytes are.
+    /// Whether the bounds were given explicitly, instead of following from the bytes.
     pub(crate) is_bounded: bool,
     /// The largest alignment of its elements.
     pub(crate) alignment: u8,
-    /// Its packed bytes are the bytes from `true_bounds.lower` on.
+    /// Whether its packed bytes are the bytes from `true_bounds.lower` on.
     pub(crate) dense: bool,
-    /// All its elements are of this kind.
+    /// The kind of all its elements, if they are equal.
     pub(crate) uniform: Option<Kind>,
-    /// That of its elements.
+    /// The fingerprint of its elements.
     pub(crate) fingerprint: Fingerprint,
 }
 
 impl Facts {
-    /// A part without bytes and without place.
+    /// The facts about a part without bytes and without place.
     pub(crate) const EMPTY: Self = Self {
         size: 0,
         elements: 0,
@@ -94,7 +94,7 @@ impl Facts {
         fingerprint: Fingerprint::EMPTY,
     };
 
-    /// `count` elements of one kind, one behind the other.
+    /// The facts about `count` elements of one kind, one behind the other.
     pub(crate) fn run(kind: Kind, count: u64) -> Result<Self, LayoutError> {
         if count == 0 {
             return Ok(Self::EMPTY);
@@ -115,12 +115,12 @@ impl Facts {
         })
     }
 
-    /// Whether it has neither bytes nor bounds, so it has no place either.
+    /// Whether it has neither bytes nor bounds, and thus no place.
     pub(crate) fn is_nothing(&self) -> bool {
         self.size == 0 && !self.is_bounded
     }
 
-    /// This part `count` times, each `stride` bytes behind the one before.
+    /// The facts about this part, repeated `count` times, each `stride` bytes behind the one before.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
         if count == 0 || self.is_nothing() {
             return Ok(Self::EMPTY);
@@ -143,7 +143,7 @@ impl Facts {
         Ok(repeated)
     }
 
-    /// Where the bytes of this part `count` times lie, as [`Facts::repeated`].
+    /// The bounds of the bytes of this part, repeated as in [`Facts::repeated`].
     pub(crate) fn span(&self, count: u64, stride: i64) -> Result<Bounds, LayoutError> {
         if count == 0 || self.size == 0 {
             return Ok(Bounds::EMPTY);
@@ -151,14 +151,14 @@ impl Facts {
         Ok(self.true_bounds.joined(&self.true_bounds.moved(reach(count, stride)?)?))
     }
 
-    /// The same part elsewhere.
+    /// The facts about this part, moved by an offset.
     pub(crate) fn moved(&self, offset: i64) -> Result<Self, LayoutError> {
         let true_bounds =
             if self.size == 0 { self.true_bounds } else { self.true_bounds.moved(offset)? };
         Ok(Self { bounds: self.bounds.moved(offset)?, true_bounds, ..*self })
     }
 
-    /// These elements and those of another part behind them, each where it is.
+    /// The facts about these elements and those of another part behind them, each at its own place.
     pub(crate) fn followed_by(&self, next: &Self) -> Result<Self, LayoutError> {
         if next.is_nothing() {
             return Ok(*self);
@@ -176,8 +176,8 @@ impl Facts {
         Ok(Self { bounds, is_bounded: self.is_bounded || next.is_bounded, ..body })
     }
 
-    /// Where it ends for who puts one behind the other, if nothing else was said: the distance of
-    /// its first and last byte, rounded up so that the next one's elements lie as they want to.
+    /// The bounds of a part without given ones: the distance of its first and last byte, rounded up so that the next
+    /// part's elements are aligned.
     pub(crate) fn natural_bounds(&self) -> Result<Bounds, LayoutError> {
         let Bounds { lower, upper } = self.true_bounds;
         let alignment = i64::from(self.alignment);
@@ -187,7 +187,7 @@ impl Facts {
         Ok(Bounds { lower, upper })
     }
 
-    /// The elements of both, without a word on the bounds.
+    /// The facts about the elements of both, without their bounds.
     fn with_bytes_of(&self, next: &Self) -> Result<Self, LayoutError> {
         if next.size == 0 {
             return Ok(*self);
@@ -215,14 +215,14 @@ impl Facts {
 }
 
 impl Tree {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn new() -> Self {
         Self { nodes: Vec::new(), entries: Vec::new() }
     }
 
     /// The index of the root, which is the last node.
     pub(crate) fn root(&self) -> u32 {
-        // Every table is made with at least one node and at most `PARTS_LIMIT`.
+        // Every table is created with at least one node and at most `PARTS_LIMIT`.
         (self.nodes.len() - 1) as u32
     }
 
@@ -241,7 +241,7 @@ impl Tree {
         &self.entries[first as usize..last as usize]
     }
 
-    /// Puts a node behind the others.
+    /// Appends a node.
     pub(crate) fn push(&mut self, form: Form, facts: Facts) -> Result<u32, LayoutError> {
         let index = number(self.nodes.len())?;
         let below = match form {
@@ -259,7 +259,7 @@ impl Tree {
         Ok(index)
     }
 
-    /// Puts a list behind the others.
+    /// Appends a list.
     pub(crate) fn push_list(
         &mut self,
         entries: &mut Vec<Entry>,
@@ -271,7 +271,7 @@ impl Tree {
         self.push(Form::List { first, last }, facts)
     }
 
-    /// Copies another table behind this one and returns where its root is now.
+    /// Appends a copy of another table, and returns the index of its root.
     pub(crate) fn append(&mut self, other: &Tree) -> Result<u32, LayoutError> {
         let nodes_before = number(self.nodes.len())?;
         let entries_before = number(self.entries.len())?;
@@ -295,7 +295,7 @@ impl Tree {
         Ok(self.root())
     }
 
-    /// Ends the building.
+    /// Completes the table.
     pub(crate) fn finish(self) -> Arc<Self> {
         Arc::new(self)
     }
@@ -305,14 +305,14 @@ impl Tree {
     }
 }
 
-/// How far the last of `count` parts lies behind the first. A single one needs no stride: it is not
-/// an error if that is huge.
+/// The distance from the first to the last of `count` parts. A single one needs no stride: it is no error if that is
+/// huge.
 fn reach(count: u64, stride: i64) -> Result<i64, LayoutError> {
     let steps = i64::try_from(count - 1).map_err(|_| too_large("the extent"))?;
     if steps == 0 { Ok(0) } else { steps.checked_mul(stride).ok_or(too_large("the extent")) }
 }
 
-/// A number of parts as an index.
+/// Converts a number of parts into an index.
 pub(crate) fn number(parts: usize) -> Result<u32, LayoutError> {
     if parts >= PARTS_LIMIT {
         return Err(LayoutError::TooManyParts { parts, limit: PARTS_LIMIT });
@@ -320,12 +320,12 @@ pub(crate) fn number(parts: usize) -> Result<u32, LayoutError> {
     Ok(parts as u32)
 }
 
-/// The error for a number beyond 63 bits.
+/// The error for a value beyond 63 bits.
 pub(crate) fn too_large(what: &'static str) -> LayoutError {
     LayoutError::TooLarge { what }
 }
 
-/// The product of two sizes that stays below 2^63.
+/// The product of two sizes, if it stays below 2^63.
 pub(crate) fn multiply(left: u64, right: u64, what: &'static str) -> Result<u64, LayoutError> {
     left.checked_mul(right)
         .filter(|product| i64::try_from(*product).is_ok())

@@ -1,4 +1,4 @@
-//! Parts of arrays against a naive model: every index, one after the other.
+//! Checks parts of arrays against a naive model: every index, one after the other.
 
 #![allow(clippy::unwrap_used)] // tests may
 
@@ -9,7 +9,7 @@ fn item() -> Layout {
     Layout::element(Kind::new(Family::Float, 8).unwrap())
 }
 
-/// The places of all indices that are taken, in packing order: each dimension has the taken ones.
+/// The places of all selected indices, in packing order; each dimension has its selected ones.
 fn places(sizes: &[u64], taken: &[Vec<u64>], order: Order) -> Vec<i64> {
     let mut fastest_first: Vec<usize> = (0..sizes.len()).collect();
     if order == Order::LastFastest {
@@ -58,7 +58,7 @@ fn axes() -> impl Strategy<Value = Axis> {
     })
 }
 
-/// Whose an index is.
+/// The process that owns an index.
 fn owner(axis: &Axis, index: u64) -> u64 {
     match axis.distribution {
         Distribution::Whole => 0,

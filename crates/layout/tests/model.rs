@@ -1,9 +1,9 @@
-//! Layouts against a naive model: the list of all elements with their places.
+//! Checks layouts against a naive model: the list of all elements with their places.
 
 use landeck_layout::{Block, Bounds, Family, Kind, Layout, LayoutError, Member, Run};
 use proptest::prelude::*;
 
-/// A layout as the test describes it.
+/// A layout in the test's own form.
 #[derive(Clone, Debug)]
 enum Description {
     Elements(Kind, u64),
@@ -14,7 +14,7 @@ enum Description {
     Resized(i64, i64, Box<Description>),
 }
 
-/// What it means: every element in packing order, and the bounds that were given.
+/// The meaning of a description: every element in packing order, and the given bounds.
 #[derive(Clone, Debug)]
 struct Model {
     elements: Vec<(Kind, i64)>,
@@ -26,7 +26,7 @@ impl Model {
         Self { elements: Vec::new(), marks: None }
     }
 
-    /// The given bounds, else the elements' own, with room for the alignment of the next item.
+    /// The given bounds, otherwise the elements' own, with room for the alignment of the next item.
     fn bounds(&self) -> (i64, i64) {
         let first = self.elements.iter().map(|(_, place)| *place).min();
         let end = self.elements.iter().map(|(kind, place)| place + kind.size_bytes() as i64).max();
@@ -165,7 +165,7 @@ fn descriptions() -> impl Strategy<Value = Description> {
     })
 }
 
-/// How many items: few, but sometimes as many as are walked across.
+/// A number of items: small, but sometimes large enough to be walked across.
 fn counts() -> impl Strategy<Value = u64> {
     prop_oneof![9 => 0u64..4, 1 => 20u64..60]
 }
@@ -198,7 +198,7 @@ proptest! {
 
         let is_run = bytes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         match built.single_piece(count) {
-            // Elements that follow each other by chance may be missed, never the other way round.
+            // Elements that are adjacent by chance may be missed, but never the other way round.
             None => prop_assert!(!is_run || !bytes.is_empty()),
             Some(piece) => {
                 prop_assert!(is_run);

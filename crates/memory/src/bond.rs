@@ -123,33 +123,19 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{attached_views, depart};
     use crate::heap::{Borrowed, Heap};
-    use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
 
     const PROCESSES: u32 = 3;
     /// The guest's slot.
     const GUEST: u32 = PROCESSES;
 
-    /// A segment in which the first world and a guest live, as each of them sees it.
+    /// A segment with the first world and a guest, as each of them sees it.
     fn all() -> Vec<Segment> {
         let plan =
             SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(1, PROCESSES) };
-        let made = Segment::create(&SegmentPlan { guests: 1, ..plan }).unwrap();
-        let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..Default::default() };
-        (0..=GUEST).for_each(|slot| made.set_slot_record(slot, alive));
-        let file = || made.descriptor().unwrap().try_clone_to_owned().unwrap();
-        let all: Vec<_> = (0..=GUEST).map(|_| Segment::attach(file()).unwrap()).collect();
-        (0..).zip(&all).for_each(|(slot, view)| view.set_presence(slot, Presence::Attached));
-        all
-    }
-
-    /// The process of a slot is gone; since which generation.
-    fn lose(segment: &Segment, slot: u32) -> u32 {
-        let gone = SlotRecord { state: SlotState::Departed, incarnation: 1, ..Default::default() };
-        segment.set_slot_record(slot, gone);
-        segment.announce_membership();
-        segment.membership_generation()
+        attached_views(&SegmentPlan { guests: 1, ..plan })
     }
 
     fn look(all: &[Segment], gone: u32) {
@@ -164,7 +150,7 @@ mod tests {
     fn a_slot_is_free_when_all_have_looked_who_have_to_do_with_it() {
         let all = all();
         all[3].bond(GUEST, 1);
-        let since = lose(&all[0], GUEST);
+        let since = depart(&all[0], GUEST);
         assert!(all[0].is_kept(GUEST, since), "something may lie in its ring");
         all[1].set_seen(1, since);
         assert!(!all[0].is_kept(GUEST, since), "the others have nothing of it");
@@ -177,7 +163,7 @@ mod tests {
         let block = heap.allocate(64).unwrap();
         let lent = heap.lend(block, &[0], 64).unwrap();
         let borrowed = Borrowed::open(&all[0], lent.place(0)).unwrap();
-        let since = lose(&all[1], GUEST);
+        let since = depart(&all[1], GUEST);
         look(&all, GUEST);
         assert!(all[1].is_kept(GUEST, since));
         drop(borrowed);
@@ -189,7 +175,7 @@ mod tests {
     fn who_is_to_come_finds_the_first_world_as_it_was_left() {
         let all = all();
         all[1].set_presence(1, Presence::NotAttached);
-        let since = lose(&all[0], 2);
+        let since = depart(&all[0], 2);
         look(&all, 2);
         assert!(all[0].is_kept(2, since));
         all[1].set_presence(1, Presence::Finalized);

@@ -11,6 +11,7 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as those see it who only look |
 //! | [`bond`] | who still needs what lies in a slot whose process is gone |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
@@ -30,17 +31,23 @@
 //! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
 //! | [`room`] | private memory whose size somebody else has said |
+//! | `fixture` | segments for tests in which one process plays several |
 //! | [`sync`] | atomics, which the model checker replaces |
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
+#[cfg(not(loom))]
+pub mod abort;
 mod biased_lock;
 pub mod blocks;
 #[cfg(not(loom))]
 pub mod bond;
 pub mod bytes;
 mod filled;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod fixture;
 #[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]

@@ -4,10 +4,33 @@ use std::ptr::NonNull;
 
 use crate::bytes::Buffer;
 
-/// A type whose every bit pattern is a value, without padding and without pointers.
+/// A type whose every bit pattern is a value, without padding and without pointers: all numbers, and arrays of them.
+///
+/// `bool` and `char` are not plain, because not every byte is a `bool` and not every number a `char`: a process
+/// could receive one that Rust does not allow to exist. Send `u8` and `u32` instead, and convert:
+///
+/// ```
+/// let (flag, letter) = (u8::from(true), u32::from('x'));
+/// assert_eq!((flag != 0, char::from_u32(letter)), (true, Some('x')));
+/// ```
+///
+/// ```compile_fail,E0277
+/// landeck_memory::plain::bytes_of(&[true]);
+/// ```
+///
+/// ```compile_fail,E0277
+/// landeck_memory::plain::bytes_of(&['x']);
+/// ```
 ///
 /// # Safety
 /// All of that holds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent as it lies in memory",
+    label = "some bit patterns are no `{Self}`, or it has padding or pointers",
+    note = "instead of `bool` send `u8`: `u8::from(flag)`, and `byte != 0` where it is received",
+    note = "instead of `char` send `u32`: `u32::from(letter)`, and `char::from_u32` where it is received",
+    note = "a `#[repr(C)]` struct of numbers without padding may be sent once it has an `unsafe impl Plain`"
+)]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {

@@ -43,6 +43,11 @@ impl Duplication {
     /// # Errors
     /// As [`World::split`].
     pub fn finish(mut self) -> Result<World> {
+        let world = self.world.clone();
+        world.call("duplicate", || self.make())
+    }
+
+    fn make(&mut self) -> Result<World> {
         let Some(setting) = self.setting.take() else { return Err(ErrorKind::RequestGone.into()) };
         if let Some(id) = self.going.take()
             && let Err(error) = self.world.shared.wait_or_abandon(id, None)

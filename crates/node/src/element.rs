@@ -4,6 +4,11 @@ use landeck_arithmetic as arithmetic;
 use landeck_memory::Plain;
 
 /// A number that [`Sum`](crate::Sum) and the other predefined operations can combine.
+#[diagnostic::on_unimplemented(
+    message = "the predefined operations do not combine values of `{Self}`",
+    note = "they combine the integers of 8 to 64 bits, `f32` and `f64`; for others give a function: `User`",
+    note = "instead of `bool` use `u8`: `u8::from(flag)` with `And`, `Or` or `Xor`, and `byte != 0` afterwards"
+)]
 pub trait Element: Plain + sealed::Sealed {
     /// How the arithmetic calls it.
     const ELEMENT: arithmetic::Element;

@@ -11,13 +11,12 @@ use landeck_wire::{ProcessId, Tag};
 use crate::message::MessageError;
 use landeck_engine::context::NUMBERS;
 use landeck_engine::{Fault, Shared, WaitError};
+use landeck_named_groups::ServiceError;
 
-mod group;
 mod mailbox;
 mod semaphore;
 mod thread;
 
-pub use group::GroupError;
 pub use mailbox::MailboxError;
 pub use semaphore::SemaphoreError;
 pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
@@ -31,6 +30,7 @@ pub use landeck_host::socket::{JoinError, PublishError};
 pub use landeck_memory::heap::{HeapFull, LendError};
 pub use landeck_memory::shared_area::OutsideArea;
 pub use landeck_memory::{GateError, NoMemory, SegmentError};
+pub use landeck_named_groups::GroupError;
 pub use landeck_objects::region::AccessError;
 
 /// The result of a call.
@@ -106,6 +106,22 @@ where
 {
     fn from(cause: T) -> Self {
         Self { kind: cause.into(), call: None, rank: None }
+    }
+}
+
+impl From<ServiceError> for ErrorKind {
+    #[cold]
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Group(error) => error.into(),
+            ServiceError::Object(error) => error.into(),
+            ServiceError::NoMemory(error) => error.into(),
+            ServiceError::Thread(error) => error.into(),
+            ServiceError::TimedOut(time) => Self::TimedOut(time),
+            ServiceError::Ended => Self::Ended,
+            ServiceError::WouldBlock => Self::WouldBlock,
+            ServiceError::WaitGivenUp => Self::RequestGone,
+        }
     }
 }
 

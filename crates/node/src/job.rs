@@ -10,13 +10,13 @@ use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_wire::HostId;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::loan::Loan;
-use crate::named_group::ServerHandle;
 use crate::tuning;
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared};
+use landeck_named_groups::ServerHandle;
 
 /// This process's membership in its job. One per process.
 ///
@@ -24,8 +24,8 @@ use landeck_engine::{Fault, Progress, ProgressThread, Shared};
 /// panics: then the job learns of a death.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
-    /// Whether a thread of this process serves groups.
-    pub(crate) employment: Arc<ServerHandle>,
+    /// The thread of this process that serves groups, if one does.
+    pub(crate) server_handle: Arc<ServerHandle>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
@@ -62,8 +62,11 @@ impl Job {
     /// [`ErrorKind::Attach`], [`ErrorKind::ProgressThread`]; [`ErrorKind::Thread`] in a child that a process of a
     /// job has made by fork.
     pub fn join_with(options: Options) -> Result<Self> {
-        GateError::refuse_children()?;
-        Self::with_attachment(attach::attach(settings)?, options)
+        let joined = || -> Result<Self> {
+            GateError::refuse_children()?;
+            Self::with_attachment(attach::attach(settings)?, options)
+        };
+        joined().map_err(|error| error.of_call("join", None))
     }
 
     /// Joins a running job of this user on this host, as a guest beside the processes it was started
@@ -77,17 +80,19 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
-        Self::with_attachment(attach::running(job)?, options)
+        let joined = || Self::with_attachment(attach::running(job)?, options);
+        joined().map_err(|error| error.of_call("join_running", None))
     }
 
-    /// Joins the job of this host as a guest, has that do something, and leaves.
+    /// Joins the job of a host as a guest, calls `body`, and leaves.
     fn as_guest(
         host: HostId,
         body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
-    ) -> Result<()> {
-        let guest = Self::join_running(&host.to_string(), Options::default())?;
-        body(&guest.shared, &guest.employment);
-        // What it has done is done, however its leave ends.
+    ) -> std::result::Result<(), String> {
+        let guest = Self::join_running(&host.to_string(), Options::default());
+        let guest = guest.map_err(|error| error.kind.to_string())?;
+        body(&guest.shared, &guest.server_handle);
+        // The body's effects stay, even if the guest cannot leave in good order.
         let _ = guest.leave();
         Ok(())
     }
@@ -104,8 +109,8 @@ impl Job {
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        let employment = Arc::new(ServerHandle::new(Self::as_guest));
-        Ok(Self { shared, employment, progress: thread, attachment: Some(attachment) })
+        let server_handle = Arc::new(ServerHandle::new(Self::as_guest));
+        Ok(Self { shared, server_handle, progress: thread, attachment: Some(attachment) })
     }
 
     /// Which process this one replaces, if the launcher has started it again after a failure
@@ -128,7 +133,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn loan<T: landeck_memory::Plain>(&self, count: usize) -> Result<Loan<T>> {
-        Loan::new(&self.shared, count)
+        error::call(&self.shared, "loan", || Loan::new(&self.shared, count))
     }
 
     /// What was counted since joining.
@@ -165,8 +170,10 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
-        let peers = self.shared.kernel.enter()?.acknowledge_failures();
-        Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+        error::call(&self.shared, "acknowledge_failures", || {
+            let peers = self.shared.kernel.enter()?.acknowledge_failures();
+            Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+        })
     }
 
     /// Ends the whole job, whatever the failure of a process means in it, and this process. What the
@@ -205,7 +212,8 @@ impl Job {
     /// [`ErrorKind::Mismatch`] when members of one of its worlds have called different operations and no
     /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
-        self.leave_once()
+        let left = self.leave_once();
+        left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
     /// How this process can be in a job again after it has left this one.
@@ -220,7 +228,8 @@ impl Job {
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
-        self.unnoticed_mismatch().map_or(Ok(()), Err)
+        let mismatch = self.unnoticed_mismatch();
+        mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
     }
 
     /// Takes back that this process has left.
@@ -235,7 +244,7 @@ impl Job {
             std::mem::forget(attachment);
             return Err(GateError::Forked.into());
         }
-        self.employment.end();
+        self.server_handle.end();
         // Who could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
         let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));

@@ -18,9 +18,9 @@
 //! |---|---|
 //! | [`job`] | joining and leaving |
 //! | [`world`] | a view with fixed ranks: send, receive, probe |
-//! | [`together`] | what all members do together |
-//! | [`begin`] | the same while the program does something else |
-//! | [`persistent`] | the same made ready once, begun any number of times |
+//! | [`collectives`] | collective operations: all members call them |
+//! | [`nonblocking`] | collective operations that go on while the program does something else |
+//! | [`persistent`] | collective operations that are prepared once and started any number of times |
 //! | [`groups`] | worlds of members of a world; agreement, when some are gone |
 //! | [`duplication`] | a world that is made while the program does something else |
 //! | [`bridge`] | two groups that talk to each other |
@@ -63,7 +63,6 @@ mod makers;
 pub mod message;
 pub mod message_world;
 pub mod modes;
-mod named_group;
 pub mod nonblocking;
 pub mod outbox;
 pub mod persistent;

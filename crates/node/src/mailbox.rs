@@ -1,8 +1,8 @@
-//! Mailboxes: anybody who knows one posts there, the thread that made it retrieves.
+//! Mailboxes: any process that knows one posts there, and the thread that made it retrieves.
 //!
-//! Who is to post learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
-//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox_by_address`],
-//! [`Job::open_mailbox`]) and posts through the [`Outbox`].
+//! A process learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
+//! name that the owner has registered and the job's agent keeps. It opens the mailbox
+//! ([`Job::open_mailbox_by_address`], [`Job::open_mailbox`]) and posts through the [`Outbox`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -23,10 +23,10 @@
 //! # }
 //! ```
 //!
-//! A mailbox that is dropped takes with it what nobody has retrieved; who posts afterwards is told
-//! that it is gone ([`MailboxError::Gone`]), and who posts to a process that is no more, that
-//! ([`ErrorKind::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
-//! posted. How much may wait is bounded as for all messages; beyond that, who posts waits.
+//! A dropped mailbox takes its messages with it. A later post fails with [`MailboxError::Gone`], and a post to a
+//! process that is gone with [`ErrorKind::PeerFailed`]. Messages of one sender are retrieved in the order in which
+//! they were posted. The messages that may wait are bounded as for all messages; beyond that, the posting process
+//! waits.
 
 mod availability;
 mod from_groups;
@@ -46,30 +46,14 @@ use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
-use crate::named_group::FORWARDED;
 use crate::outbox::Outbox;
 use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;
-use landeck_engine::{Shared, WaitError, deadline_ns};
+use landeck_engine::{Shared, WaitError};
+use landeck_named_groups::{Forwarded, TimeLimit};
 
-/// How long a call waits.
-#[derive(Clone, Copy)]
-struct Limit {
-    time: Option<Duration>,
-    deadline_ns: Option<u64>,
-}
-
-impl Limit {
-    const AT_ONCE: Self = Self { time: Some(Duration::ZERO), deadline_ns: Some(0) };
-
-    /// From now on.
-    fn of(time: Option<Duration>) -> Self {
-        Self { time, deadline_ns: deadline_ns(time) }
-    }
-}
-
-/// None where only a part of a message has come.
+/// None where only a part of a message has arrived.
 fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     match taken {
         Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Ok(None),
@@ -77,17 +61,17 @@ fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// A mailbox of this thread's. Only this thread retrieves; dropped, it is destroyed.
+/// A mailbox of this thread, which alone retrieves from it. Dropped, it is destroyed.
 pub struct Mailbox {
     shared: Arc<Shared>,
     address: MailboxAddress,
     mark: Option<Mark>,
-    /// What it is registered as: the agent's number of the name.
+    /// The names under which it is registered, with the agent's numbers.
     names: Vec<(ObjectName, u64)>,
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
     groups: FromGroups,
-    /// Memory of a message that has got to share its sender's, for the next that comes.
+    /// Memory of a message that came to share its sender's, for the next message.
     spare: Option<Spare>,
     /// Not to be sent to another thread.
     _of_this_thread: PhantomData<*const ()>,
@@ -104,7 +88,7 @@ impl Job {
             let mut kernel = self.shared.kernel.enter()?;
             let block = kernel.allocate(Mark::BYTES)?;
             let context = kernel.new_mailbox();
-            // Who dies posts nothing any more, but the others go on.
+            // A death ends the posts of one process, and the others go on.
             kernel.set_members(context, vec![Peer(self.shared.slot)]);
             drop(kernel);
             let mut address = MailboxAddress { process, context, place: 0 };
@@ -151,35 +135,41 @@ impl Job {
 }
 
 impl Mailbox {
-    /// Its address, for who is to post here.
+    /// Its address, for the processes that are to post here.
     pub fn address(&self) -> MailboxAddress {
         self.address
     }
 
-    /// Has others find it under a name. It may have several.
+    /// Registers it under a name, by which other processes find it. It may have several.
     ///
     /// # Errors
     /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer.
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let words = [u64::from(self.address.context), self.address.place];
-        let named = objects::name_mailbox(self.address.process, &name, words)?;
-        self.names.push((name, named.number));
-        Ok(())
+        let shared = self.shared.clone();
+        error::call(&shared, "register", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let words = [u64::from(self.address.context), self.address.place];
+            let named = objects::name_mailbox(self.address.process, &name, words)?;
+            self.names.push((name, named.number));
+            Ok(())
+        })
     }
 
-    /// Takes a name back; the mailbox stays.
+    /// Withdraws a name; the mailbox stays.
     ///
     /// # Errors
     /// [`ErrorKind::Object`]: it has no such name, the agent does not answer.
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
-        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-        let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
-            let name = name.as_str().to_owned();
-            return Err(objects::ObjectError::Unknown { kind: ObjectKind::Mailbox, name }.into());
-        };
-        let (_, number) = self.names.swap_remove(at);
-        Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+        let shared = self.shared.clone();
+        error::call(&shared, "unregister", || {
+            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
+                let (kind, name) = (ObjectKind::Mailbox, name.as_str().to_owned());
+                return Err(objects::ObjectError::Unknown { kind, name }.into());
+            };
+            let (_, number) = self.names.swap_remove(at);
+            Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+        })
     }
 
     /// Waits for a message and takes it.
@@ -193,7 +183,8 @@ impl Mailbox {
         Ok(message)
     }
 
-    /// The same, for a while. A message of which only a part has come by then is retrieved by the next call.
+    /// Waits as [`Mailbox::retrieve`] does, for at most `time`. The next call retrieves a message of which only a
+    /// part has arrived by then.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve`].
@@ -203,7 +194,7 @@ impl Mailbox {
         Ok(message)
     }
 
-    /// The same, where the message replaces one whose memory is used again.
+    /// Retrieves as [`Mailbox::retrieve`] does, into a message whose memory is used again.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
@@ -212,7 +203,7 @@ impl Mailbox {
         self.take_message(message, None)
     }
 
-    /// Takes a message if there is one, and all of it has come.
+    /// Takes a message if there is one, and all of it has arrived.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
@@ -224,17 +215,17 @@ impl Mailbox {
             }
             match self.look()? {
                 None => return Ok(None),
-                Some(status) if status.tag == FORWARDED => self.hear_server()?,
+                Some(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Some(status) => {
-                    let taken = self.take_kept(&mut message, status.tag, Limit::AT_ONCE);
+                    let taken = self.take_posted(&mut message, status.tag, TimeLimit::Now);
                     return if_whole(taken.map(|()| message));
                 }
             }
         }
     }
 
-    /// Waits for a message that is values of this type and nothing else; returns how many there
-    /// were. There may be fewer than there is room for.
+    /// Waits for a message that consists of values of this type; returns their number. There may be fewer than there is
+    /// room for.
     ///
     /// # Errors
     /// [`MailboxError::OtherType`], [`MailboxError::TooLong`] (the message waits on), and as
@@ -243,7 +234,7 @@ impl Mailbox {
         self.take_values(into, None)
     }
 
-    /// The same, for a while, as [`Mailbox::retrieve_within`] does.
+    /// Waits as [`Mailbox::retrieve_values`] does, for at most `time`, as [`Mailbox::retrieve_within`].
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve_values`].
@@ -255,7 +246,7 @@ impl Mailbox {
         self.take_values(into, Some(time))
     }
 
-    /// The same if there is a message.
+    /// Takes values as [`Mailbox::retrieve_values`] does, if there is a message.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve_values`].
@@ -266,28 +257,28 @@ impl Mailbox {
             }
             match self.look()? {
                 None => return Ok(None),
-                Some(status) if status.tag == FORWARDED => self.hear_server()?,
+                Some(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Some(status) => {
-                    return if_whole(self.take_kept_values(into, status, Limit::AT_ONCE));
+                    return if_whole(self.take_posted_values(into, status, TimeLimit::Now));
                 }
             }
         }
     }
 
-    /// From which group what was retrieved last came, by its number ([`crate::Group::number`]), and
-    /// which member of it had sent it, if one had; none when it was posted.
+    /// The number of the group ([`crate::Group::number`]) from which the last message came, and the number of the
+    /// member that had sent it, if one had. None when the message was posted.
     pub fn last_group(&self) -> Option<(u64, Option<u32>)> {
         self.groups.last
     }
 
-    /// Who posted what was retrieved last.
+    /// The process that posted the last message.
     pub fn last_poster(&self) -> Option<ProcessId> {
         self.last_poster
     }
 
-    /// A descriptor that is readable while messages wait, posted or of groups, for who waits for
-    /// several things: poll it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it. For
-    /// messages of groups that were made to be served it may be readable once for none.
+    /// A descriptor that is readable while messages wait, posted or of groups, for programs that wait for
+    /// several things. Poll it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it. For
+    /// groups with a server it may be readable once without a message.
     ///
     /// # Errors
     /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`ErrorKind::Thread`].
@@ -295,9 +286,9 @@ impl Mailbox {
         Ok(self.availability()?.descriptor())
     }
 
-    /// Has a function called, in a thread of its own, when a message has come; once for several
-    /// that come together. Only this thread retrieves, so the function tells it, in whatever way
-    /// the program has. It is called until the mailbox is dropped, or it panics.
+    /// Calls a function, in a thread of its own, when a message has arrived; once for several
+    /// that arrive together. Only the owning thread retrieves, so the function tells it, in whatever way
+    /// the program has. The calls end when the mailbox is dropped, or the function panics.
     ///
     /// # Errors
     /// As [`Mailbox::descriptor`].
@@ -327,7 +318,7 @@ impl Mailbox {
         let mut status = Status::NONE;
         let found = self.shared.receive_whole_now(&self.wanted(None), &area, &mut status);
         if found? {
-            self.note(&status);
+            self.note_poster(&status);
             return Ok(message.receive_here(status.tag, status.bytes as usize)?);
         }
         self.wait_and_take(message, time)
@@ -335,9 +326,9 @@ impl Mailbox {
 
     #[inline(never)]
     fn wait_and_take(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
-        let limit = Limit::of(time);
+        let limit = TimeLimit::of(time);
         let status = self.wait(limit)?;
-        self.take_kept(message, status.tag, limit)
+        self.take_posted(message, status.tag, limit)
     }
 
     fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
@@ -350,22 +341,22 @@ impl Mailbox {
         let mut status = Status::NONE;
         let found = self.shared.receive_whole_now(&wanted, &area, &mut status);
         if found? {
-            self.note(&status);
+            self.note_poster(&status);
             return Ok(status.bytes as usize / size_of::<T>());
         }
-        let limit = Limit::of(time);
+        let limit = TimeLimit::of(time);
         let status = self.wait(limit)?;
-        self.take_kept_values(into, status, limit)
+        self.take_posted_values(into, status, limit)
     }
 
-    /// Takes the message that waits in front.
-    fn take_kept(&mut self, message: &mut Message, tag: u32, limit: Limit) -> Result<()> {
+    /// Takes the first posted message.
+    fn take_posted(&mut self, message: &mut Message, tag: u32, limit: TimeLimit) -> Result<()> {
         let id = self.shared.kernel.enter()?.receive_own(self.wanted(None));
-        self.one_less();
-        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns);
-        let completion = completion.map_err(|error| self.error(error, limit.time))?;
+        self.count_down();
+        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
+        let completion = completion.map_err(|error| self.error(error, limit))?;
         if let Ok(status) = &completion.result {
-            self.note(status);
+            self.note_poster(status);
         }
         match completion.data {
             Some(received) => Ok(message.receive(tag, received.into())?),
@@ -373,12 +364,12 @@ impl Mailbox {
         }
     }
 
-    /// The same into values, if it is such.
-    fn take_kept_values<T: Typed>(
+    /// Takes the first posted message into values, if it consists of such.
+    fn take_posted_values<T: Typed>(
         &mut self,
         into: &mut [T],
         status: Status,
-        limit: Limit,
+        limit: TimeLimit,
     ) -> Result<usize> {
         if status.tag != tag_of_values::<T>() {
             return Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }.into());
@@ -390,30 +381,30 @@ impl Mailbox {
         // SAFETY: `wait_or_abandon` below ends the request, whatever happens; nothing returns before.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let id = self.shared.kernel.enter()?.receive(self.wanted(None), area);
-        self.one_less();
-        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns);
-        completion.map_err(|error| self.error(error, limit.time))?;
-        self.note(&status);
+        self.count_down();
+        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
+        completion.map_err(|error| self.error(error, limit))?;
+        self.note_poster(&status);
         Ok(message_bytes as usize / size_of::<T>())
     }
 
-    /// Waits until a message is there.
-    fn wait(&self, limit: Limit) -> Result<Status> {
+    /// Waits for a posted message.
+    fn wait(&self, limit: TimeLimit) -> Result<Status> {
         let record = WaitRecord {
             operation: Operation::Receive,
             context: self.address.context,
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = self.shared.wait_until(&record, limit.deadline_ns, |kernel| {
-            // First see who is gone: that brings in what they posted before.
+        let found = self.shared.wait_until(&record, limit.deadline_ns(), |kernel| {
+            // Processes that are gone come first: this brings in the messages that they posted before.
             kernel.refresh();
             kernel.probe(wanted)
         });
-        found.map_err(|error| self.error(error, limit.time))
+        found.map_err(|error| self.error(error, limit))
     }
 
-    /// Looks once for a message.
+    /// Looks once for a posted message.
     fn look(&self) -> Result<Option<Status>> {
         let mut kernel = self.shared.kernel.enter()?;
         let wanted = self.wanted(None);
@@ -430,15 +421,15 @@ impl Mailbox {
         Wanted { context: self.address.context, source: None, tag }
     }
 
-    /// A message that had waited was taken.
-    fn one_less(&self) {
+    /// Counts down the descriptor: a message that had waited was taken.
+    fn count_down(&self) {
         if let Some(availability) = &self.availability {
-            availability.one_less();
+            availability.count_down();
         }
     }
 
     #[inline]
-    fn note(&mut self, status: &Status) {
+    fn note_poster(&mut self, status: &Status) {
         let slot = Slot(status.peer.0);
         let incarnation = Incarnation(self.shared.segment.incarnation(slot.0));
         let host = self.address.process.host;
@@ -446,9 +437,9 @@ impl Mailbox {
     }
 
     #[cold]
-    fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
+    fn error(&self, error: WaitError, limit: TimeLimit) -> Error {
         let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = Error::of_wait(&self.shared, error, time, |peer| {
+        let error = Error::of_wait(&self.shared, error, Some(limit.time()), |peer| {
             rank_of(peer).map(|rank| rank as usize)
         });
         error::in_call(&self.shared, "retrieve", error)
@@ -458,7 +449,7 @@ impl Mailbox {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         self.groups.leave();
-        // In this order: nobody posts any more, nothing is kept any more, nobody finds it.
+        // In this order: no process posts any more, no message is kept any more, no process finds it.
         self.mark = None;
         if let Ok(mut kernel) = self.shared.kernel.enter() {
             kernel.close_mailbox(self.address.context);

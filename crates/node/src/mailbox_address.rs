@@ -1,13 +1,13 @@
-//! Where a mailbox is.
+//! The address of a mailbox.
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// Where a mailbox is: a plain value that may travel in any way.
+/// The address of a mailbox: a plain value that may travel in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MailboxAddress {
     pub(crate) process: ProcessId,
     pub(crate) context: u32,
-    /// Where the mark is that says it is there, in the heap of its owner.
+    /// The place of the mark in the owner's heap that says that the mailbox exists.
     pub(crate) place: u64,
 }
 
@@ -20,14 +20,14 @@ impl MailboxAddress {
         self.process
     }
 
-    /// The address as words, for who carries it in a way of its own.
+    /// The address as words, for programs that carry it in a way of their own.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let ProcessId { host, slot, incarnation } = self.process;
         let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
         [host.0, process, u64::from(self.context), self.place]
     }
 
-    /// The address of [`MailboxAddress::to_words`]. Whether it is one, opening it says.
+    /// The address of [`MailboxAddress::to_words`]. Opening it checks that it is one.
     pub fn from_words([host, process, context, place]: [u64; Self::WORDS]) -> Self {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
         let process = ProcessId { host: HostId(host), slot, incarnation };

@@ -1,7 +1,7 @@
 //! A message: values that are packed with their types, and unpacked as what they are.
 //!
-//! A message knows what is in it. Who unpacks as another type, or more than is left, gets an
-//! error that says so, and the message is as it was before. Messages that are cut
+//! A message knows its content. To unpack as another type, or more than is left, is an
+//! error, and the message is as it was before. Messages that are cut
 //! ([`Message::part`], [`Message::split`]) or joined ([`Message::join`]) share their data, which go with the last of
 //! them; only the values of a message of at most 256 bytes are copied, which is quicker.
 //!
@@ -38,7 +38,7 @@ use crate::typed::Typed;
 use piece::{Form, Memory, Piece, Storage};
 
 pub(crate) use encoding::{tag_of_kind, tag_of_values};
-pub(crate) use shared::{SharedValues, Spare};
+pub(crate) use shared::Spare;
 
 /// Why a message does not do what was asked. It is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,9 +47,9 @@ pub enum MessageError {
     /// The next values are of another type.
     #[error("the next in the message is {packed}, not {asked}: unpack it as what was packed")]
     OtherType {
-        /// What was packed there.
+        /// The type that was packed there.
         packed: String,
-        /// What it was to be unpacked as.
+        /// The type that was asked for.
         asked: String,
     },
     /// There are fewer values than were asked for.
@@ -98,10 +98,10 @@ pub enum MessageError {
     /// A text is no UTF-8.
     #[error("the next in the message is a text that is no UTF-8: who packed it is broken")]
     NotUtf8,
-    /// What came is no message.
+    /// The received bytes are no message.
     #[error("what came is no message ({what}): who sent it is broken, or did not post a message")]
     NotAMessage {
-        /// What is wrong with it.
+        /// The fault in the bytes.
         what: &'static str,
     },
     /// There is no memory for the values that are packed or unpacked.
@@ -111,7 +111,7 @@ pub enum MessageError {
 
 type Result<T> = std::result::Result<T, MessageError>;
 
-/// What comes next in a message.
+/// The next content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upcoming {
     /// Nothing: everything was unpacked.
@@ -150,13 +150,13 @@ impl Message {
         Self::default()
     }
 
-    /// The same, with room for so many bytes of values.
+    /// An empty message with room for so many bytes of values.
     pub fn with_capacity(bytes: usize) -> Self {
         let memories = vec![Memory::Short(Vec::with_capacity(bytes))];
         Self { memories, ..Self::default() }
     }
 
-    /// The same where there may be no memory for so many bytes.
+    /// An empty message with room for so many bytes, where there may be no memory for them.
     ///
     /// # Errors
     /// [`MessageError::NoMemory`].
@@ -175,7 +175,7 @@ impl Message {
         self
     }
 
-    /// The same where there may be no memory for them.
+    /// Packs values, where there may be no memory for them.
     ///
     /// # Errors
     /// [`MessageError::NoMemory`]; the message is as before.
@@ -197,7 +197,7 @@ impl Message {
         self
     }
 
-    /// The same where there may be no memory for it.
+    /// Packs a text, where there may be no memory for it.
     ///
     /// # Errors
     /// As [`Message::try_pack`].
@@ -215,7 +215,7 @@ impl Message {
         self
     }
 
-    /// The same where there may be no memory for it.
+    /// Packs the address of a mailbox, where there may be no memory for it.
     ///
     /// # Errors
     /// As [`Message::try_pack`].
@@ -371,12 +371,12 @@ impl Message {
         self.pieces[self.next..].iter().map(|piece| piece.length).sum::<usize>() == self.taken
     }
 
-    /// What comes next, in words: `float64`, `text`; none at the end.
+    /// The next content, in words: `float64`, `text`; none at the end.
     pub fn next_kind(&self) -> Option<String> {
         self.pieces.get(self.next).map(|piece| piece.form.to_string())
     }
 
-    /// What comes next, and how much of it.
+    /// The next content, and its amount.
     pub fn upcoming(&self) -> Upcoming {
         let Some(piece) = self.pieces.get(self.next) else { return Upcoming::Nothing };
         match piece.form {

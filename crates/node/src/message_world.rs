@@ -3,7 +3,7 @@
 //! A [`MessageWorld`] is a world seen by a program that thinks in messages: what was packed is
 //! sent from where it lies, and what comes is a message whose memory was its place of arrival. All
 //! members make one of their own from the same world, and call the same operations in the same
-//! order, as in all of [`crate::together`].
+//! order, as in all of [`crate::collectives`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {

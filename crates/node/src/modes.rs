@@ -1,7 +1,7 @@
 //! Sends that are over sooner or later than usual, or overtake; messages that are found and kept
 //! for one receive; sends and receives that are made ready once.
 
-use landeck_kernel::{Area, RequestId, Started, URGENT_BYTES_MAX};
+use landeck_kernel::{Area, Completion, RequestId, Started, URGENT_BYTES_MAX};
 use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
@@ -328,12 +328,24 @@ impl<T: Plain> Repeated<T> {
         Self { world: world.clone(), values, what, going: None, last: None }
     }
 
+    /// The name that errors give the call.
+    fn name(&self) -> &'static str {
+        match self.what {
+            What::Send { .. } => "send",
+            What::Receive { .. } => "receive",
+        }
+    }
+
     /// Begins it, after the time before is over.
     ///
     /// # Errors
     /// As [`World::send_in`] and [`World::receive_into`], of this time or the one before.
     pub fn start(&mut self) -> Result<()> {
         self.wait()?;
+        self.begin().map_err(|error| self.world.in_call(self.name(), error))
+    }
+
+    fn begin(&mut self) -> Result<()> {
         // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
         // over, and it goes only after that, or never.
         let buffer = unsafe { Buffer::of_mut(&mut self.values) };
@@ -374,18 +386,9 @@ impl<T: Plain> Repeated<T> {
     /// As [`Repeated::start`].
     pub fn test(&mut self) -> Result<bool> {
         let Some(id) = self.going else { return Ok(true) };
-        match self.world.shared.test(id) {
-            Ok(None) => Ok(false),
-            Ok(Some(completion)) => {
-                self.going = None;
-                self.last = Some(self.world.status(&completion)?);
-                Ok(true)
-            }
-            Err(error) => {
-                self.going = None;
-                Err(self.world.error(error, None))
-            }
-        }
+        let Some(ended) = self.world.shared.test(id).transpose() else { return Ok(false) };
+        self.going = None;
+        self.end(ended).map(|()| true)
     }
 
     /// Waits until it is over; at once when it was not begun.
@@ -395,9 +398,17 @@ impl<T: Plain> Repeated<T> {
     pub fn wait(&mut self) -> Result<()> {
         let Some(id) = self.going.take() else { return Ok(()) };
         let ended = self.world.shared.wait_or_abandon(id, None);
-        let completion = ended.map_err(|error| self.world.error(error, None))?;
-        self.last = Some(self.world.status(&completion)?);
-        Ok(())
+        self.end(ended)
+    }
+
+    /// Keeps what is known of the message that the ended operation was about.
+    fn end(&mut self, ended: std::result::Result<Completion, WaitError>) -> Result<()> {
+        let world = self.world.clone();
+        world.call(self.name(), || {
+            let completion = ended.map_err(|error| world.error(error, None))?;
+            self.last = Some(world.status(&completion)?);
+            Ok(())
+        })
     }
 
     /// What is known of the message of the last time; none before the first one is over.

@@ -22,9 +22,9 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::{Plain, zero};
 
 use crate::combine::{Combination, Combine};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::world::World;
-use landeck_engine::{CallDescription, Caller, OperationId};
+use landeck_engine::{CallDescription, Caller, OperationId, WaitError};
 
 /// A collective operation with its memory, to be begun any number of times.
 pub struct Persistent<T: Plain> {
@@ -50,6 +50,21 @@ enum Form {
 }
 
 impl Form {
+    /// The name that errors give the operation.
+    fn name(&self) -> &'static str {
+        let operation = match self {
+            Self::Barrier => Operation::Barrier,
+            Self::Broadcast(_) => Operation::Broadcast,
+            Self::Gather(_) => Operation::Gather,
+            Self::Scatter(_) => Operation::Scatter,
+            Self::AllGather => Operation::AllGather,
+            Self::AllToAll => Operation::AllToAll,
+            Self::Reduction(operation, ..) => *operation,
+            Self::ReduceScatter(_) => Operation::ReduceScatter,
+        };
+        operation.as_str()
+    }
+
     fn describe<'a>(
         &'a self,
         caller: Caller<'a>,
@@ -204,7 +219,7 @@ impl<T: Plain> Persistent<T> {
             Ok(None) => Ok(false),
             ended => {
                 self.going = None;
-                ended.map(|_| true).map_err(|error| self.world.error(error, None))
+                ended.map(|_| true).map_err(|error| self.error(error))
             }
         }
     }
@@ -216,7 +231,13 @@ impl<T: Plain> Persistent<T> {
     pub fn wait(&mut self) -> Result<()> {
         let Some(id) = self.going.take() else { return Ok(()) };
         let ended = self.world.shared.wait_or_abandon(id, None);
-        ended.map(drop).map_err(|error| self.world.error(error, None))
+        ended.map(drop).map_err(|error| self.error(error))
+    }
+
+    /// Why the operation failed, which is named.
+    #[cold]
+    fn error(&self, error: WaitError) -> Error {
+        self.world.in_call(self.form.name(), self.world.error(error, None))
     }
 
     /// What this member brings, to be changed; after the time before is over.

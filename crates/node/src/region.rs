@@ -159,7 +159,8 @@ impl Region {
     /// # Errors
     /// [`ErrorKind::Access`]: the region ends before.
     pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
-        Ok(self.there()?.read(offset, into).map_err(AccessError::from)?)
+        let read = || Ok(self.there()?.read(offset, into).map_err(AccessError::from)?);
+        error::call(&self.shared, "read", read)
     }
 
     /// Copies values in, from byte `offset` on.
@@ -167,7 +168,8 @@ impl Region {
     /// # Errors
     /// As [`Region::read`].
     pub fn write<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
-        Ok(self.there()?.write(offset, values).map_err(AccessError::from)?)
+        let write = || Ok(self.there()?.write(offset, values).map_err(AccessError::from)?);
+        error::call(&self.shared, "write", write)
     }
 
     /// The word at byte `offset`, a multiple of 8.
@@ -175,7 +177,7 @@ impl Region {
     /// # Errors
     /// As [`Region::read`].
     pub fn word(&self, offset: usize) -> Result<&std::sync::atomic::AtomicU64> {
-        Ok(self.there()?.word(offset)?)
+        error::call(&self.shared, "word", || Ok(self.there()?.word(offset)?))
     }
 
     /// How many notifications have come.
@@ -192,7 +194,7 @@ impl Region {
     /// # Errors
     /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn wait_notified(&mut self, more: u64) -> Result<()> {
-        self.wait(more, None)
+        self.wait(more, None).map_err(|error| error::in_call(&self.shared, "wait_notified", error))
     }
 
     /// The same, for a while.
@@ -200,7 +202,8 @@ impl Region {
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Region::wait_notified`].
     pub fn wait_notified_within(&mut self, more: u64, time: Duration) -> Result<()> {
-        self.wait(more, Some(time))
+        let waited = self.wait(more, Some(time));
+        waited.map_err(|error| error::in_call(&self.shared, "wait_notified", error))
     }
 
     fn wait(&mut self, more: u64, time: Option<Duration>) -> Result<()> {
@@ -260,7 +263,7 @@ impl RemoteRegion {
     /// [`ErrorKind::Access`]: the region is gone, or ends before; [`ErrorKind::PeerFailed`] when its owner
     /// is no more; [`ErrorKind::Thread`].
     pub fn put<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
-        self.access(|view| view.put(offset, values))
+        self.access("put", |view| view.put(offset, values))
     }
 
     /// The same, and tells the owner.
@@ -268,7 +271,7 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn put_and_notify<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
-        self.access(|view| view.put_and_notify(offset, values))
+        self.access("put_and_notify", |view| view.put_and_notify(offset, values))
     }
 
     /// Copies values out, from byte `offset` on.
@@ -276,7 +279,7 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn get<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
-        self.access(|view| view.get(offset, into))
+        self.access("get", |view| view.get(offset, into))
     }
 
     /// Adds to the word at byte `offset`, a multiple of 8, and says what it was.
@@ -284,7 +287,9 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, number: u64) -> Result<u64> {
-        self.access(|view| view.with_word(offset, |word| word.fetch_add(number, Ordering::AcqRel)))
+        self.access("fetch_add", |view| {
+            view.with_word(offset, |word| word.fetch_add(number, Ordering::AcqRel))
+        })
     }
 
     /// Replaces the word at byte `offset`, and says what it was.
@@ -292,7 +297,9 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn swap(&self, offset: usize, number: u64) -> Result<u64> {
-        self.access(|view| view.with_word(offset, |word| word.swap(number, Ordering::AcqRel)))
+        self.access("swap", |view| {
+            view.with_word(offset, |word| word.swap(number, Ordering::AcqRel))
+        })
     }
 
     /// Replaces the word at byte `offset` if it is what is expected, and says what it was.
@@ -306,25 +313,29 @@ impl RemoteRegion {
         {
             Ok(was) | Err(was) => was,
         };
-        self.access(|view| view.with_word(offset, change))
+        self.access("compare_swap", |view| view.with_word(offset, change))
     }
 
-    /// One thread of the process at a time: it has one word to say what it accesses.
+    /// Does what a call does with the region. One thread of the process accesses at a time: the process has one
+    /// word to say what it accesses.
     #[inline]
     fn access<R>(
         &self,
+        call: &'static str,
         body: impl FnOnce(&RegionView) -> std::result::Result<R, AccessError>,
     ) -> Result<R> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.refresh();
-        if kernel.is_gone(Peer(self.address.process.slot.0)).is_some() {
-            return Err(gone(&self.shared, &self.address));
-        }
-        let outcome = body(&self.view);
-        drop(kernel);
-        outcome.map_err(|error| match error {
-            AccessError::Gone => gone(&self.shared, &self.address),
-            error => error.into(),
+        error::call(&self.shared, call, || {
+            let mut kernel = self.shared.kernel.enter()?;
+            kernel.refresh();
+            if kernel.is_gone(Peer(self.address.process.slot.0)).is_some() {
+                return Err(gone(&self.shared, &self.address));
+            }
+            let outcome = body(&self.view);
+            drop(kernel);
+            outcome.map_err(|error| match error {
+                AccessError::Gone => gone(&self.shared, &self.address),
+                error => error.into(),
+            })
         })
     }
 }

@@ -144,15 +144,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
-        self.world.call("send", || {
-            let peer = self.world.peer(to)?;
-            let started =
-                self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
-            match started {
-                Ok(started) => Ok(self.started(started)),
-                Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
-            }
-        })
+        let failed = |error| self.world.in_call("send", error);
+        let peer = self.world.peer(to).map_err(failed)?;
+        let mut engine = self.world.shared.kernel.enter().map_err(|error| failed(error.into()))?;
+        match engine.send(peer, self.world.context, tag.0, area) {
+            Ok(started) => Ok(self.started(started)),
+            Err(failure) => Err(failed(self.world.error(WaitError::Failure(failure), None))),
+        }
     }
 
     /// Begins to receive into values.
@@ -193,10 +191,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         from: Source,
         tag: TagFilter,
     ) -> Result<Request<'scope>> {
-        self.world.call("receive", || {
-            let wanted = self.world.wanted(from, tag)?;
-            Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
-        })
+        let failed = |error| self.world.in_call("receive", error);
+        let wanted = self.world.wanted(from, tag).map_err(failed)?;
+        let begun = self.world.shared.begin_receive(wanted, area);
+        Ok(self.started(begun.map_err(|error| failed(error.into()))?))
     }
 
     #[inline]
@@ -239,11 +237,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     pub(crate) fn finish(&self) -> Result<()> {
-        let mut result = Ok(());
-        loop {
-            let Some(id) = self.open.borrow_mut().take_next() else { return result };
-            result = result.and(self.world.call("wait", || self.world.wait(id)).map(drop));
+        let mut first = None;
+        while let Some(id) = self.open.borrow_mut().take_next() {
+            if let Err(error) = self.world.wait(id) {
+                first.get_or_insert_with(|| self.world.in_call("wait", error));
+            }
         }
+        first.map_or(Ok(()), Err)
     }
 
     /// Waits until one of the requests is complete; takes it out and returns its place and what

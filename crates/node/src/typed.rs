@@ -5,6 +5,11 @@ use landeck_layout::{Family, Kind};
 use landeck_memory::Plain;
 
 /// A type of value that [`Message::pack`](crate::Message::pack) takes.
+#[diagnostic::on_unimplemented(
+    message = "a message does not carry values of `{Self}`",
+    note = "it carries numbers; text is packed with `pack_text`",
+    note = "instead of `bool` pack `u8`: `u8::from(flag)`, and `byte != 0` where it is unpacked"
+)]
 pub trait Typed: Plain + sealed::Sealed {
     /// What its bits mean.
     const KIND: Kind;

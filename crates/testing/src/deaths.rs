@@ -1,13 +1,13 @@
 //! Jobs in which one process is killed from outside while the others stay.
 //!
-//! A survivor that ends after its error wakes those that still wait, and so hides that nobody told them. Here each
-//! survivor says what it was told and then neither calls the library again nor ends.
+//! A survivor that ends after its error wakes those that still wait, and so hides that nothing told them. Here each
+//! survivor reports its error and then neither calls the library again nor ends.
 //!
-//! The program is started with the name of an operation, the number of the process that will be
-//! killed, and `meanwhile` or `later`: then the others begin with the operation only when they know of
-//! the death. Without arguments it prints the names of its operations. Each process writes two lines to standard output, in one piece:
-//! `in NUMBER PID` when it has done the operation once, and `told NUMBER TIME KIND TEXT` when it has failed, with the
-//! monotonic clock in nanoseconds, `dead` where the error is of the kind for a dead process, and the error's text.
+//! The program is started with the name of an operation, the number of the process that will be killed, and `meanwhile`
+//! or `later`; with `later` the others begin the operation only when they know of the death. Without arguments it
+//! prints the names of its operations. Each process writes two lines to standard output, each in one piece: `in NUMBER
+//! PID` when it has done the operation once, and `told NUMBER TIME KIND TEXT` when it has failed. TIME is the monotonic
+//! clock in nanoseconds, KIND is `dead` if the error is of the kind for a dead process, and TEXT is the error's text.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -21,29 +21,29 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::program::succeed;
 use crate::{Random, Trail, seed};
 
-/// Survivors are told within 100 ms where processors are free. The limit is thirty times that: ten for the margin of
-/// tests, and the rest for processes that wait behind others that compute.
+/// The time within which survivors must be told. On free processors they are told within 100 ms. The limit is thirty
+/// times that: ten for the margin of tests, and the rest for processes that wait behind others that compute.
 const TOLD_WITHIN: Duration = Duration::from_secs(3);
-/// The kill comes so long after all have begun, at most.
+/// The longest time between the beginning of all processes and the kill, in microseconds.
 const KILLED_WITHIN_US: u64 = 20_000;
 /// How long a job may take to begin.
 const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// How long processes may stay after the end of their job.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Kills of each operation.
+/// The number of kills in each operation.
 const ROUNDS: u64 = 3;
-/// The same where the variable `LANDECK_SOAK` is set.
+/// The number of kills in each operation if the variable `LANDECK_SOAK` is set.
 const ROUNDS_SOAK: u64 = 30;
 
-/// Kills one process in each operation of a program, several times: in jobs of 4 and 8, in the middle
-/// or before. `names` prints the operations, `job` makes the command of a job of so many processes,
-/// without the program's arguments. The variable `LANDECK_OPERATION` names one operation to be tried alone.
+/// Kills one process in each operation of a program, several times: in jobs of 4 and 8, in the middle or before.
+/// `names` prints the operations. `job` creates the command of a job of so many processes, without the program's
+/// arguments. The variable `LANDECK_OPERATION` restricts the test to one operation.
 ///
-/// `is_right` judges a survivor's text, given the number of the dead process's system.
+/// `is_right` judges a survivor's text, given the PID of the dead process.
 ///
 /// # Panics
-/// If a survivor was told late, never, or something else. Then each such kill is printed, and the seed.
+/// If a survivor was told too late, never, or something else. Each such kill is printed then, and the seed.
 pub fn kill_in_each_operation(
     names: &mut Command,
     job: impl Fn(u64) -> Command,
@@ -73,7 +73,7 @@ pub fn kill_in_each_operation(
     assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
 }
 
-/// Which process of how many is killed, how long after all have begun, and when the others do the operation.
+/// One kill: the victim among the processes, the time after all have begun, and when the others do the operation.
 #[derive(Debug)]
 struct Kill {
     processes: u64,
@@ -83,7 +83,7 @@ struct Kill {
 }
 
 impl Kill {
-    /// Runs the job to the last survivor's word; an error says what was wrong.
+    /// Runs the job until the last survivor has reported; an error says what was wrong.
     fn run(
         &self,
         command: &mut Command,
@@ -128,7 +128,7 @@ impl Kill {
         Ok(())
     }
 
-    /// Waits until all have done the operation once; the victim's process number.
+    /// Waits until all processes have done the operation once; returns the victim's PID.
     fn wait_for_all(&self, lines: &Receiver<String>) -> Result<u32, String> {
         let mut pid = None;
         for _ in 0..self.processes {
@@ -145,7 +145,7 @@ impl Kill {
     }
 }
 
-/// What a survivor says.
+/// The report of a survivor.
 struct Told<'a> {
     number: u64,
     at_ns: u64,

@@ -1,7 +1,6 @@
-//! What every test of the workspace needs, and no program: a limit on how long it may take
-//! ([`Watchdog`]), a look at what it leaves behind ([`Trail`]), random numbers that can be
-//! replayed ([`seed`], [`Random`]), the steps of tests that build and run programs ([`program`]),
-//! and jobs in which one process is killed while the others stay ([`deaths`]).
+//! Tools of every test of the workspace, but of no program: a time limit ([`Watchdog`]), a check of what a test leaves
+//! behind ([`Trail`]), random numbers that can be replayed ([`seed`], [`Random`]), steps of tests that build and run
+//! programs ([`program`]), and jobs in which one process is killed while the others stay ([`deaths`]).
 //!
 //! ```no_run
 //! use landeck_testing::{Trail, Watchdog};
@@ -14,7 +13,7 @@
 //! trail.assert_gone(Duration::from_secs(1));
 //! ```
 //!
-//! A test that needs none of this but a limit starts with the first line alone.
+//! A test that needs only a limit starts with the first line alone.
 #![forbid(unsafe_code)]
 
 pub mod deaths;

@@ -1,5 +1,4 @@
-//! The programs that a test builds and runs: compilers, folders of built things, and what a run
-//! must have written.
+//! The programs that a test builds and runs: compilers, directories of built files, and checks of a run's output.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,17 +12,17 @@ pub fn compiler(variable: &str, usual: &str) -> OsString {
     std::env::var_os(variable).unwrap_or_else(|| usual.into())
 }
 
-/// The folder of headers that programs in C share, whichever front they test.
+/// The directory of headers that C programs share, whichever front they test.
 #[must_use]
 pub fn shared_headers() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/c"))
 }
 
-/// Runs a command to its end and returns what it wrote.
+/// Runs a command to its end and returns its output.
 ///
 /// # Panics
 ///
-/// When the command cannot be started or does not end well, with its standard error.
+/// If the command cannot be started or does not end well; the message contains its standard error.
 pub fn succeed(command: &mut Command) -> Output {
     let output =
         command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
@@ -35,11 +34,11 @@ pub fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// Checks that a run ended well and wrote `line`, whole, among the lines of its standard output.
+/// Checks that a run ended well and wrote `line` as a whole line to its standard output.
 ///
 /// # Panics
 ///
-/// When it did not, with all that the run wrote.
+/// If it did not; the message contains everything that the run wrote.
 pub fn assert_wrote(output: &Output, line: &str) {
     let written = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -50,12 +49,12 @@ pub fn assert_wrote(output: &Output, line: &str) {
     );
 }
 
-/// Builds packages of this workspace in the profile of the running test, by `cargo`
-/// (`env!("CARGO")`), and says in which folder they lie: `target/PROFILE`.
+/// Builds packages of this workspace in the profile of the running test, by `cargo` (`env!("CARGO")`), and returns
+/// their directory: `target/PROFILE`.
 ///
 /// # Panics
 ///
-/// When they cannot be built, or when the running test does not lie in `target/PROFILE/deps`.
+/// If they cannot be built, or if the running test does not lie in `target/PROFILE/deps`.
 pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet"]);
@@ -71,24 +70,24 @@ pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
     built.to_owned()
 }
 
-/// Makes `folder` a folder in which linker and loader find a built library: as `NAME.so` and
-/// as `NAME.so.1`, for a `name` like `libdeck`. Test programs may do it at the same time.
+/// Makes `folder` a directory in which linker and loader find a built library: as `NAME.so` and as `NAME.so.1`, for a
+/// `name` like `libdeck`. Test programs may do this at the same time.
 ///
 /// # Panics
 ///
-/// When the folder cannot be written.
+/// If the directory cannot be written.
 pub fn offer_library(folder: &Path, name: &str, library: &Path) {
     fs::create_dir_all(folder).expect("the target folder can be written");
     for name in [format!("{name}.so"), format!("{name}.so.1")] {
         let link = folder.join(name);
-        // A target folder that was copied has links into the other one.
+        // A target directory that was copied has links into the other one.
         if fs::read_link(&link).is_ok_and(|old| old == library) {
             continue;
         }
         let own = link.with_extension(std::process::id().to_string());
         let _ = fs::remove_file(&own);
         symlink(library, &own).expect("a link can be made");
-        // It takes the name in one step: another test program may have been faster.
+        // The rename replaces the name in one step: another test program may have been faster.
         fs::rename(&own, &link).expect("a link can be renamed");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The seed of this test: `LANDECK_SEED` if it is set, else a new one. It is printed, so that a
-/// failing test says how to fail again.
+/// The seed of this test: `LANDECK_SEED` if it is set, otherwise a new one. It is printed, so that a failing test can
+/// be repeated.
 ///
 /// # Panics
-/// When `LANDECK_SEED` is not a number.
+/// If `LANDECK_SEED` is not a number.
 pub fn seed() -> u64 {
     let seed = match std::env::var("LANDECK_SEED") {
         Ok(text) => text.parse().expect("LANDECK_SEED must be a number"),
@@ -23,7 +23,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator that starts at `seed`.
+    /// Creates a generator that starts at `seed`.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
@@ -37,7 +37,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..bound`; 0 when the bound is 0.
+    /// A number in `0..bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
@@ -47,10 +47,10 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of the items.
+    /// Picks one of the items.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }

@@ -1,7 +1,7 @@
-//! What a test leaves behind: processes that outlive it, files in /dev/shm.
+//! Finds what a test leaves behind: processes that outlive it, and files in /dev/shm.
 //!
-//! Every command of a test carries a mark in its environment, which all its descendants inherit.
-//! A process whose environment shows the mark belongs to the test, whoever its parent is by now.
+//! Every command of a test carries a mark in its environment, which all its descendants inherit. A process whose
+//! environment contains the mark belongs to the test, whatever its parent is by now.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -17,17 +17,17 @@ use std::time::{Duration, Instant};
 /// The environment variable that carries the mark.
 const MARK: &str = "LANDECK_TEST_TRAIL";
 
-/// Numbers the trails of this test process.
+/// The number of trails of this test process.
 static TRAILS: AtomicU32 = AtomicU32::new(0);
 
-/// Follows the processes that a test starts.
+/// A trail, which follows the processes that a test starts.
 #[derive(Debug)]
 pub struct Trail {
     mark: String,
 }
 
 impl Trail {
-    /// A trail with nobody on it.
+    /// Creates a trail without processes.
     #[allow(clippy::new_without_default)] // two trails differ
     pub fn new() -> Trail {
         let number = TRAILS.fetch_add(1, Ordering::Relaxed);
@@ -39,22 +39,21 @@ impl Trail {
         command.env(MARK, &self.mark)
     }
 
-    /// Starts a command on the trail, in a process group of its own, with nothing on its standard
-    /// input and its output in pipes, where the command does not say otherwise itself.
+    /// Starts a command on the trail, in a process group of its own. Its standard input is empty and its output goes
+    /// into pipes, unless the command says otherwise.
     ///
     /// # Panics
-    /// When the command cannot be started.
+    /// If the command cannot be started.
     pub fn spawn(&self, command: &mut Command) -> Child {
         self.mark(command).process_group(0);
         command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
     }
 
-    /// Runs a command on the trail to its end and returns what it wrote. Its standard input is
-    /// empty.
+    /// Runs a command on the trail to its end and returns its output. Its standard input is empty.
     ///
     /// # Panics
-    /// When it does not end within `limit`: it is killed, with everyone on the trail, and what it
-    /// wrote until then is in the message.
+    /// If it does not end within `limit`: it is killed, with every process on the trail, and the message contains its
+    /// output so far.
     pub fn run(&self, command: &mut Command, limit: Duration) -> Output {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.spawn(command);
@@ -64,7 +63,7 @@ impl Trail {
     /// Waits for the end of a process that was started with its output in pipes.
     ///
     /// # Panics
-    /// As [`Trail::run`].
+    /// If the process does not end within `limit`, as for [`Trail::run`].
     pub fn finish(&self, mut child: Child, limit: Duration) -> Output {
         let stdout = read_aside(child.stdout.take());
         let stderr = read_aside(child.stderr.take());
@@ -83,7 +82,7 @@ impl Trail {
         output
     }
 
-    /// The processes that are on the trail now, as number and name.
+    /// The processes that are on the trail now, with PID and name.
     pub fn processes(&self) -> Vec<(u32, String)> {
         marked_processes(&format!("{MARK}={}", self.mark), true)
     }
@@ -93,10 +92,10 @@ impl Trail {
         kill_marked(&format!("{MARK}={}", self.mark), true);
     }
 
-    /// Checks that everyone on the trail ends, within a time that starts now.
+    /// Checks that every process on the trail ends, within a time that starts now.
     ///
     /// # Panics
-    /// When somebody is left; they are killed.
+    /// If a process is left; all are killed then.
     pub fn assert_gone(&self, within: Duration) {
         let deadline = Instant::now() + within;
         loop {
@@ -107,7 +106,7 @@ impl Trail {
                 self.kill();
                 panic!("left behind after {within:?}: {left:?}");
             }
-            // Ended meanwhile if it cannot be opened.
+            // A process that cannot be opened has ended meanwhile.
             if let Some(pidfd) = open_process(*first) {
                 wait_readable(&pidfd, remaining);
             }
@@ -123,8 +122,8 @@ impl Drop for Trail {
     }
 }
 
-/// Everything that tests of this process have left behind: processes on any of its trails, and
-/// files of ours in /dev/shm, which should never be there. Empty when all is well.
+/// Everything that tests of this process have left behind: processes on any of its trails, and files of ours in
+/// /dev/shm, which should never exist. It is empty if all is well.
 pub fn leftovers() -> Vec<String> {
     let mark = format!("{MARK}={}", mark_of_this_process());
     let processes = marked_processes(&mark, false).into_iter();
@@ -147,7 +146,7 @@ fn mark_of_this_process() -> String {
     format!("{}.", std::process::id())
 }
 
-/// Processes that start others while we look are found in the next round.
+/// Kills all processes with the mark. Processes that start others meanwhile are found in the next round.
 fn kill_marked(mark: &str, exact: bool) {
     for _ in 0..100 {
         let left = marked_processes(mark, exact);
@@ -243,7 +242,7 @@ mod tests {
         let output =
             trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(100));
         let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        // While it becomes its program it has no environment.
+        // While a process becomes its program it has no environment.
         while !trail.processes().iter().any(|(pid, _)| *pid == orphan) {
             thread::yield_now();
         }

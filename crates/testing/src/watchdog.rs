@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Ends the whole test process, with a message and with every process on one of its trails, when
-/// it is not dropped in time.
+/// A time limit. If it is not dropped in time, it ends the whole test process, with a message and with every process on
+/// one of its trails.
 #[must_use = "the watchdog watches until it is dropped"]
 pub struct Watchdog {
     /// Dropped with the watchdog, which tells the watching thread that all is well.

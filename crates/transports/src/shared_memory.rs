@@ -1,13 +1,12 @@
 //! The channel between processes that share memory.
 //!
-//! A process receives in its home segment only. First contact goes through its mailbox queue;
-//! after a few messages, or for data longer than a mailbox slot, the sender opens a ring of its
-//! own to it, says so through the mailbox, and uses nothing but the ring from then on. So the
-//! messages of a pair are in order without any further agreement, and their sequence numbers are
-//! there to prove it.
+//! A process receives in its home segment only. First contact goes through its mailbox queue. After a few messages, or
+//! for data longer than a mailbox slot, the sender opens a ring of its own to it, announces it through the mailbox
+//! queue, and uses only the ring from then on. So the messages of a pair are in order without any further agreement,
+//! and their sequence numbers prove it.
 //!
-//! A process of another job on this host is reached in *its* segment, where we are a guest with a
-//! slot of our own; it reaches us as a guest in ours ([`SharedMemory::add_foreign`]).
+//! A process of another job on this host is reached in *its* segment, where this process is a guest with a slot of its
+//! own; it reaches this process as a guest in ours ([`SharedMemory::add_foreign`]).
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -18,16 +17,16 @@ use landeck_memory::waiter::Doorbell;
 use landeck_memory::{Bytes, Operation, Segment, SlotState};
 use landeck_wire::{Class, Flags, Header, Kind};
 
-/// Longest data of one message: a quarter of a ring's bulk area.
+/// The longest data of one message: a quarter of a ring's bulk area.
 pub const DATA_BYTES_MAX: usize = 16 * 1024;
 
-/// Messages to a peer before a ring is opened to it.
+/// The number of messages to a peer before a ring to it is opened.
 const RING_AFTER: u32 = 8;
 
-/// Numbers above all slots, for peers of other jobs that have no slot here yet.
+/// The number of peer numbers above all slots, for peers of other jobs that have no slot here yet.
 pub const PROVISIONAL: u32 = 16;
 
-/// The processes of this host, as one of them sees them.
+/// The channel of one process to the other processes of this host.
 pub struct SharedMemory {
     home: Segment,
     slot: u32,
@@ -37,11 +36,11 @@ pub struct SharedMemory {
     pairs: Vec<Pair>,
     /// The pairs whose incoming ring is open.
     listening: Vec<u16>,
-    /// Rings given out, per segment we send in: the home segment first.
+    /// The number of rings used in each segment that this process sends in; the home segment comes first.
     rings_used: Vec<(Segment, u32, u64)>,
 }
 
-/// We and one other process: both directions.
+/// Both directions between this process and one other.
 struct Pair {
     peer: u32,
     incarnation: u32,
@@ -50,7 +49,7 @@ struct Pair {
     incoming: Incoming,
 }
 
-/// Where the other process receives, and who we are there.
+/// The segment in which the other process receives, and our slot there.
 struct Route {
     segment: Segment,
     own_slot: u32,
@@ -73,7 +72,7 @@ struct Incoming {
 }
 
 impl SharedMemory {
-    /// The channel of the process of `slot` in its home segment. None when there is no such slot.
+    /// Creates the channel of the process of `slot` in its home segment. `None` if the slot does not exist.
     pub fn new(home: &Segment, slot: u32) -> Option<Self> {
         let mailbox = MailboxReceiver::new(MailboxMemory::of(home, slot)?);
         Some(Self {
@@ -87,12 +86,12 @@ impl SharedMemory {
         })
     }
 
-    /// Makes a process of another job reachable: `peer` is the slot that it has as a guest in our
-    /// home segment, or, while it has none, a number above all slots; it receives as `target` in
-    /// `segment`, where we are the guest `own_slot`. What has come from the peer before counts.
+    /// Makes a process of another job reachable. `peer` is the slot that it has as a guest in our home segment or,
+    /// while it has none, a number above all slots. It receives as `target` in `segment`, where this process is the
+    /// guest `own_slot`. Messages that came from the peer before count.
     ///
     /// # Errors
-    /// [`SendError::Gone`] when one of the slots does not exist.
+    /// [`SendError::Gone`] if one of the slots does not exist.
     pub fn add_foreign(
         &mut self,
         peer: Peer,
@@ -111,11 +110,10 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Gives a peer that had a number above all slots the slot that it has by now, with all that
-    /// was said to it before.
+    /// Gives a peer that had a number above all slots its present slot, and keeps the connection to it.
     ///
     /// # Errors
-    /// [`SendError::Gone`] when the peer or the slot does not exist.
+    /// [`SendError::Gone`] if the peer or the slot does not exist.
     pub fn rename(&mut self, peer: Peer, slot: Peer) -> Result<(), SendError> {
         let from = self.known(peer.0).ok_or(SendError::Gone)?;
         let to = self.pair(slot.0).ok_or(SendError::Gone)?;
@@ -177,13 +175,13 @@ impl SharedMemory {
         Some(self.pairs.len() - 1)
     }
 
-    /// Finds the open rings anew.
+    /// Rebuilds the list of open rings.
     fn listen(&mut self) {
         let open = |(at, pair): (usize, &Pair)| pair.incoming.ring.is_some().then_some(at as u16);
         self.listening = self.pairs.iter().enumerate().filter_map(open).collect();
     }
 
-    /// First contact, and the way from the mailbox to the ring.
+    /// Sends without a ring: first contact, and the change from the mailbox queue to a ring.
     #[cold]
     fn send_without_ring(
         &mut self,
@@ -201,7 +199,7 @@ impl SharedMemory {
         self.pairs[at].post(header, data)
     }
 
-    /// Opens a ring to a pair's other process; false when there is none left.
+    /// Opens a ring to a pair's other process; returns false if none is left.
     fn open_ring(&mut self, at: usize) -> Result<bool, SendError> {
         let pair = &mut self.pairs[at];
         let route = &pair.route;
@@ -221,8 +219,8 @@ impl SharedMemory {
         Ok(true)
     }
 
-    /// At most one message from the mailbox, which is looked at first and each time, since what is
-    /// urgent comes that way; then one from each ring.
+    /// Takes at most one message from the mailbox queue, then one from each ring. The mailbox queue comes first each
+    /// time, since urgent messages come through it.
     #[inline]
     fn poll_some<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
         let mut any = self.mailbox.has_next() && self.poll_mailbox(false, sink);
@@ -295,10 +293,10 @@ impl SharedMemory {
         }
     }
 
-    /// Wakes those who wait for room in our mailbox; they have no ring to be waked through.
+    /// Wakes processes that wait for room in our mailbox queue; they have no ring through which they could be woken.
     #[cold]
     fn wake_posters(&self) {
-        // What they wait for is looked at after the room was made.
+        // Their sleep words must be read after the room was made.
         fence(Ordering::SeqCst);
         for slot in 0..self.home.plan().slots() {
             let wait = self.home.wait_record(slot);
@@ -350,7 +348,7 @@ impl SharedMemory {
         verdict
     }
 
-    /// What is urgent stands in no order with anything else, so there is no sequence to check.
+    /// Delivers an urgent message. It is not ordered with others, so there is no sequence number to check.
     #[cold]
     fn deliver_urgent<S: Sink + ?Sized>(
         &mut self,
@@ -373,7 +371,7 @@ impl SharedMemory {
         }
     }
 
-    /// A first message from a slot that has a new process: what we knew of the old one goes.
+    /// Handles a first message from a slot that has a new process: the knowledge of the old one is dropped.
     fn renewed(&mut self, source: u32) -> Option<usize> {
         let at = self.known(source)?;
         let is_new = self.home.slot_record(source).incarnation != self.pairs[at].incarnation;
@@ -428,7 +426,7 @@ impl Pair {
 }
 
 impl Pair {
-    /// Past the ring and what waits in it.
+    /// Sends an urgent message, past the ring and the messages that wait in it.
     #[cold]
     fn post_urgent(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
         const { assert!(URGENT_BYTES_MAX <= POST_BYTES) }
@@ -453,7 +451,7 @@ impl Incoming {
     }
 }
 
-/// What is wrong with a message in the mailbox that claims more data than a slot has.
+/// The fault of a message in the mailbox queue that claims more data than a slot has.
 #[cold]
 fn too_long(header: &Header) -> BrokenPeer {
     BrokenPeer::TooLong { length: header.length.into(), most: POST_BYTES as u64 }
@@ -466,7 +464,7 @@ fn is_urgent(head: u64) -> bool {
     head >> CLASS_BIT & 3 == Class::Urgent as u64
 }
 
-/// Where the data of a ring message lie, from its head alone.
+/// The place of a ring message's data, from its head alone.
 #[inline]
 fn data_place(head: u64) -> (usize, bool) {
     const BULK_BIT: u32 = 25;
@@ -561,13 +559,13 @@ impl Channel for SharedMemory {
         is_somebody && self.home.slot_record(peer.0).state == SlotState::Departed
     }
 
-    /// The agent says it, in the membership.
+    /// The membership tells the others, through the agent.
     fn leave(&mut self) {}
 
     fn forget_before(&mut self, peer: Peer, incarnation: u32) {
         let Some(at) = self.known(peer.0) else { return };
         let pair = &mut self.pairs[at];
-        // Zero: we spoke to the slot before its first process was there to hear.
+        // Zero: the slot was contacted before its first process was there.
         if pair.incarnation == 0 || pair.incarnation == incarnation {
             pair.incarnation = incarnation;
         } else {

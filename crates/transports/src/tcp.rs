@@ -1,25 +1,25 @@
 //! The channel between hosts: TCP.
 //!
-//! A process listens, or connects to one that does; who connects to whom is its caller's affair,
-//! and so are names: addresses only. Each connection begins with a hello in which both sides prove
-//! that they know the job's secret; until then the other side is a stranger with little time and
-//! 64 bytes to say. Afterwards messages follow each other, header and data, as the framing says. Who
-//! leaves in good order says goodbye behind the last of them, and stays until the other hosts have all
-//! of it; a connection that ends without a goodbye is a death.
+//! A process listens, or connects to one that does. Its caller decides which process connects to which, and resolves
+//! names: this channel knows addresses only. Each connection begins with a hello in which both sides prove that they
+//! know the job's secret. Until then the other side is a stranger with little time and 64 bytes. Afterwards messages
+//! follow each other, header and data, as the framing defines. A process that leaves in good order says goodbye behind
+//! the last message, and stays until the other hosts have received everything. A connection that ends without a goodbye
+//! is a death.
 //!
-//! The secret keeps strangers out. It does not hide or seal what travels: on a network that others
-//! can read or write, put the job inside a tunnel.
+//! The secret keeps strangers out. It does not encrypt or sign the data: on a network that others can read or write,
+//! put the job inside a tunnel.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`framing`] | bytes in, messages out |
-//! | `hello`, `proof` | who is there, and the proof of it |
+//! | [`framing`] | from bytes to messages |
+//! | `hello`, `proof` | the identity of the other side, and its proof |
 //! | `link` | one connection |
 //! | `socket` | system calls |
 //!
-//! What it costs: a descriptor per connection and per listener and one more; per connection up to
-//! [`UNSENT_BYTES_MAX`] while the network takes no more and [`STAGING_BYTES`] while a message is
-//! incomplete or held by the sink; nothing when it rests.
+//! Its cost is a descriptor per connection and per listener and one more. Per connection it needs up to
+//! [`UNSENT_BYTES_MAX`] while the network accepts no more, and [`STAGING_BYTES`] while a message is incomplete or held
+//! by the sink; an idle connection needs no memory.
 
 pub mod framing;
 mod hello;
@@ -49,30 +49,30 @@ use framing::Staging;
 use hello::{Hello, NONCE_BYTES, Role};
 use link::{Link, Stage};
 
-/// How long somebody who connects to us may take to prove who it is.
+/// How long a process that connects to us may take to prove its identity.
 pub const HELLO_TIME: Duration = Duration::from_secs(5);
-/// How long another host may leave unanswered what is sent there, before it counts as gone.
+/// How long another host may leave data unanswered before it counts as gone.
 pub const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// How often connections are asked for that, at most.
+/// The shortest interval between two checks for silence.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Most connections whose hello is under way; the oldest is closed for a further one.
+/// The most connections whose hello is in progress; the oldest is closed for a further one.
 const ARRIVALS_MAX: usize = 64;
-/// Connections accepted in one poll.
+/// The most connections accepted in one poll.
 const ACCEPTS_MAX: u32 = 16;
-/// Events looked at in one poll; the others wait for the next.
+/// The most events handled in one poll; others wait for the next.
 const EVENTS_MAX: usize = 64;
-/// Rounds of the thorough look.
+/// The most rounds of the last poll before sleep.
 const ROUNDS_MAX: u32 = 64;
 
-/// Why the channel cannot do what its caller wants.
+/// The reason why the channel cannot do what its caller wants.
 #[derive(Debug, thiserror::Error)]
 pub enum TcpError {
-    /// No descriptor or no randomness.
+    /// There is no descriptor or no randomness.
     #[error("the system gives no {what} for TCP connections: {source}")]
     System {
-        /// What was asked for.
+        /// The missing resource.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The address cannot be listened on.
@@ -80,7 +80,7 @@ pub enum TcpError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// No attempt to connect could be made.
@@ -88,10 +88,10 @@ pub enum TcpError {
     Connect {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// There is such a peer.
+    /// The peer has a connection already.
     #[error("peer {} has a connection already: use it, or forget the peer when it is gone", peer.0)]
     InUse {
         /// The peer.
@@ -99,14 +99,14 @@ pub enum TcpError {
     },
 }
 
-/// How things stand with a peer.
+/// The state of the connection to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection<'a> {
-    /// There never was one, or it was forgotten.
+    /// It never existed, or was forgotten.
     None,
-    /// It is being made, by us or by the other side. Messages are taken already.
+    /// It is being made, by us or by the other side. Messages are already accepted.
     Opening,
-    /// It is there; the other side has proven who it is.
+    /// It is open; the other side has proven its identity.
     Open(ProcessId),
     /// It ended.
     Ended(&'a LinkEnd),
@@ -117,10 +117,10 @@ pub struct Tcp {
     own: ProcessId,
     token: Token,
     admission: Box<dyn FnMut(ProcessId) -> Option<Peer> + Send>,
-    /// Watches all sockets, and is itself what a sleeper watches.
+    /// The epoll descriptor of all sockets, which a sleeper watches.
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
-    /// A descriptor to spare, so that a connection can be refused when there are no more.
+    /// A spare descriptor, so that a connection can be refused when there are no more.
     spare: Option<OwnedFd>,
     /// Connections of strangers.
     arrivals: BTreeMap<u32, Link>,
@@ -128,14 +128,14 @@ pub struct Tcp {
     links: BTreeMap<Peer, Link>,
     /// Links that are not open yet.
     opening: BTreeSet<Peer>,
-    /// Links with something to offer to the sink.
+    /// Links with messages for the sink.
     offering: BTreeSet<Peer>,
     staging: Staging,
     silence_max: Duration,
     silence_checked: Instant,
 }
 
-/// Whom an event concerns.
+/// The subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Listener(u32),
@@ -144,8 +144,8 @@ enum Key {
 }
 
 impl Tcp {
-    /// The connections of the process `own` of the job with this secret. `admission` is asked for
-    /// each process that connects to us: what number it gets as a peer, or None to send it away.
+    /// Creates the connections of the process `own` of the job with this secret. `admission` is called for each process
+    /// that connects: it returns the process's number as a peer, or `None` to refuse it.
     ///
     /// # Errors
     /// [`TcpError::System`].
@@ -174,13 +174,13 @@ impl Tcp {
         })
     }
 
-    /// How long another host may leave unanswered what is sent there, before it counts as gone, instead of
-    /// [`SILENCE_MAX`]. A process that is stopped, or does not read, is not silent: its host answers.
+    /// Sets how long another host may leave data unanswered before it counts as gone, instead of [`SILENCE_MAX`]. A
+    /// process that is stopped, or does not read, is not silent: its host answers.
     pub fn set_silence_max(&mut self, longest: Duration) {
         self.silence_max = longest;
     }
 
-    /// Listens on an address, from now on; says which it is if the port was left open (0).
+    /// Listens on an address from now on; returns the bound address, which has the port if that was left open (0).
     ///
     /// # Errors
     /// [`TcpError::Listen`].
@@ -193,8 +193,8 @@ impl Tcp {
         Ok(bound)
     }
 
-    /// Begins to connect to the process that listens on an address, which is `peer` from now on.
-    /// Polls go on with it, for as long as `patience` says; messages are taken at once.
+    /// Begins to connect to the process that listens on an address, which is `peer` from now on. Polls continue this,
+    /// for as long as `patience` says; messages are accepted at once.
     ///
     /// # Errors
     /// [`TcpError`]; failures that take time show in [`Tcp::connection`].
@@ -218,8 +218,8 @@ impl Tcp {
         Ok(())
     }
 
-    /// Says that `peer` will connect to us, for as long as `patience` says. Until then it is not
-    /// gone but late, and messages for it are taken.
+    /// Announces that `peer` will connect to us, within `patience`. Until then it is not gone but late, and messages
+    /// for it are accepted.
     ///
     /// # Errors
     /// [`TcpError::InUse`].
@@ -233,7 +233,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// How things stand with a peer.
+    /// The state of the connection to a peer.
     pub fn connection(&self, peer: Peer) -> Connection<'_> {
         match self.links.get(&peer).map(Link::stage) {
             None => Connection::None,
@@ -250,7 +250,7 @@ impl Tcp {
         Ok(Hello::new(role, self.own, nonce, &self.token))
     }
 
-    /// Looks at what the sockets have to say. The number of events.
+    /// Handles the sockets' events; returns their number.
     fn look(&mut self) -> usize {
         const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
@@ -278,7 +278,8 @@ impl Tcp {
                 Ok(Some(socket)) => self.welcome(socket),
                 Ok(None) => return,
                 Err(_) => {
-                    // Out of descriptors: the connection is refused, else it would wake us for ever.
+                    // Descriptors are exhausted: the connection is refused, otherwise it would wake this process for
+                    // ever.
                     self.spare = None;
                     let _ = socket::accept(listener.as_fd());
                     self.spare = self.epoll.try_clone().ok();
@@ -313,7 +314,7 @@ impl Tcp {
         }
     }
 
-    /// A stranger has proven who it is: it becomes a peer, or is sent away.
+    /// Admits a stranger that has proven its identity as a peer, or refuses it.
     fn admit(&mut self, mut link: Link, process: ProcessId) {
         let Some(peer) = (self.admission)(process) else { return };
         let place = self
@@ -349,7 +350,7 @@ impl Tcp {
         link.watch(&self.epoll);
     }
 
-    /// Ends what takes too long to open.
+    /// Ends connections that take too long to open.
     fn end_the_late(&mut self) {
         if self.arrivals.is_empty() && self.opening.is_empty() {
             return;
@@ -363,7 +364,7 @@ impl Tcp {
         });
     }
 
-    /// Ends the connections to hosts that answer no more.
+    /// Ends the connections to hosts that no longer answer.
     fn end_the_silent(&mut self) {
         if self.links.is_empty() || self.silence_checked.elapsed() < SILENCE_CHECK_INTERVAL {
             return;
@@ -375,7 +376,7 @@ impl Tcp {
         }
     }
 
-    /// Offers what has arrived. Whether the sink took any of it.
+    /// Offers arrived messages; returns whether the sink took any.
     fn offer(&mut self, sink: &mut dyn Sink) -> bool {
         let mut any = false;
         for peer in std::mem::take(&mut self.offering) {

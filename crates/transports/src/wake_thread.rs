@@ -1,13 +1,12 @@
-//! The thread that wakes a process when something arrives on a socket.
+//! A thread that wakes a process when something arrives on a socket.
 //!
-//! A process sleeps on one word in its segment, and shared memory wakes it there. Sockets cannot;
-//! so a process with sockets has this thread, from its first sleep on, which does nothing but
-//! ring the process's bell. It receives nothing and knows nothing of messages.
+//! A process sleeps on one word in its segment, and shared memory wakes it there. Sockets cannot. So a process with
+//! sockets has this thread, from its first sleep on, which only rings the process's bell. It receives nothing and knows
+//! nothing of messages.
 //!
-//! The process arms the thread each time it has found nothing and is about to sleep
-//! ([`WakeThread::arm`]). One arrival rings once; then the descriptors are left alone until they
-//! are armed again, so that a busy process is not disturbed. Arming a descriptor that is readable
-//! already rings at once: nothing is missed that arrived after the last look.
+//! The process arms the thread each time it has found nothing and is about to sleep ([`WakeThread::arm`]). One arrival
+//! rings once. Then the descriptors are left alone until they are armed again, so that a busy process is not disturbed.
+//! Arming a descriptor that is already readable rings at once, so no arrival after the last look is missed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,18 +17,18 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
-/// It calls nothing that needs more.
+/// The stack of the thread, which calls nothing that needs more.
 const STACK_BYTES: usize = 64 * 1024;
-/// What an event of the descriptor is called that ends the thread.
+/// The key of the event that ends the thread.
 const STOP: u64 = u64::MAX;
 
-/// The thread. It ends when this is dropped.
+/// The thread. Dropping this ends it.
 pub struct WakeThread {
     epoll: OwnedFd,
     descriptors: Vec<OwnedFd>,
     stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
-    /// In a child made by fork there is no thread, and the descriptors are the parent's.
+    /// The process that has the thread; a forked child has none, and the descriptors are its parent's.
     process: u32,
 }
 
@@ -37,7 +36,7 @@ impl WakeThread {
     /// Starts the thread, with nothing armed. `bell` rings when one of the descriptors is readable.
     ///
     /// # Errors
-    /// When the system gives no descriptors or no thread.
+    /// If the system gives no descriptors or no thread.
     pub fn start(bell: Doorbell, descriptors: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -59,10 +58,10 @@ impl WakeThread {
         Ok(Self { epoll, descriptors, stop, thread: Some(thread), process })
     }
 
-    /// Has the bell rung once, at the next arrival, or at once if there is something already.
+    /// Lets the bell ring once, at the next arrival, or at once if something is there already.
     ///
     /// # Errors
-    /// When the system has no memory for it.
+    /// If the system has no memory for it.
     pub fn arm(&self) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::ONESHOT;
         for descriptor in &self.descriptors {
@@ -78,7 +77,7 @@ impl Drop for WakeThread {
             std::mem::forget(self.thread.take());
             return;
         }
-        // Cannot fail: the counter is far from its limit.
+        // This cannot fail: the counter is far from its limit.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -93,7 +92,7 @@ fn ring_when_readable(epoll: &OwnedFd, bell: &Doorbell) {
         let room = rustix::buffer::spare_capacity(&mut events);
         match epoll::wait(epoll.as_fd(), room, None) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return, // the descriptor is ours: cannot be
+            Err(_) => return, // impossible, since the descriptor is ours
         }
         if events.iter().any(|event| event.data.u64() == STOP) {
             return;
@@ -104,12 +103,12 @@ fn ring_when_readable(epoll: &OwnedFd, bell: &Doorbell) {
     }
 }
 
-/// Calls `start` with all signals blocked, which the threads it starts inherit: signals are for
-/// the program's own threads.
+/// Calls `start` with all signals blocked, which the threads that it starts inherit: signals are for the program's own
+/// threads.
 pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are memory of ours; the calls write whole sets and keep no pointer.
+    // SAFETY: both sets are local memory; the calls write whole sets and keep no pointer.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -270,7 +269,7 @@ mod tests {
             wake.arm().unwrap();
             drop(wake);
         }
-        // Other tests of this process may have one each, and one that ends is shown a moment longer.
+        // Other tests of this process may have one each, and a thread that ends is still listed for a moment.
         while threads() > 2 {
             std::thread::yield_now();
         }

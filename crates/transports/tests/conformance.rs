@@ -11,7 +11,7 @@ use landeck_transports::SharedMemory;
 use landeck_transports::tcp::{Connection, Tcp, Token};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// Processes that share a segment, played by one.
+/// Processes that share a segment, all played by one.
 struct Neighbours {
     segment: Segment,
     channels: Vec<Option<SharedMemory>>,
@@ -61,7 +61,7 @@ fn set_state(segment: &Segment, slot: u32, state: SlotState, incarnation: u32) {
     segment.announce_membership();
 }
 
-/// Processes connected by TCP, played by one. Each listens; who came first is connected to.
+/// Processes connected by TCP, all played by one. Each listens; later ones connect to earlier ones.
 struct Hosts {
     token: Token,
     channels: Vec<Option<(Tcp, SocketAddr)>>,
@@ -89,7 +89,7 @@ impl Hosts {
         while !self.is_connected() {}
     }
 
-    /// Polls everybody once; whether everybody is connected with everybody.
+    /// Polls all processes once; returns whether all are connected with each other.
     fn is_connected(&mut self) -> bool {
         for (channel, _) in self.channels.iter_mut().flatten() {
             channel.poll(&mut Arrivals::default());

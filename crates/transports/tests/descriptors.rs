@@ -1,5 +1,5 @@
-//! A process without descriptors to spare refuses connections instead of being woken by them for
-//! ever. In a test program of its own: the limit is the whole process's.
+//! A process without spare descriptors refuses connections instead of being woken by them for ever. This is a test
+//! program of its own because the limit applies to the whole process.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
@@ -52,8 +52,7 @@ fn endpoint(slot: u32, token: &Token) -> Tcp {
     Tcp::new(own, token.clone(), |process| Some(Peer(process.slot.0))).unwrap()
 }
 
-/// The lowest number above those of all open descriptors; lower ones that are free are opened
-/// and left open.
+/// The lowest number above those of all open descriptors; lower free ones are opened and left open.
 fn first_unused() -> u64 {
     let numbers = || -> Vec<u64> {
         let entries = fs::read_dir("/proc/self/fd").unwrap().flatten();

@@ -1,5 +1,5 @@
-//! A child made by fork that drops what it inherited: it neither hangs nor touches the parent's
-//! connections. In a test program of its own, with one test, so that nothing else runs meanwhile.
+//! A forked child that drops inherited objects neither hangs nor touches the parent's connections. This is a test
+//! program of its own, with one test, so that nothing else runs meanwhile.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use landeck_transports::tcp::{Connection, Tcp, Token};
 use landeck_transports::wake_thread::WakeThread;
 use landeck_wire::{Header, HostId, Incarnation, Kind, ProcessId, Slot};
 
-/// After so long a child that hangs is ended.
+/// The time after which a child that hangs is ended.
 const CHILD_SECONDS: u32 = 10;
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -37,7 +37,7 @@ fn a_child_leaves_the_parents_connections_and_thread_alone() {
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: the status is memory of ours.
+    // SAFETY: the status is local memory.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the child hung or failed");
 

@@ -1,4 +1,4 @@
-//! Who waits for room in a full mailbox is woken when there is some.
+//! A process that waits for room in a full mailbox queue is woken when there is room.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 use landeck_wire::{Header, Kind};
 
-/// Takes all there is.
+/// A sink that takes everything.
 struct Takes;
 
 impl Sink for Takes {
@@ -25,7 +25,7 @@ impl Sink for Takes {
     fn broken(&mut self, _: Peer, _: BrokenPeer) {}
 }
 
-/// What a process does that found the mailbox full, until there is room.
+/// The wait of a process that found the mailbox queue full, until there is room.
 struct AwaitsRoom<'a>(&'a AtomicBool);
 
 impl Waiting for AwaitsRoom<'_> {
@@ -40,9 +40,9 @@ impl Waiting for AwaitsRoom<'_> {
     }
 }
 
-/// Whoever wakes a sleeper lowers its word, so it is not asleep as soon as the mailbox is empty. It looks by
-/// itself after a while, and raises its word again for that: a round in which it does so just then
-/// tells nothing, and is followed by another.
+/// Checks that a sleeper is woken when the mailbox queue becomes empty. The waker lowers its sleep word, so the word is
+/// down at once. The sleeper also looks by itself after a while, and raises its word again for that: a round in which
+/// it does so just then tells nothing, and is followed by another.
 #[test]
 fn who_sleeps_for_room_is_woken_when_the_mailbox_is_empty() {
     let _watchdog = Watchdog::start(Duration::from_secs(120));

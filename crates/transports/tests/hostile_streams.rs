@@ -1,5 +1,5 @@
-//! What strangers and broken peers can send over TCP, and what becomes of it: they are sent away
-//! or named as broken; nobody else notices, nothing hangs, nothing grows.
+//! Hostile data over TCP from strangers and broken peers: they are refused, or reported as broken; no other peer
+//! notices, nothing hangs, nothing grows.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ use landeck_wire::{HEADER_BYTES, Header, HeaderError, HostId, Incarnation, Kind,
 use rustix::io::Errno;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of a hello in one direction.
+/// The length of a hello in one direction.
 const HELLO_BYTES: usize = 64;
 
 fn watchdog() -> Watchdog {
@@ -43,8 +43,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A receiver, and a connection to it that has said a good hello in the name of peer 1 and is now
-/// in our hands.
+/// A receiver, and a connection to it that has completed a valid hello as peer 1 and is now in the test's hands.
 struct Possessed {
     receiver: Tcp,
     arrivals: Arrivals,
@@ -77,7 +76,7 @@ impl Possessed {
         self.receiver.poll(&mut self.arrivals);
     }
 
-    /// Sends until the network takes no more for a while.
+    /// Sends until the network accepts no more for a while.
     fn fill(&mut self) {
         let data = vec![1; DATA_BYTES_MAX];
         let header = Header::user(Kind::Part, DATA_BYTES_MAX as u32, 0, 0);
@@ -106,7 +105,7 @@ impl Possessed {
     }
 }
 
-/// Carries what has arrived, at most so many bytes.
+/// Carries data that have arrived, at most so many bytes.
 fn carry(from: &mut TcpStream, to: &mut TcpStream, most: usize) -> usize {
     let mut bytes = vec![0; most];
     from.set_nonblocking(true).unwrap();
@@ -119,7 +118,7 @@ fn carry(from: &mut TcpStream, to: &mut TcpStream, most: usize) -> usize {
     count
 }
 
-/// Reads until the other side has closed.
+/// Whether the other side has closed the connection.
 fn is_closed(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     match stream.read(&mut [0; 256]) {
@@ -129,7 +128,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// The host of this connection hears nothing any more, as one that has lost its network.
+/// Makes the host of this connection deaf, as if it had lost its network.
 fn deafen(stream: &TcpStream) {
     let nothing = libc::BPF_RET | libc::BPF_K;
     let mut filter = [libc::sock_filter { code: nothing as u16, jt: 0, jf: 0, k: 0 }];
@@ -185,7 +184,7 @@ fn a_hello_that_drips_is_ended_in_time() {
     until("the stranger is sent away", || {
         receiver.poll(&mut Arrivals::default());
         if Instant::now() >= next_drop {
-            // A whole hello would take longer than this waits.
+            // A whole hello would take longer than this wait.
             next_drop += Duration::from_millis(1_500);
             let _ = drops.next().map(|drop| stranger.write_all(&[*drop]));
         }
@@ -461,7 +460,7 @@ fn a_goodbye_is_heard_while_its_channel_is_there() {
     leaver.connect(address, Peer(0), PATIENCE).unwrap();
     let header = Header::user(Kind::Eager, 3, 0, 0);
     leaver.try_send(Peer(0), &header, Bytes::from(&b"abc"[..])).unwrap();
-    leaver.leave(); // before the hello is over
+    leaver.leave(); // before the hello is complete
     leaver.leave();
     assert_eq!(leaver.try_send(Peer(0), &header, Bytes::from(&b"abc"[..])), Err(SendError::Gone));
     let mut arrivals = Arrivals::default();

@@ -1,27 +1,27 @@
-//! Where data lie that did not travel with their header.
+//! A reference to data that did not travel with their header.
 
-/// Bytes of an encoded reference; fits the 48 bytes beside a header.
+/// The length of an encoded reference; it fits the 48 bytes beside a header.
 pub const REFERENCE_BYTES: usize = 32;
 
-/// A place in the shared heap of some process: (segment, owner, generation, offset) and a length.
+/// A place in the shared heap of some process (segment, owner, generation, offset), and a length.
 ///
-/// A value from outside: whoever dereferences it checks the bounds against its own private copy
-/// of the segment's plan, and the generation against the block's.
+/// The value comes from outside. Code that dereferences it checks the bounds against its own private copy of the
+/// segment's plan, and the generation against the block's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The slot whose heap the block is in.
+    /// The slot whose heap contains the block.
     pub owner: u32,
-    /// Which use of the block is meant.
+    /// The generation, which says which use of the block is meant.
     pub generation: u32,
-    /// Where the block's data begin, in bytes from the start of the owner's heap.
+    /// The beginning of the block's data, in bytes from the start of the owner's heap.
     pub offset: u64,
-    /// Bytes of data.
+    /// The number of data bytes.
     pub length: u64,
-    /// Bytes of room that the block has; less than `length` when the data come piece by piece.
+    /// The room of the block in bytes; it is less than `length` if the data come in pieces.
     pub window: u64,
 }
 
-/// Why bytes are no reference.
+/// The reason why bytes are no reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// Another number of bytes arrived.
@@ -30,7 +30,7 @@ pub enum ReferenceError {
 }
 
 impl Reference {
-    /// The reference as it travels.
+    /// Encodes the reference.
     pub fn encode(&self) -> [u8; REFERENCE_BYTES] {
         let mut bytes = [0; REFERENCE_BYTES];
         bytes[..4].copy_from_slice(&self.owner.to_le_bytes());
@@ -41,7 +41,7 @@ impl Reference {
         bytes
     }
 
-    /// The reference in these bytes. Nothing of it is trusted yet.
+    /// Decodes a reference. Nothing of it is trusted yet.
     ///
     /// # Errors
     /// [`ReferenceError::WrongLength`].

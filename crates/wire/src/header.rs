@@ -6,19 +6,18 @@
 //!                     class: the two high bits of the kind byte
 //! ```
 //!
-//! The first eight bytes are one word, the *head*: in shared memory its store publishes the
-//! message, so the sequence number tells a fresh line from a stale one. On a socket the same
-//! bytes travel in little-endian order. The source is not in it: the ring or the connection
-//! that carries a message names its sender.
+//! The first eight bytes are one word, the *head*. In shared memory its store publishes the message, so the sequence
+//! number distinguishes a fresh line from a stale one. On a socket the same bytes travel in little-endian order. The
+//! source is not part of the header: the ring or the connection that carries a message names its sender.
 
-/// Bytes of an encoded header.
+/// The length of an encoded header.
 pub const HEADER_BYTES: usize = 16;
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Data that travel with the header: the whole message.
+    /// The data travel with the header: this is the whole message.
     Eager = 1,
     /// The data lie in the shared heap; a [`crate::Reference`] to them travels.
     Reference = 2,
@@ -28,20 +27,20 @@ pub enum Kind {
     Accept = 4,
     /// A part of an accepted message.
     Part = 5,
-    /// The receiver has what it needs: the sender may reuse its buffer.
+    /// The receiver no longer needs the data: the sender may reuse its buffer.
     Done = 6,
     /// From now on the sender writes to a ring (shared memory only; never seen by matching).
     RingOpen = 7,
-    /// Talk between the kernels of two processes.
+    /// A message between the kernels of two processes.
     Control = 8,
-    /// The sender takes a message back that has met no receive.
+    /// The sender withdraws a message that has met no receive.
     Withdraw = 9,
-    /// It had met none: the sender has it back.
+    /// The receiver confirms a withdrawal: the message had met no receive.
     Withdrawn = 10,
     /// The sender leaves in good order, and nothing follows (on a stream only; never seen by matching).
     Goodbye = 11,
-    /// The data lie in a cell of the segment, which is the receiver's then; its number and how many bytes they are
-    /// travel.
+    /// The data lie in a cell (handoff buffer) of the segment, which then belongs to the receiver; its number and the
+    /// length of the data travel.
     InCell = 12,
 }
 
@@ -69,15 +68,15 @@ impl Kind {
     }
 }
 
-/// The three kinds of traffic. Urgent overtakes user traffic and never carries MPI messages.
+/// The three kinds of traffic. Urgent messages overtake user traffic and never carry MPI messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
-    /// What programs say to each other.
+    /// Messages of programs.
     User = 0,
-    /// What kernels say to each other.
+    /// Messages of kernels.
     Kernel = 1,
-    /// What must not wait behind bulk data.
+    /// Messages that must not wait behind bulk data.
     Urgent = 2,
 }
 
@@ -92,12 +91,12 @@ impl Class {
     }
 }
 
-/// Marks on a message.
+/// The flags of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// No mark.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// The data were written in place by the sender and may be read in place by the receiver.
     pub const LOAN: Self = Self(1);
@@ -105,53 +104,53 @@ impl Flags {
     pub const BULK: Self = Self(2);
     const KNOWN: u8 = 3;
 
-    /// Whether all marks of `other` are set.
+    /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The marks of both.
+    /// The flags of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These marks without those of `other`.
+    /// The flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 }
 
-/// What a receiver must know of a message to match it and to find its data.
+/// The fields of a message that a receiver needs to match it and to find its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Counts the messages of one sender to one receiver, whatever path they take.
+    /// A counter of the messages of one sender to one receiver, whatever path they take.
     pub sequence: u16,
-    /// What the message is for.
+    /// The purpose of the message.
     pub kind: Kind,
     /// The kind of traffic.
     pub class: Class,
-    /// Marks.
+    /// The flags.
     pub flags: Flags,
-    /// Bytes of data, here or elsewhere; what a [`Kind`] makes of it is said there.
+    /// The length of the data in bytes, here or elsewhere; each [`Kind`] defines its use.
     pub length: u32,
-    /// The context it was sent in.
+    /// The context in which it was sent.
     pub context: u32,
-    /// The sender's name for it.
+    /// The sender's tag.
     pub tag: u32,
 }
 
-/// Why 16 bytes are no header.
+/// The reason why 16 bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// The kind byte names no kind.
+    /// The kind byte has an unknown value.
     #[error("a message header names the unknown kind {0}: its sender is broken or newer than this")]
     UnknownKind(u8),
-    /// The class bits name no class.
+    /// The class bits have an unknown value.
     #[error("a message header names the unknown traffic class {0}: its sender is broken or newer")]
     UnknownClass(u8),
-    /// A flag that nobody sets is set.
+    /// A flag is set that no sender sets.
     #[error(
         "a message header has the unknown flags {0:#x}: its sender is broken or newer than this"
     )]
@@ -162,12 +161,12 @@ impl Header {
     /// The last header of a stream whose sender leaves in good order.
     pub const GOODBYE: Self = Self { class: Class::Kernel, ..Self::user(Kind::Goodbye, 0, 0, 0) };
 
-    /// A header of user traffic with the given kind, context and tag.
+    /// Creates a header of user traffic with the given kind, context and tag.
     pub const fn user(kind: Kind, length: u32, context: u32, tag: u32) -> Self {
         Self { sequence: 0, kind, class: Class::User, flags: Flags::NONE, length, context, tag }
     }
 
-    /// The first word: what publishes a message in shared memory.
+    /// The first word, which publishes a message in shared memory.
     #[inline]
     pub const fn head(&self) -> u64 {
         self.sequence as u64
@@ -176,22 +175,22 @@ impl Header {
             | (self.length as u64) << 32
     }
 
-    /// The second word: what matching looks at.
+    /// The second word, which matching uses.
     #[inline]
     pub const fn label(&self) -> u64 {
         self.context as u64 | (self.tag as u64) << 32
     }
 
-    /// The sequence number in a head word, without looking at the rest.
+    /// The sequence number in a head word, without the rest.
     #[inline]
     pub const fn sequence_of(head: u64) -> u16 {
         head as u16
     }
 
-    /// The header that these two words encode.
+    /// Decodes the header in these two words.
     ///
     /// # Errors
-    /// [`HeaderError`] when no sender writes such words.
+    /// [`HeaderError`] if no sender writes such words.
     #[inline]
     pub const fn from_words(head: u64, label: u64) -> Result<Self, HeaderError> {
         let kind_byte = (head >> 16) as u8;
@@ -216,7 +215,7 @@ impl Header {
         })
     }
 
-    /// The header as it travels on a socket.
+    /// Encodes the header as it travels on a socket.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&self.head().to_le_bytes());
@@ -224,10 +223,10 @@ impl Header {
         bytes
     }
 
-    /// The header in these bytes.
+    /// Decodes the header in these bytes.
     ///
     /// # Errors
-    /// [`HeaderError`] when the bytes cannot have come from [`Header::encode`].
+    /// [`HeaderError`] if the bytes cannot have come from [`Header::encode`].
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
         let word = |at: usize| {
             let mut word = [0; 8];

@@ -1,15 +1,15 @@
-//! Who is who: hosts, processes, mailboxes, members and contexts.
+//! The identities of hosts, processes, mailboxes, members and contexts.
 //!
-//! Every name that can be reused carries a generation, so that a stale one is recognised instead
-//! of meaning somebody else.
+//! Every identity that can be reused carries a generation, so that a stale one is recognised instead of meaning another
+//! object.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The domain of one job segment: processes with the same `HostId` share memory.
 ///
-/// Random, made by whoever makes the segment. Never derived from a host name, a boot id or a
-/// machine id: two network namespaces share those and are two hosts.
+/// It is random, and created together with the segment. It is never derived from a host name, a boot id or a machine
+/// id: two network namespaces share those and are two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId(pub u64);
 
@@ -17,32 +17,32 @@ pub struct HostId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
 
-/// How many times a slot had been given out when this process got it.
+/// How often the slot had been given away when this process got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Incarnation(pub u32);
 
-/// One process, for as long as it lives and never again.
+/// The identity of one process, which no other process ever has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId {
-    /// The segment it lives in.
+    /// The segment that it lives in.
     pub host: HostId,
-    /// Its place there.
+    /// Its slot there.
     pub slot: Slot,
-    /// Which user of that place it is.
+    /// The incarnation of the slot.
     pub incarnation: Incarnation,
 }
 
 /// A mailbox of a process: an index and the generation of its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MailboxId {
-    /// Index in the process's table of mailboxes.
+    /// The index in the process's table of mailboxes.
     pub index: u32,
-    /// Which user of the index this is.
+    /// The generation of the index.
     pub generation: u32,
 }
 
-/// A member of a group: a mailbox with its process. A thread can be a member, and one process
-/// can join twice with two mailboxes.
+/// A member of a group: a mailbox with its process. A thread can be a member, and one process can join twice with two
+/// mailboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId {
     /// The process that owns the mailbox.
@@ -51,26 +51,26 @@ pub struct MemberId {
     pub mailbox: MailboxId,
 }
 
-/// A separate world of messages, agreed by a group: what is sent in one context is never
-/// received in another. An index in the low 20 bits, a generation above.
+/// A context, on which a group agrees: messages that are sent in one context are never received in another. It has an
+/// index in the low 20 bits, and a generation above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextId(pub u32);
 
 impl ContextId {
-    /// The context of the first world, the same in every job.
+    /// The context of the first world, which is equal in every job.
     pub const WORLD: Self = Self::new(0, 1);
-    /// Bits of the index.
+    /// The number of bits of the index.
     pub const INDEX_BITS: u32 = 20;
-    /// Set in the contexts of collective operations, beside a group's own.
+    /// The bit that is set in a group's context for collective operations.
     pub const COLLECTIVE: u32 = 1 << (Self::INDEX_BITS - 1);
-    /// Set in the contexts in which members agree, beside a group's own.
+    /// The bit that is set in a group's context for agreements.
     pub const AGREEMENT: u32 = 1 << 28;
-    /// Set in the contexts in which members talk about new groups, beside a group's own.
+    /// The bit that is set in a group's context for the creation of new groups.
     pub const CREATION: u32 = 1 << 29;
-    /// Set in the contexts of ports and mailboxes, which have none beside them.
+    /// The bit that is set in the contexts of ports and mailboxes, which belong to no group.
     const OUTSIDE_GROUPS: u32 = 1 << 31;
 
-    /// The context with this index and generation, both cut to their fields.
+    /// Creates the context with this index and generation, both cut to their fields.
     pub const fn new(index: u32, generation: u32) -> Self {
         Self((generation << Self::INDEX_BITS) | (index & ((1 << Self::INDEX_BITS) - 1)))
     }
@@ -80,7 +80,7 @@ impl ContextId {
         self.0 & ((1 << Self::INDEX_BITS) - 1)
     }
 
-    /// The group's own context, where this is one beside it.
+    /// The group's own context, if this is one of its other contexts.
     pub const fn of_group(self) -> Self {
         match self.0 & Self::OUTSIDE_GROUPS {
             0 => Self(self.0 & !(Self::COLLECTIVE | Self::AGREEMENT | Self::CREATION)),
@@ -88,7 +88,7 @@ impl ContextId {
         }
     }
 
-    /// What the messages are for, in words, where they are not the program's. Their tags mean nothing to it.
+    /// The purpose of the messages in words, if they are not the program's own. Their tags mean nothing to the program.
     pub const fn purpose(self) -> Option<&'static str> {
         match () {
             () if self.0 & Self::OUTSIDE_GROUPS != 0 => None,
@@ -99,13 +99,13 @@ impl ContextId {
         }
     }
 
-    /// Which user of the index this is.
+    /// The generation of the index.
     pub const fn generation(self) -> u32 {
         self.0 >> Self::INDEX_BITS
     }
 }
 
-/// What the sender calls a message, so that a receiver can ask for it.
+/// The sender's label of a message, which a receiver can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u32);
 
@@ -127,7 +127,7 @@ impl fmt::Debug for HostId {
     }
 }
 
-/// A text that is not a [`HostId`].
+/// The error for a text that is not a [`HostId`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a host identity: 16 hexadecimal digits are needed")]
 pub struct HostIdError(String);

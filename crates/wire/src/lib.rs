@@ -1,13 +1,13 @@
 //! Identities, the message header, and their encoding.
 //!
-//! Pure: values and bytes, no clock, no thread, no socket. Everything that crosses a boundary
-//! between processes is named and encoded here, once.
+//! This crate is pure: values and bytes, no clock, no thread, no socket. Everything that crosses a boundary between
+//! processes is named and encoded here, once.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`identity`] | hosts, processes, mailboxes, members, contexts |
 //! | [`header`] | the 16 bytes in front of every message |
-//! | [`descriptor`] | where data lie that did not travel with their header |
+//! | [`descriptor`] | references to data that did not travel with their header |
 
 #![forbid(unsafe_code)]
 

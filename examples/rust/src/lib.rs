@@ -1,4 +1,4 @@
-//! What the example programs are made of. The programs themselves, in `src/bin`, are short and
+//! The parts of the example programs. The programs themselves, in `src/bin`, are short and
 //! best read first.
 //!
 //! | module | what |

@@ -1,4 +1,4 @@
-//! What a run has cost, in one line: messages, bytes, time waiting.
+//! The cost of a run in one line: messages, bytes, time waiting.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_int, c_void};
 
 /// Frames that are looked at.
 const FRAMES_MAX: u32 = 64;
-/// What a visitor of frames returns to see the next one, and to see no more.
+/// The answers of a visitor of frames: go on to the next frame, or stop.
 const GO_ON: c_int = 0;
 const STOP: c_int = 4;
 

@@ -1,6 +1,5 @@
-//! What C programs hold by handle: values of one kind in a table that any thread may use without a
-//! lock. A handle that was freed, or is of another kind, is noticed, even when its place has been
-//! used again.
+//! A table of the values that C programs hold by handle. Any thread may use it without a lock, and all values are
+//! of one kind. A handle that was freed, or is of another kind, is noticed, even if its slot has been used again.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -21,7 +20,7 @@ pub enum HandleError {
     /// It is a handle of a table of another kind.
     #[error("{0:#x} is a handle of another kind: pass one of the kind that is wanted")]
     OtherKind(u64),
-    /// What it led to was freed.
+    /// The object of the handle was freed.
     #[error("the handle {0:#x} was used after it was freed: use it no more, and make a new one")]
     Stale(u64),
 }
@@ -143,7 +142,7 @@ impl<T> Table<T> {
         Some(Vacant { table: self, place, index, head })
     }
 
-    /// Drops what a handle leads to, for a process in which one thread alone uses the table.
+    /// Frees a handle and drops its value, for a process in which one thread alone uses the table.
     ///
     /// # Errors
     /// [`HandleError`].
@@ -161,7 +160,7 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// The same for a value that owns nothing, whatever its type: it is not dropped.
+    /// Frees a handle without dropping its value, which owns nothing; otherwise as [`Table::discard_alone`].
     ///
     /// # Errors
     /// [`HandleError`].
@@ -192,7 +191,7 @@ impl<T> Table<T> {
         Ok(place)
     }
 
-    /// What a handle leads to.
+    /// Returns the value of a handle.
     ///
     /// # Errors
     /// [`HandleError`].
@@ -208,7 +207,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// What a handle leads to, if it leads to something.
+    /// Returns the value of a handle, or `None` if the handle is not valid.
     ///
     /// # Safety
     /// As [`Table::get`].
@@ -276,7 +275,7 @@ impl<T> Table<T> {
         expected == handle && generation_of(handle) % 2 == 1
     }
 
-    /// What is wrong with a handle that leads nowhere.
+    /// Returns the error for a handle that is not valid.
     #[cold]
     fn blame(&self, handle: u64) -> HandleError {
         if generation_of(handle).is_multiple_of(2) || handle >> 56 == 0 {

@@ -1,5 +1,5 @@
-//! What every C front needs at the boundary: no panic crosses it, pointers are checked, handles
-//! that are stale are noticed, strings are bounded.
+//! The boundary that every C front shares. No panic crosses it, pointers are checked, stale handles are noticed,
+//! and strings are bounded.
 //!
 //! # How an entry point is written
 //!

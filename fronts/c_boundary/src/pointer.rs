@@ -18,7 +18,7 @@ pub enum PointerError {
         argument: &'static str,
         /// Where it points.
         address: usize,
-        /// What it must be a multiple of.
+        /// The number that the address must be a multiple of.
         alignment: usize,
     },
     /// So many elements do not fit into an address space.

@@ -79,7 +79,7 @@ unsafe impl GlobalAlloc for WithReserve {
     }
 }
 
-/// The same piece elsewhere, in another length.
+/// Copies a piece into a new one of another length, and frees the old one.
 ///
 /// # Safety
 /// As [`GlobalAlloc::realloc`].

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-/// What an entry point does next.
+/// The next action of an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<C, R> {
     /// Call the user back, then ask again.
@@ -21,7 +21,7 @@ pub struct Steps<C, R> {
     maker: Option<NonNull<Maker<C, R>>>,
 }
 
-/// What makes the steps.
+/// The function that produces the steps.
 type Maker<C, R> = Box<dyn FnMut() -> Next<C, R>>;
 
 impl<C: Copy, R: Copy> Steps<C, R> {

@@ -27,7 +27,7 @@ pub(crate) unsafe fn name<'a>(
     unsafe { name_within(argument, start, OBJECT_NAME_BYTES_MAX) }
 }
 
-/// The same where none is allowed.
+/// A name, or `None` for a null pointer.
 ///
 /// # Safety
 /// As [`name`].

@@ -23,7 +23,7 @@ macro_rules! shell {
 }
 pub(crate) use shell;
 
-/// The same for a function that a child made by fork may call as well.
+/// Defines a function that a child made by fork may call as well.
 macro_rules! shell_of_all {
     (fn $name:ident ($($argument:ident: $type:ty),*) => $body:expr) => {
         #[unsafe(no_mangle)]
@@ -49,9 +49,9 @@ macro_rules! value {
 }
 pub(crate) use value;
 
-/// What functions without mistakes give.
+/// A result of functions that cannot fail.
 pub(crate) trait Value {
-    /// What they give after a fault of this library.
+    /// The result after a fault of this library.
     const NOTHING: Self;
 }
 
@@ -63,11 +63,11 @@ impl Value for () {
     const NOTHING: Self = ();
 }
 
-/// What was wrong with the last call of a thread that failed.
+/// The last call of a thread that failed, and its error.
 struct Last {
     function: &'static str,
     mistake: Option<Mistake>,
-    /// In words, once somebody has asked.
+    /// The error in words, once the program has asked for it.
     text: Option<CString>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn entered(function: &'static str, body: impl FnOnce() -> Result<(), 
     })
 }
 
-/// The same, whoever calls.
+/// Runs the body of a function, also in a child made by fork.
 #[inline(always)]
 pub(crate) fn entered_by_all(
     function: &'static str,
@@ -114,7 +114,7 @@ pub(crate) fn last_code() -> c_int {
     LAST.try_with(code).ok().flatten().unwrap_or(errors::OK)
 }
 
-/// What was wrong with the last call of this thread that failed.
+/// Returns the error text of the last call of this thread that failed.
 pub(crate) fn last_text() -> *const c_char {
     let none: &CStr = c"no call of this thread has failed";
     let text = LAST.try_with(|last| {

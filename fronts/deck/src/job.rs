@@ -1,12 +1,12 @@
 //! The job of this process, and where between deck_init and deck_done it is.
 
 use std::ffi::c_int;
-use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::unstable::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
@@ -120,9 +120,14 @@ pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
     let member = write().take().ok_or_else(too_late)?;
     let pid = std::process::id();
     let name = member.node.map_or_else(String::new, |node| format!("node {node} "));
-    let text = format!("{name}(pid {pid}) called deck_abort with code {code}{why}");
-    // Standard error may be closed; the job ends all the same.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let call = format!("called deck_abort with code {code}{why}");
+    let text = format!("{name}(pid {pid}) {call}");
+    // Of the nodes that abort for one cause the first says so.
+    let segment = member.job.segment();
+    if segment.claim_abort(member.job.own_peer().0, &call) != AbortClaim::Said {
+        fork::say(&text);
+        segment.abort_said();
+    }
     member.job.abort(code, &text)
 }
 

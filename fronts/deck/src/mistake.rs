@@ -1,4 +1,4 @@
-//! What is wrong with a call: its error, and a text that names the argument, its value and what now.
+//! An error of a call: its code, and a text that names the argument, its value and what to do now.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -14,7 +14,7 @@ use landeck_c_boundary::{HandleError, NoRoom, PointerError, StringError};
 
 use crate::{errors, words};
 
-/// What is wrong with a call. Words are made of it when somebody asks for them.
+/// An error of a call. Its text is made when the program asks for it.
 ///
 /// One word, so that a result that has one is returned in registers.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Mistake {
         Self::of(code, Cause::Told(text.into()))
     }
 
-    /// The same, where it is always the same.
+    /// A mistake with a fixed text.
     #[cold]
     pub(crate) fn known(code: c_int, text: &'static str) -> Self {
         Self::of(code, Cause::Known(text))

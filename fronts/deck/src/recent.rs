@@ -1,7 +1,7 @@
 //! The objects that a thread used last: it keeps a reference to each, so that using one again counts
 //! nothing up and down that all threads share.
 //!
-//! What somebody destroys is not found here any more. Its memory goes once no thread has it among those it
+//! A destroyed object is not found here any more. Its memory goes once no thread has it among those it
 //! used last: at the latest when the thread ends, at once where the thread itself destroys it.
 
 use std::cell::{Cell, UnsafeCell};

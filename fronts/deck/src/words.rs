@@ -1,4 +1,5 @@
-//! What errors of the Rust API say in the vocabulary of `deck.h`: most say the same, some name what to call.
+//! The texts of errors of the Rust API in the vocabulary of `deck.h`. Most are unchanged; some name the function to
+//! call.
 
 use landeck::unstable::arithmetic::{Element, Operation, ReductionError};
 use landeck::unstable::memory::GateError;
@@ -87,7 +88,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
         ErrorKind::Thread(GateError::Reentered) => {
             "a call was made from inside another call of DECK: return from that first".to_owned()
         }
-        // In these are no words of the program.
+        // The text of these contains no words of the program.
         ErrorKind::Revoked
         | ErrorKind::Mismatch { .. }
         | ErrorKind::NoSuchRank { .. }

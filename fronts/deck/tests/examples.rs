@@ -14,7 +14,7 @@ use support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
-/// What the chat's job is called, together with the number of the test's process.
+/// The name of the chat's job, before the number of the test's process.
 const CHAT: &str = "deck-chat";
 
 fn example(name: &str, libraries: &[&str]) -> PathBuf {
@@ -22,7 +22,7 @@ fn example(name: &str, libraries: &[&str]) -> PathBuf {
     compiled(&folder.join(format!("{name}.c")), libraries)
 }
 
-/// What an example writes on so many nodes.
+/// Returns the output of an example on so many nodes.
 fn written(name: &str, nodes: &str, arguments: &[&str]) -> String {
     let program = example(name, &["-ldeck"]);
     let mut all = vec!["-n", nodes, program.to_str().expect("a path of ours")];

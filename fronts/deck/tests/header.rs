@@ -121,7 +121,7 @@ fn compiling(language: (&str, &str, &str, &str), source: &Path, target: &Path) -
     making
 }
 
-/// What a program writes to standard output that finds the library under test.
+/// Returns the standard output of a program that finds the library under test.
 fn written(program: &Path) -> String {
     let libraries = library().with_file_name("");
     let output = succeed(Command::new(program).env("LD_LIBRARY_PATH", libraries));

@@ -45,7 +45,7 @@ impl Items {
         Ok(Self { start, count, datatype })
     }
 
-    /// The same of a message to or from a rank. No items of MPI_PROC_NULL need no datatype.
+    /// The items of a message to or from a rank. No items of MPI_PROC_NULL need no datatype.
     #[inline]
     pub(crate) fn of_message(
         argument: &'static str,

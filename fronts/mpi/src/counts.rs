@@ -78,7 +78,7 @@ impl CountPlace {
         }
     }
 
-    /// What is there.
+    /// Reads the number.
     ///
     /// # Safety
     /// Unless null or misaligned, it is readable.

@@ -5,14 +5,14 @@ use std::fs;
 use landeck::unstable::host::cpu_set::CpuSet;
 use landeck::unstable::host::topology::{Level, Topology};
 
-/// What the standard's "hardware resource types" are here, in the form that it recommends.
+/// The standard's "hardware resource types" of this host, in the form that it recommends.
 const KINDS: [(&str, Level); 4] = [
     ("hwloc://Core", Level::Core),
     ("hwloc://L3Cache", Level::L3),
     ("hwloc://NUMANode", Level::Numa),
     ("hwloc://Package", Level::Package),
 ];
-/// What they begin with. MPI 4.0 showed them without it.
+/// The prefix of their names. MPI 4.0 showed them without it.
 const SCHEME: &str = "hwloc://";
 
 /// The names of all kinds, and whether this thread runs on a single one of it, at this moment.

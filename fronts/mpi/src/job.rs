@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::memory::GateError;
+use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::fork;
 use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::{Loan, Options, Peer, ThreadMode, WayBack, World, raw};
@@ -21,7 +22,7 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::{error_handler, freed};
 
-/// What is there between MPI_Init and MPI_Finalize.
+/// The predefined communicators, which exist between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
     /// MPI_COMM_WORLD.
     pub(crate) world: Arc<Communicator>,
@@ -29,7 +30,7 @@ pub(crate) struct Job {
     pub(crate) myself: Arc<Communicator>,
 }
 
-/// The membership in the job, and who needs it.
+/// The membership in the job, and the number of its users.
 struct Membership {
     job: Option<landeck::Job>,
     users: u32,
@@ -46,7 +47,7 @@ const AFTER: u8 = 3;
 
 /// Where between MPI_Init and MPI_Finalize the process is.
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
-/// What [`current`] gives out: set once, before the phase is running, and never freed.
+/// The value of [`current`]. It is set once, before the phase is running, and never freed.
 static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
@@ -198,7 +199,7 @@ fn finish_operations() -> Result<(), Mistake> {
     Ok(raw::drain(&world)?)
 }
 
-/// What became of the membership when a use of it ended.
+/// The state of the membership after one of its users has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rested {
     /// Others use it.
@@ -225,14 +226,14 @@ impl Membership {
     }
 }
 
-/// What is there between MPI_Init and MPI_Finalize.
+/// Returns the predefined communicators, or an error before MPI_Init and after MPI_Finalize.
 #[inline]
 pub(crate) fn current() -> Result<&'static Job, Mistake> {
     refuse_children()?;
     if_running().ok_or_else(not_running)
 }
 
-/// The same, where nothing is said of who calls at another time.
+/// Returns the predefined communicators, or `None` before MPI_Init and after MPI_Finalize.
 #[inline(always)]
 pub(crate) fn if_running() -> Option<&'static Job> {
     let is_running = PHASE.load(Ordering::Acquire) == RUNNING;
@@ -252,7 +253,7 @@ pub(crate) fn check_joined() -> Result<(), Mistake> {
     if is_joined() { Ok(()) } else { Err(not_running()) }
 }
 
-/// The same, where nothing is said, and children made by fork are not told apart.
+/// Returns whether the process is in its job. A child made by fork answers as its parent would.
 #[inline]
 pub(crate) fn is_joined() -> bool {
     USERS.load(Ordering::Acquire) > 0
@@ -366,14 +367,25 @@ fn flush_output() {
     }
 }
 
-/// What [`abort`] ends, for messages.
-pub(crate) fn what_ends() -> &'static str {
+/// Says on standard error why this process is about to call [`abort`]: `text`, then what ends, then `rule` if
+/// there is one. Of the processes that abort their job for one `cause` only the first says so. A process with
+/// another cause adds its `text`, but for an error that `is_consequence` of the end of another process.
+#[cold]
+pub(crate) fn say_why(text: &str, rule: &str, cause: &str, is_consequence: bool) {
+    let ends = |what: &str| fork::say(&format!("{text}. {what}{rule}."));
     if fork::is_child() {
-        "This process ends alone and the job goes on"
-    } else if is_joined() || lock().job.is_some() {
-        "The job is aborted"
-    } else {
-        "This process ends"
+        return ends("This process ends alone and the job goes on");
+    }
+    // The guard goes before the wait for another process.
+    let place = lock().job.as_ref().map(|job| (job.segment().clone(), job.own_peer().0));
+    let Some((segment, slot)) = place else { return ends("This process ends") };
+    match segment.claim_abort(slot, cause) {
+        AbortClaim::First => {
+            ends("The job is aborted");
+            segment.abort_said();
+        }
+        AbortClaim::OtherCause if !is_consequence => fork::say(&format!("{text}.")),
+        AbortClaim::OtherCause | AbortClaim::Said => {}
     }
 }
 

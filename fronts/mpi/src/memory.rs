@@ -9,7 +9,7 @@ use landeck::Loan;
 use crate::job;
 use crate::mistake::Mistake;
 
-/// What every piece begins at a multiple of, in bytes: a line of the processor's caches.
+/// The alignment of every piece in bytes: a line of the processor's caches.
 const ALIGNMENT: usize = 64;
 
 /// One piece. Dropped, its memory is free again.

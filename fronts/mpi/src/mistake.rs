@@ -1,5 +1,4 @@
-//! What is wrong with a call: its class of error, and a text that names the argument, its value and
-//! what now.
+//! An error of a call: its class, and a text that names the argument, its value and what to do now.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -17,7 +16,7 @@ use crate::abi::{
 };
 use crate::objects::communicator::Communicator;
 
-/// What is wrong with a call. One word, so that results are cheap.
+/// An error of a call. It is one word, so that results are cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct Mistake(Box<Inner>);
 
@@ -35,7 +34,7 @@ impl Mistake {
         Self(Box::new(Inner { code, text: text.to_string(), raised_on: None }))
     }
 
-    /// The same, told to this communicator's error handler, whatever the arguments of the call were.
+    /// Directs the mistake to this communicator's error handler, whatever the arguments of the call were.
     #[cold]
     pub(crate) fn on(mut self, communicator: &Arc<Communicator>) -> Self {
         self.0.raised_on.get_or_insert_with(|| Arc::clone(communicator));
@@ -182,7 +181,8 @@ impl From<landeck::Error> for Mistake {
     }
 }
 
-/// What an error of the Rust API says in the vocabulary of MPI. The front says itself which call of whom it was.
+/// Returns the text of an error of the Rust API in the vocabulary of MPI. The front names the call and the process
+/// itself.
 fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
     use landeck::ErrorKind;
     let text = error.to_string();
@@ -195,7 +195,7 @@ fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
         ErrorKind::Thread(GateError::Reentered) => {
             "this call was made from inside another call of MPI; return from that first".to_owned()
         }
-        // In these are no words of the program.
+        // The text of these contains no words of the program.
         ErrorKind::Revoked
         | ErrorKind::NoSuchRank { .. }
         | ErrorKind::Mismatch { .. }

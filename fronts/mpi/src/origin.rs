@@ -1,13 +1,12 @@
-//! Whose error handler is told of a mistake, and telling it.
+//! Finds the error handler that a mistake is raised on, and calls it.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use landeck::unstable::memory::fork;
 use landeck_c_boundary::guarded;
 
-use crate::abi::{COMM_SELF, ERR_INTERN, ErrorFunction, Handle};
+use crate::abi::{COMM_SELF, ERR_INTERN, ERR_PROC_ABORTED, ErrorFunction, Handle};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
@@ -36,7 +35,7 @@ pub(crate) enum Origin {
     Tool,
 }
 
-/// What is done about a mistake: a plain value.
+/// The answer to a mistake: a plain value.
 #[derive(Clone, Copy)]
 enum Answer {
     Code(c_int),
@@ -178,11 +177,9 @@ fn react(function: &'static str, reaction: Reaction, object: Handle, mistake: &M
     );
     match reaction {
         Reaction::Fatal | Reaction::Abort => {
-            let text = format!(
-                "{text}.\n{}: errors are fatal unless the program asks for another handler.",
-                job::what_ends()
-            );
-            fork::say(&text);
+            let rule = ": errors are fatal unless the program asks for another handler";
+            let cause = format!("{code}: {}", mistake.text());
+            job::say_why(&text, rule, &cause, code == ERR_PROC_ABORTED);
             job::abort(code, &text)
         }
         Reaction::Return => {

@@ -15,7 +15,7 @@ pub(crate) struct Call {
     pub(crate) data: *mut c_void,
 }
 
-/// What is left to do of a call after its body has returned: nothing, or steps.
+/// The remaining work of a call after its body has returned: nothing, or steps.
 #[derive(Debug)]
 pub(crate) enum Walk {
     Done,

@@ -29,7 +29,7 @@ fn the_first_program_in_c_prints_what_the_page_says() {
     assert_eq!(lines, expected);
 }
 
-/// What stands between the first fences of a language.
+/// Returns the text between the first fences of a language.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let (_, rest) =
         page.split_once(&format!("```{language}\n")).expect("the page has no such program");

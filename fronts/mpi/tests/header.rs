@@ -30,7 +30,7 @@ const LANGUAGES: [(&str, &str, &str, &str); 5] = [
     ("CXX", "c++", "c++17", "cpp"),
 ];
 
-/// What a program of this ABI knows of the sizes and places of its types.
+/// The sizes and offsets of types that a program of this ABI relies on.
 const LAYOUTS: &str = "
     CHECK(sizeof(MPI_Aint) == sizeof(void *) && (MPI_Aint)-1 < 0);
     CHECK(sizeof(MPI_Count) == 8 && (MPI_Count)-1 < 0);

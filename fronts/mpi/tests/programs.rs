@@ -361,6 +361,32 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
 }
 
 #[test]
+fn the_abort_of_a_job_is_said_once_whichever_ranks_abort_it() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("errors");
+    // What each rank says of its own, and whether all have the same to say.
+    let mistakes = [
+        ("all abort", "called MPI_Abort with code 17", true),
+        ("all the same", "MPI_Send failed on rank ", true),
+        ("each its own", "MPI_Send failed on rank ", false),
+    ];
+    for (mistake, words, is_same) in mistakes {
+        let output = run(Launcher::Landeck, Library::Ours, 4, &program, &[mistake]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // The launcher's report quotes the last lines of a rank.
+        let said = |words: &str| {
+            errors
+                .lines()
+                .filter(|line| line.starts_with(|it: char| it != ' ') && line.contains(words))
+                .count()
+        };
+        assert_eq!(said("The job is aborted"), 1, "{mistake}: {errors}");
+        let most = if is_same { 1 } else { 4 };
+        assert!((1..=most).contains(&said(words)), "{mistake}: {errors}");
+    }
+}
+
+#[test]
 fn an_abort_ends_the_job_whatever_a_failure_means() {
     let _watchdog = Watchdog::start(LIMIT);
     const MPI_ERR_RANK: i32 = 6;

@@ -1,4 +1,4 @@
-//! What `landeck why` says of an MPI program that does not go on.
+//! Tests of the answers of `landeck why` about an MPI program that is stuck.
 
 #[allow(dead_code)] // the other tests use the rest
 mod support;

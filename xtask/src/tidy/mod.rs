@@ -3,10 +3,12 @@
 //! A rule is a function from the tree to its faults; [`RULES`] is the table of all of them. What a
 //! rule must let pass stands in [`exemptions`], each with its reason.
 
+mod comments;
 pub(crate) mod count;
 mod cycles;
 mod exemptions;
 mod heads;
+mod homonyms;
 mod imports;
 mod libraries;
 mod links;
@@ -35,6 +37,8 @@ const RULES: &[Rule] = &[
     ("unsafe rooms", unsafe_rooms::check),
     ("safety", safety::check),
     ("heads", heads::check),
+    ("comments", comments::check),
+    ("homonyms", homonyms::check),
     ("waiting", waiting::check),
     ("sizes", sizes::check),
     ("lints", lints::check),

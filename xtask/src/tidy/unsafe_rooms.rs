@@ -15,6 +15,7 @@ const ROOMS: &[&str] = &[
     "crates/host/",
     "crates/arithmetic/",
     "crates/engine/",
+    "crates/named_groups/",
     "crates/node/",
     "crates/kernel/tests/",
     "programs/landeck/tests/raw/",

@@ -1,73 +1,73 @@
-//! What members that agree tell each other, and how it travels: as words.
+//! The messages between members that agree, and their encoding as words.
 //!
-//! | word | what |
+//! | word | content |
 //! |---|---|
 //! | 0 | kind (low half), number of the agreement (high half) |
 //! | 1 | round |
-//! | then | as the kind has them: a part, what was accepted, who is gone, an outcome |
+//! | then | fields of the kind: a part, the accepted outcome, the members gone, an outcome |
 //!
-//! A list is its length and its items. Words come from others: whatever they say, reading them
-//! ends, and takes no more memory than they do.
+//! A list is its length and its items. The words come from others and may have any value: reading them always ends, and
+//! takes no more memory than they do.
 
 use super::{Outcome, Part, Standing};
 
-/// What a member tells another one.
+/// A message from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// To the leader of a round: what I bring, what I have accepted, who is gone.
+    /// To the leader of a round: the member's part, the outcome that it accepted, and the members gone.
     State {
-        /// Of which agreement.
+        /// The number of the agreement.
         number: u32,
         /// The leader that it is meant for.
         round: u32,
-        /// What the member brings.
+        /// The part of the member.
         part: Part,
-        /// What it accepted last, and in which round.
+        /// The outcome that it accepted last, with the round.
         accepted: Option<(u32, Outcome)>,
-        /// Who is gone, for all it knows.
+        /// The standing of all members, as far as it knows.
         standing: Vec<Standing>,
     },
     /// From a leader that took over: state your case.
     Ask {
-        /// Of which agreement.
+        /// The number of the agreement.
         number: u32,
         /// The leader.
         round: u32,
-        /// Who is gone, for all it knows.
+        /// The standing of all members, as far as it knows.
         standing: Vec<Standing>,
     },
-    /// From the leader: accept this.
+    /// From the leader: accept this outcome.
     Propose {
-        /// Of which agreement.
+        /// The number of the agreement.
         number: u32,
         /// The leader.
         round: u32,
-        /// What it proposes.
+        /// The proposed outcome.
         outcome: Outcome,
     },
-    /// To the leader: I have.
+    /// To the leader: the proposal is accepted.
     Accept {
-        /// Of which agreement.
+        /// The number of the agreement.
         number: u32,
         /// The leader.
         round: u32,
     },
-    /// This is the outcome.
+    /// To everybody: this is the outcome.
     Decide {
-        /// Of which agreement.
+        /// The number of the agreement.
         number: u32,
         /// The outcome.
         outcome: Outcome,
     },
 }
 
-/// Words that no member of a group of this version writes.
+/// The error for words that no member of a group of this version writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a message about an agreement makes no sense from word {at} on: its sender's memory was overwritten, or it is of another version"
+    "a message about an agreement is not valid from word {at} on: its sender's memory was overwritten, or it is of another version"
 )]
 pub struct NotAMessage {
-    /// Where.
+    /// The index of the word at fault.
     pub at: usize,
 }
 
@@ -78,7 +78,7 @@ const ACCEPT: u64 = 4;
 const DECIDE: u64 = 5;
 
 impl Message {
-    /// Of which agreement it speaks.
+    /// The number of the agreement.
     pub const fn number(&self) -> u32 {
         match self {
             Self::State { number, .. }
@@ -89,7 +89,7 @@ impl Message {
         }
     }
 
-    /// Whether what it says is about a group of this size.
+    /// Whether the message is about a group of this size.
     pub(super) fn fits(&self, size: usize) -> bool {
         let has = |outcome: &Outcome| outcome.parts.len() == size && outcome.standing.len() == size;
         match self {
@@ -102,7 +102,7 @@ impl Message {
         }
     }
 
-    /// As words.
+    /// Encodes the message as words.
     pub fn to_words(&self) -> Vec<u64> {
         let mut words = Vec::new();
         let mut head = |kind, number: u32, round: u32| {
@@ -138,7 +138,7 @@ impl Message {
         words
     }
 
-    /// From words that may say anything.
+    /// Decodes words, which may have any value.
     ///
     /// # Errors
     /// [`NotAMessage`].
@@ -178,7 +178,7 @@ fn write_part(words: &mut Vec<u64>, part: &Part) {
     words.extend(part.acknowledged.iter().map(|&member| u64::from(member)));
 }
 
-/// Members that live are no words.
+/// Writes the standing of the members that do not live; living ones take no words.
 fn write_standing(words: &mut Vec<u64>, standing: &[Standing]) {
     words.push(standing.len() as u64);
     let gone = (0u64..).zip(standing).filter(|(_, standing)| **standing != Standing::Lives);
@@ -219,7 +219,7 @@ impl Reader<'_> {
         u32::try_from(self.word()?).map_err(|_| wrong)
     }
 
-    /// How many items follow, each of them at least a word.
+    /// Reads the number of items that follow, each of them at least a word.
     fn length(&mut self) -> Result<usize, NotAMessage> {
         let wrong = self.wrong();
         let length = usize::try_from(self.word()?).map_err(|_| wrong)?;
@@ -263,7 +263,7 @@ impl Reader<'_> {
     }
 }
 
-/// No group is larger; so a word that claims more asks for no memory.
+/// The largest size of a group. So a word that claims more requires no memory.
 const MEMBERS_MAX: usize = 1 << 20;
 
 #[cfg(test)]

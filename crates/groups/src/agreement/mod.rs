@@ -1,73 +1,71 @@
-//! Agreement by messages: every member that returns, returns the same, whoever dies when.
+//! Agreement by messages: all members that return get the same result, whichever members die, and when.
 //!
 //! ```text
-//! member 1    member 0, who leads    member 2
-//!    │  state →      │      ← state    │       what it brings, what it has accepted
+//! member 1    member 0 (leader)      member 2
+//!    │  state →      │      ← state    │       its part, the outcome it accepted
 //!    │         all states are in       │
 //!    │  ← proposal   │   proposal →    │
 //!    │  accepted →   │   ← accepted    │
-//!    │       all that live have        │
+//!    │     all living accepted it      │
 //!    │  ← decision   │   decision →    │       each returns at once
 //! ```
 //!
-//! The first member that is not gone leads, and the number of the leader is the *round*. Who sees
-//! the leader die states its case to the next one, and takes no proposal of an earlier round from
-//! then on; a leader that took over asks all that live, also those who have returned. It proposes
-//! what was accepted in the latest round before it, and only where nothing was what the parts come
-//! to. So what one member has returned, which all that lived had accepted, is all that any later
-//! leader can propose: the outcome is uniform, also with those who return and die. A member keeps
-//! its last outcome for who asks late, and need not wait for anybody when it has it: it returns
-//! early.
+//! The first member that is not gone leads, and the number of the leader is the *round*. A member that sees the leader
+//! die states its case to the next one, and from then on accepts no proposal of an earlier round. A leader that took
+//! over asks all living members, also those that have returned. It proposes the outcome that was accepted in the latest
+//! round before it. Only if there is none, it combines the parts. So an outcome that one member has returned was
+//! accepted by all living members, and no later leader can propose another. The outcome is uniform, even among members
+//! that return and then die. A member keeps its last outcome for members that ask late, and returns as soon as it has
+//! it, without waiting for others.
 //!
-//! Nothing here knows time: that somebody is gone is an input. Such words are believed, and passed
-//! on with every state: a member that lives but was cut off from another one is told by the
-//! decision that it does not count ([`Verdict::Excluded`]). Only if no member is in touch with both
-//! of two parts of a group, and both live, can they decide differently.
+//! Nothing here knows time: the loss of a member is an input. Such inputs are believed, and passed on with every state.
+//! A living member that was cut off from another one learns from the decision that it does not count
+//! ([`Verdict::Excluded`]). Only if no member is in touch with both of two living parts of a group can these decide
+//! differently.
 //!
-//! Without deaths a member sends two messages and the leader two to each. Sources: Chandra, Toueg,
-//! "Unreliable Failure Detectors for Reliable Distributed Systems" (1996), for rounds and leaders;
-//! Herault et al., "Practical Scalable Consensus for Pseudo-Synchronous Distributed Systems" (2015),
-//! for returning early.
+//! Without deaths a member sends two messages and the leader two to each. Sources: Chandra, Toueg, "Unreliable Failure
+//! Detectors for Reliable Distributed Systems" (1996), for rounds and leaders; Herault et al., "Practical Scalable
+//! Consensus for Pseudo-Synchronous Distributed Systems" (2015), for returning early.
 
 mod message;
 
 pub use message::{Message, NotAMessage};
 
-/// What a member brings.
+/// The contribution of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The outcome has the bits that all parts have.
+    /// Flags; the outcome has the bits that are set in all parts.
     pub flags: u32,
     /// The members whose death it has acknowledged, in order.
     pub acknowledged: Vec<u32>,
-    /// What it offers for a new group, in words that mean nothing here; zero in the first offers
-    /// nothing.
+    /// The member's offer for a new group, in words that have no meaning here. If the first one is zero, nothing is
+    /// offered.
     pub offer: [u64; 3],
 }
 
-/// Whether a member can still do anything.
+/// Whether a member can still take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It can.
+    /// It can take part.
     #[default]
     Lives,
     /// It has left in good order.
     Left,
-    /// It has died, or nobody reaches it.
+    /// It has died, or no member reaches it.
     Died,
 }
 
-/// What was agreed on: equal at all members.
+/// The result of an agreement, equal at all members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What each member has brought; nothing of those who went before. As many as members.
+    /// The part of each member; `None` for members that went before. One entry for each member.
     pub parts: Vec<Option<Part>>,
-    /// Who was gone, as many as members.
+    /// The standing of each member. One entry for each member.
     pub standing: Vec<Standing>,
 }
 
 impl Outcome {
-    /// The bits that are set in the flags of all who brought some.
+    /// The bits that are set in the flags of all parts.
     pub fn flags(&self) -> u32 {
         self.parts.iter().flatten().fold(u32::MAX, |flags, part| flags & part.flags)
     }
@@ -78,7 +76,7 @@ impl Outcome {
         numbered.filter(|(_, standing)| **standing != Standing::Lives).map(|(at, _)| at).collect()
     }
 
-    /// Everybody who is not gone had acknowledged all deaths.
+    /// Whether all members that are not gone had acknowledged all deaths.
     pub fn are_acknowledged(&self) -> bool {
         let numbered = (0..).zip(&self.standing);
         let died: Vec<u32> =
@@ -86,30 +84,30 @@ impl Outcome {
         self.living().all(|part| died.iter().all(|dead| part.acknowledged.contains(dead)))
     }
 
-    /// Some want a new group, others do not.
+    /// Whether some members want a new group and others do not.
     pub fn is_mixed(&self) -> bool {
         let wants = |part: &Part| part.offer[0] != 0;
         self.living().any(wants) && !self.living().all(wants)
     }
 
-    /// The parts of those who are not gone.
+    /// The parts of the members that are not gone.
     fn living(&self) -> impl Iterator<Item = &Part> {
         let numbered = self.parts.iter().zip(&self.standing);
         numbered.filter(|(_, of)| **of == Standing::Lives).filter_map(|(part, _)| part.as_ref())
     }
 }
 
-/// What has happened.
+/// An event for an agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A member says this.
+    /// A message of a member has arrived.
     Heard {
         /// The member.
         from: u32,
-        /// What it says.
+        /// The message.
         message: Message,
     },
-    /// A member is gone. Nothing that it said before is lost by saying so early.
+    /// A member is gone. Reporting this early loses none of its earlier messages.
     Gone {
         /// The member.
         member: u32,
@@ -118,19 +116,19 @@ pub enum Input {
     },
 }
 
-/// To be sent. To somebody who is gone it need not be.
+/// A message to be sent. If its receiver is gone it may be dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Send {
     /// The member.
     pub to: u32,
-    /// What it is told.
+    /// The message.
     pub message: Message,
 }
 
-/// How an agreement ended for a member.
+/// The end of an agreement for a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All who return have this.
+    /// All members that return have this outcome.
     Agreed(Outcome),
     /// The others have agreed that this member is gone: they do not reach it.
     Excluded,
@@ -144,15 +142,15 @@ pub struct Agreement {
     /// The number of the agreement that this member was in last; 0 before the first.
     number: u32,
     stage: Stage,
-    /// The outcome of the one before, for who is late.
+    /// The outcome of the one before, for late members.
     previous: Option<Outcome>,
-    /// What others have said of the next agreement: the last of each kind from each.
+    /// Messages about the next agreement: the last of each kind from each member.
     early: Vec<(u32, Message)>,
 }
 
 #[derive(Clone, Debug)]
 enum Stage {
-    /// Nothing was ever brought.
+    /// This member has brought no part yet.
     Idle,
     UnderWay(Going),
     Decided(Outcome),
@@ -162,34 +160,34 @@ enum Stage {
 #[derive(Clone, Debug)]
 struct Going {
     part: Part,
-    /// Proposals of leaders before this one are not accepted any more.
+    /// Proposals of leaders before this one are no longer accepted.
     round: u32,
-    /// What was accepted last, and in which round.
+    /// The outcome that was accepted last, with the round.
     accepted: Option<(u32, Outcome)>,
-    /// While this member leads.
+    /// The leader's state, while this member leads.
     lead: Option<Lead>,
 }
 
-/// What a leader knows.
+/// The state of a leader.
 #[derive(Clone, Debug)]
 struct Lead {
-    /// What each has brought and accepted, if it said so.
+    /// The part and the accepted outcome of each member, if it has stated them.
     states: Vec<Option<State>>,
-    /// What was proposed, and who has accepted it.
+    /// The proposal, and which members have accepted it.
     proposal: Option<(Outcome, Vec<bool>)>,
 }
 
 type State = (Part, Option<(u32, Outcome)>);
 
 impl Agreement {
-    /// Of a group of so many members, by one of them.
+    /// Creates the agreements of a group of `size` members for member `own`.
     pub fn new(size: u32, own: u32) -> Self {
         let standing = vec![Standing::Lives; size as usize];
         Self { own, standing, number: 0, stage: Stage::Idle, previous: None, early: Vec::new() }
     }
 
-    /// Brings this member's part to the next agreement. All members bring equally often. While one
-    /// is under way it changes nothing.
+    /// Brings this member's part to the next agreement. All members bring equally often. While an agreement is under
+    /// way, this changes nothing.
     pub fn bring(&mut self, part: Part) -> Vec<Send> {
         let before = match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::UnderWay(going) => {
@@ -210,8 +208,8 @@ impl Agreement {
         out
     }
 
-    /// Takes in what has happened. What makes no sense, as the words of a member that the group
-    /// does not have, changes nothing.
+    /// Handles an event. An impossible one, such as a message from a member that the group does not have, changes
+    /// nothing.
     pub fn handle(&mut self, input: Input) -> Vec<Send> {
         let mut out = Vec::new();
         match input {
@@ -230,7 +228,7 @@ impl Agreement {
         matches!(self.stage, Stage::UnderWay(_))
     }
 
-    /// How the last agreement ended; none before the first, and while it is under way.
+    /// The end of the last agreement; `None` before the first, and while one is under way.
     pub fn verdict(&self) -> Option<Verdict> {
         let Stage::Decided(outcome) = &self.stage else { return None };
         Some(match outcome.standing[self.own as usize] {
@@ -239,7 +237,7 @@ impl Agreement {
         })
     }
 
-    /// The outcome of the last agreement, also for who does not count in it.
+    /// The outcome of the last agreement, also for a member that does not count in it.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.stage {
             Stage::Decided(outcome) => Some(outcome),
@@ -247,8 +245,8 @@ impl Agreement {
         }
     }
 
-    /// Nobody is back from the gone, and nobody hears of its own death from hearsay: a decision
-    /// says so.
+    /// Records that a member is gone. This is final. A member never learns of its own death in this way, only by a
+    /// decision.
     fn note_gone(&mut self, member: u32, standing: Standing) {
         if member == self.own {
             return;
@@ -277,7 +275,7 @@ impl Agreement {
         (0..self.standing.len() as u32).filter(move |&member| member != own)
     }
 
-    /// States the own case to whoever leads now, if that is somebody later than before.
+    /// States this member's case to the present leader, if that is a later one than before.
     fn turn_to_leader(&mut self, is_new: bool, out: &mut Vec<Send>) {
         let leader = self.leader();
         let Stage::UnderWay(going) = &mut self.stage else { return };
@@ -300,8 +298,8 @@ impl Agreement {
         out.push(Send { to, message });
     }
 
-    /// From now on this member leads. The first one of all is told by all who come; another one
-    /// asks, for some may have returned.
+    /// Makes this member the leader. All members report to the first leader by themselves; a later one asks them,
+    /// because some may have returned.
     fn take_over(&mut self, out: &mut Vec<Send>) {
         let (own, number, size) = (self.own, self.number, self.standing.len());
         let Stage::UnderWay(going) = &mut self.stage else { return };
@@ -319,8 +317,7 @@ impl Agreement {
         self.lead_on(out);
     }
 
-    /// As leader: proposes when all that live have stated their case, decides when all have
-    /// accepted.
+    /// Proceeds as leader: proposes when all living members have stated their case, and decides when all have accepted.
     fn lead_on(&mut self, out: &mut Vec<Send>) {
         let (own, number) = (self.own, self.number);
         let standing = self.standing.clone();
@@ -380,7 +377,7 @@ impl Agreement {
         }
     }
 
-    /// Hears of the agreement that is under way.
+    /// Handles a message about the agreement that is under way.
     fn hear_now(&mut self, from: u32, message: Message, out: &mut Vec<Send>) {
         match message {
             Message::State { round, part, accepted, standing, .. } => {
@@ -421,7 +418,7 @@ impl Agreement {
         }
     }
 
-    /// Somebody knows the outcome. Who leads has others that wait for it.
+    /// Takes the outcome from a member that knows it. A leader passes it on to the others that wait for it.
     fn take_decision(&mut self, outcome: Outcome, out: &mut Vec<Send>) {
         if matches!(&self.stage, Stage::UnderWay(Going { lead: Some(_), .. })) {
             self.tell_all(&outcome, out);
@@ -429,13 +426,13 @@ impl Agreement {
         self.stage = Stage::Decided(outcome);
     }
 
-    /// Also those who are only said to be gone: they learn of it.
+    /// Sends the outcome to all others, also to those that are only reported to be gone: so they learn of it.
     fn tell_all(&self, outcome: &Outcome, out: &mut Vec<Send>) {
         let message = Message::Decide { number: self.number, outcome: outcome.clone() };
         out.extend(self.others().map(|to| Send { to, message: message.clone() }));
     }
 
-    /// Whether this member still takes words of the leader of a round; then of no earlier one.
+    /// Whether this member still follows the leader of a round; if so, it follows no earlier one any more.
     fn follows(&mut self, round: u32) -> bool {
         let Stage::UnderWay(going) = &mut self.stage else { return false };
         let follows = round >= going.round && round != self.own;
@@ -446,7 +443,7 @@ impl Agreement {
     }
 }
 
-/// What was accepted in the latest round, else what the parts come to.
+/// The proposal: the outcome accepted in the latest round, otherwise a new one from the parts.
 fn proposal_of(states: &[Option<State>], standing: &[Standing]) -> Outcome {
     let accepted = states.iter().flatten().filter_map(|(_, accepted)| accepted.as_ref());
     if let Some((_, outcome)) = accepted.max_by_key(|(round, _)| *round) {
@@ -456,7 +453,7 @@ fn proposal_of(states: &[Option<State>], standing: &[Standing]) -> Outcome {
     Outcome { parts: parts.collect(), standing: standing.to_vec() }
 }
 
-/// Tells who is late what was decided.
+/// Sends a late member the outcome.
 fn answer(to: u32, message: &Message, outcome: &Outcome, out: &mut Vec<Send>) {
     let asks =
         matches!(message, Message::State { .. } | Message::Ask { .. } | Message::Propose { .. });

@@ -1,4 +1,4 @@
-//! How the door answers each question: at once, or when its driver has done something for it.
+//! The door's answer to each question: at once, or when its driver has done something for it.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::membership::{Membership, Presence};
 /// A question that is answered when the driver has done something.
 #[derive(Clone, Debug)]
 pub(super) enum Pending {
-    /// To join: when the membership has answered. A visitor that has waited for a slot before waits at
-    /// most until then.
+    /// Join: answered when the membership has answered. A visitor that has already waited for a slot waits at most
+    /// until then.
     Join { until: Option<Duration> },
-    /// To publish: when there is a socket.
+    /// Publish: answered when there is a socket.
     Publish(Publication),
-    /// To be watched: when it is known whether the process has joined.
+    /// Be watched: answered when it is known whether the process has joined.
     Found { process: ProcessId },
-    /// To look at the job: when there is a descriptor for that.
+    /// Observe the job: answered when there is a descriptor for that.
     Observe,
-    /// About an object: when there is memory.
+    /// A question about an object: answered when there is memory.
     Object(ObjectQuestion),
 }
 
@@ -87,7 +87,7 @@ impl Door {
         }
     }
 
-    /// Why this cannot be published now; none if it can.
+    /// The refusal of a publication; `None` if it is possible now.
     fn not_published(&self, membership: &Membership, wanted: &Publication) -> Option<Answer> {
         if membership.is_alive(wanted.process) {
             self.names.refusal(self.host, &wanted.name)
@@ -105,7 +105,7 @@ impl Door {
         let Some(Pending::Publish(wanted)) = self.pending(visitor) else {
             return self.deafen(outcome);
         };
-        // It may have become impossible since it was asked.
+        // It may have become impossible since the question.
         if let Some(refused) = self.not_published(membership, &wanted) {
             self.deafen(outcome);
             return self.reply(visitor, refused);
@@ -124,7 +124,7 @@ impl Door {
         }
     }
 
-    /// Gives back a socket that no name needs.
+    /// Returns a socket that no name needs.
     fn deafen(&mut self, outcome: Listening) {
         if let Listening::At(listener) = outcome {
             self.actions.push(Action::Deafen(listener));
@@ -175,7 +175,7 @@ impl Door {
         }
     }
 
-    /// Answers a question about an object, for which this memory was made.
+    /// Answers a question about an object for which this memory was created.
     fn answer_about_object(
         &mut self,
         membership: &Membership,
@@ -194,7 +194,7 @@ impl Door {
         self.end(visitor, Reply::Object(answer), memory);
     }
 
-    /// Decides whether a visitor is watched as a process of the job that is not the one that was started.
+    /// Decides whether a visitor is watched as a process that joined below the one that was started.
     pub(super) fn seen(&mut self, membership: &Membership, visitor: Visitor, presence: Presence) {
         let Some(Pending::Found { process }) = self.pending(visitor) else { return };
         let Some(pid) = self.visitors.get(&visitor).map(|visit| visit.pid) else { return };
@@ -217,7 +217,7 @@ impl Door {
         )
     }
 
-    /// Lets the driver do something before a visitor is answered.
+    /// Defers the answer to a visitor until the driver has carried out an action.
     fn wait_for(&mut self, visitor: Visitor, pending: Pending, action: Action) {
         self.stand(visitor, Standing::Pending(pending));
         self.actions.push(action);
@@ -239,7 +239,7 @@ mod tests {
     use crate::membership::Presence;
     use landeck_wire::{Incarnation, Slot};
 
-    /// The answer about an object that is the first action: verdict, number, memory.
+    /// The answer about an object in the first action: verdict, number, memory.
     fn object(actions: &[Action]) -> (Verdict, u64, Option<Memory>) {
         match actions.first() {
             Some(Action::Answer { reply: Reply::Object(answer), memory, .. }) => {

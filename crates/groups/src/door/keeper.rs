@@ -1,5 +1,5 @@
-//! The objects that are kept for processes: names of mailboxes, and memory that lives until nobody
-//! uses it any more, or, of a group, until that is over.
+//! The keeper of objects: it holds the names of mailboxes, and memory until its last user ends or, for a group, until
+//! the group is retired.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,9 +14,9 @@ use super::verdict::{KEPT_MAX, Verdict};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keeper {
     kept: BTreeMap<u64, Kept>,
-    /// The number that was given out last.
+    /// The last number given out.
     last: u64,
-    /// Memory that nobody uses any more, and that was not given back yet.
+    /// Memory without users that was not yet returned to the driver.
     released: Vec<Memory>,
 }
 
@@ -25,20 +25,20 @@ struct Kept {
     kind: ObjectKind,
     name: Option<ObjectName>,
     object: Object,
-    /// None for a mailbox.
+    /// The memory; `None` for a mailbox.
     memory: Option<Memory>,
-    /// The processes that use the memory, and how often each does.
+    /// The processes that use the memory, and the number of uses of each.
     users: BTreeMap<ProcessId, u32>,
 }
 
 impl Keeper {
-    /// Whether memory is to be made before this question can be answered.
+    /// Whether this question needs new memory before it can be answered.
     pub(super) fn needs_memory(question: &ObjectQuestion) -> bool {
         question.asked == Asked::Make && question.kind != ObjectKind::Mailbox
     }
 
-    /// Answers a question of a process that lives, whose process number this is; with memory where
-    /// there is any. `made` is the memory that the question needs, if it could be made.
+    /// Answers a question of a living process with this PID, with memory if there is any. `made` is the new memory that
+    /// the question needs, if it could be made.
     pub(super) fn answer(
         &mut self,
         question: ObjectQuestion,
@@ -61,8 +61,8 @@ impl Keeper {
         }
     }
 
-    /// A process is gone: with it, and with all that had its slot before, go the names of its
-    /// mailboxes, and memory that nobody else uses.
+    /// Forgets a process that has ended, and all earlier ones of its slot: the names of its mailboxes, and memory that
+    /// no other process uses.
     pub(super) fn forget(&mut self, gone: ProcessId) {
         let had = |it: ProcessId| (it.host, it.slot) == (gone.host, gone.slot);
         let mut doomed = Vec::new();
@@ -75,7 +75,7 @@ impl Keeper {
         doomed.into_iter().for_each(|number| self.remove(number));
     }
 
-    /// The memory that nobody uses any more since this was asked last.
+    /// Takes the memory that has lost its last user since the last call.
     pub(super) fn take_released(&mut self) -> Vec<Memory> {
         std::mem::take(&mut self.released)
     }
@@ -145,7 +145,7 @@ impl Keeper {
         Verdict::Granted
     }
 
-    /// A group is over: its members have its memory as long as they like, nobody else gets it.
+    /// Retires a group: its members keep its memory as long as they like, but no other process gets it.
     fn retire(&mut self, question: &ObjectQuestion) -> Verdict {
         let is_there = |kept: &Kept| kept.kind == ObjectKind::Group;
         if !self.kept.get(&question.number).is_some_and(is_there) {
@@ -155,7 +155,7 @@ impl Keeper {
         Verdict::Granted
     }
 
-    /// The object of this kind with the next number.
+    /// Finds the object of this kind with the next number.
     fn next(&self, question: &ObjectQuestion) -> ObjectAnswer {
         let mut behind = self.kept.range((Bound::Excluded(question.number), Bound::Unbounded));
         let next = behind.find(|(_, kept)| kept.kind == question.kind);
@@ -175,7 +175,8 @@ impl Keeper {
 }
 
 impl Kept {
-    /// Whether it has no memory, or memory that a process uses, or is a group, which is not over.
+    /// Whether the object must stay: it has no memory, or a process uses its memory, or it is a group that is not
+    /// retired.
     fn is_used(&self) -> bool {
         self.memory.is_none() || !self.users.is_empty() || self.kind == ObjectKind::Group
     }
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Asks with memory, where some is needed, whose number tells its bytes.
+    /// Asks a question, with new memory if it needs any; the memory's number is its size in bytes.
     fn ask(
         keeper: &mut Keeper,
         question: ObjectQuestion,

@@ -1,20 +1,20 @@
-//! The door of a job: which visitors it lets in, and what it answers to their questions.
+//! The door of a job, which decides which visitors to admit and answers their questions.
 //!
-//! A pure machine. Its driver has the sockets, the memory and the membership: it tells the door what
-//! happened ([`Input`]) and carries out what the door answers ([`Action`]). Sockets and memory have
-//! numbers here, which the driver gives out. Published names and objects are the door's own.
+//! The door is a pure state machine. Its driver has the sockets, the memory and the membership: it reports events
+//! ([`Input`]) and carries out the door's answers ([`Action`]). Here sockets and memory are numbers that the driver
+//! assigns. The door itself keeps published names and objects.
 //!
 //! | a visitor | next | when |
 //! |---|---|---|
 //! | asks | closed | it was answered, is late, is gone, or comes from another user |
-//! | asks | pending | the driver is to do something before the answer |
+//! | asks | pending | the driver must do something before the answer |
 //! | pending | closed | it was answered, or is gone |
-//! | pending | waits | a vacated slot would be free if others had no need of what is in it |
-//! | waits | pending | it is asked for a slot again |
+//! | pending | waits | a vacated slot would be free if no other process needed its contents |
+//! | waits | pending | a slot is requested for it again |
 //! | waits | closed | it is gone |
-//! | pending | inside | the membership has let it in |
-//! | pending | below | it has joined in the place of the process that was started |
-//! | inside, below | closed | it is gone, or says anything |
+//! | pending | inside | the membership has admitted it |
+//! | pending | below | it has joined in place of the process that was started |
+//! | inside, below | closed | it is gone, or sends anything |
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,18 +42,18 @@ mod question;
 mod steps;
 mod verdict;
 
-/// Bytes of the longest question.
+/// The length of the longest question.
 pub const QUESTION_BYTES_MAX: usize = OBJECT_QUESTION_BYTES;
-/// Time for a question, once connected.
+/// The time for a question after connecting.
 const QUESTION_TIME: Duration = Duration::from_secs(2);
-/// How long a visitor waits for a slot until all have looked whether they need what is in it.
+/// How long a visitor waits for a slot until all processes have checked whether they need its contents.
 const VACANCY_TIME: Duration = Duration::from_millis(500);
-/// How often it asks again meanwhile.
+/// The interval between two requests for a slot meanwhile.
 const VACANCY_LOOK: Duration = Duration::from_millis(1);
-/// Visitors beyond one for each slot.
+/// The number of visitors that are possible beyond one for each slot.
 pub const VISITORS_BEYOND_SLOTS: usize = 32;
 
-/// The machine.
+/// The door's state machine.
 #[derive(Clone, Debug)]
 pub struct Door {
     host: HostId,
@@ -65,26 +65,26 @@ pub struct Door {
     actions: Vec<Action>,
 }
 
-/// A visitor: its process, where it came in, and how far it is.
+/// A visitor: its process, the socket it came to, and its state.
 #[derive(Clone, Debug)]
 struct Visit {
     pid: u32,
-    /// The name at whose socket it came in.
+    /// The published name whose socket it came to.
     by: Option<Listener>,
     standing: Standing,
 }
 
 #[derive(Clone, Debug)]
 enum Standing {
-    /// It has not asked yet, and has until then.
+    /// It has not asked yet, and may do so until then.
     Asking { until: Duration },
-    /// It has asked, and the driver is to do something before it is answered.
+    /// It has asked, and the driver must do something before the answer.
     Pending(Pending),
-    /// It has asked to join, and waits until then for a slot in which others may need something.
+    /// It has asked to join, and waits until then for a slot whose contents others may need.
     Waiting { until: Duration },
-    /// It was let in.
+    /// It was admitted.
     Inside { process: ProcessId },
-    /// It has joined in the place of the process that was started, and is watched besides.
+    /// It has joined in place of the process that was started, and is watched besides.
     Below { process: ProcessId },
 }
 
@@ -96,7 +96,7 @@ impl Standing {
 }
 
 impl Door {
-    /// The door of a host's job with so many slots, for visitors of this user.
+    /// Creates the door of a host's job with so many slots, for visitors of this user.
     pub fn new(host: HostId, slots: u32, trusted_uid: u32) -> Self {
         Self {
             host,
@@ -109,8 +109,8 @@ impl Door {
         }
     }
 
-    /// Takes in what happened at `now`, a time since any fixed moment. What cannot have happened, as an
-    /// answer for a visitor that is not there, changes nothing.
+    /// Handles an event at `now`, a time since any fixed moment. An impossible event, such as an answer for an unknown
+    /// visitor, changes nothing.
     pub fn handle(
         &mut self,
         now: Duration,
@@ -144,7 +144,7 @@ impl Door {
         due.min()
     }
 
-    /// Whether a visitor may ask. Of all others only their end matters.
+    /// Whether a visitor may ask. Of any other visitor only its end matters.
     pub fn may_ask(&self, visitor: Visitor) -> bool {
         self.visitors
             .get(&visitor)
@@ -155,7 +155,7 @@ impl Door {
         if uid != self.trusted_uid {
             self.actions.push(Action::Close { visitor });
         } else if self.visitors.len() >= self.visitors_max {
-            // It is told if it listens, and forgotten in any case.
+            // It gets an answer if it reads one, and is forgotten in any case.
             let reply = Reply::Plain(Answer::bare(self.host, Verdict::TooMany));
             self.actions.push(Action::Answer { visitor, reply, memory: None });
         } else {
@@ -167,7 +167,7 @@ impl Door {
     fn said(&mut self, membership: &Membership, visitor: Visitor, bytes: &[u8]) {
         let Some(visit) = self.visitors.get(&visitor) else { return };
         if !matches!(visit.standing, Standing::Asking { .. }) {
-            // A visitor asks once: this one is broken.
+            // A visitor asks once, so this one is broken.
             return self.close(visitor);
         }
         let (pid, by) = (visit.pid, visit.by);
@@ -183,7 +183,7 @@ impl Door {
     fn admitted(&mut self, visitor: Visitor, process: ProcessId) {
         let asked = self.visitors.get_mut(&visitor);
         let Some(visit) = asked.filter(|visit| visit.standing.is_joining()) else {
-            // It is gone since it asked.
+            // It has gone since it asked.
             return self.actions.push(Action::Left { process });
         };
         visit.standing = Standing::Inside { process };
@@ -194,8 +194,8 @@ impl Door {
         self.actions.push(Action::Admit { visitor, answer });
     }
 
-    /// There is no slot for a visitor. Where that is so only because others may need what is in one,
-    /// they are made to look, and it waits for them a little.
+    /// Handles the refusal of a slot. If only contents that others may need keep a slot from it, all processes are made
+    /// to check, and the visitor waits a little.
     fn refused(&mut self, now: Duration, membership: &Membership, visitor: Visitor, why: Refusal) {
         let Some(visit) = self.visitors.get_mut(&visitor) else { return };
         let Standing::Pending(Pending::Join { until }) = visit.standing else { return };
@@ -208,15 +208,14 @@ impl Door {
         }
     }
 
-    /// With a process go its names, and what is kept for it alone.
+    /// Forgets the names of a process that has ended, and the objects kept for it alone.
     fn ended(&mut self, process: ProcessId) {
         let deaf = self.names.forget(process).into_iter().map(Action::Deafen);
         self.actions.extend(deaf);
         self.keeper.forget(process);
     }
 
-    /// Closes the connections of those that have not asked in time, and asks again for those that wait
-    /// for a slot.
+    /// Closes the connections of visitors that have not asked in time, and asks again for those that wait for a slot.
     fn tick(&mut self, now: Duration) {
         let is_late =
             |visit: &Visit| matches!(visit.standing, Standing::Asking { until } if until <= now);
@@ -253,7 +252,7 @@ impl Door {
         }
     }
 
-    /// Closes a connection; a process that was inside by it is gone.
+    /// Closes a connection. If a process was inside by it, that process has left.
     fn close(&mut self, visitor: Visitor) {
         let Some(visit) = self.visitors.remove(&visitor) else { return };
         match visit.standing {
@@ -303,7 +302,7 @@ mod tests {
         ObjectQuestion { bytes: 64, number, ..question }
     }
 
-    /// A driver without IO: it has the membership, and leaves to the test what needs descriptors.
+    /// A driver without IO: it has the membership, and leaves all actions that need descriptors to the test.
     #[derive(Clone)]
     pub(super) struct House {
         pub(super) door: Door,
@@ -313,7 +312,7 @@ mod tests {
     }
 
     impl House {
-        /// Two processes live; their numbers are 100 and 101.
+        /// Creates a job with two living processes, whose PIDs are 100 and 101.
         pub(super) fn new() -> Self {
             let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
             let plan = Plan { host: HOST, processes: 2, guests: 1, on_failure, grace };
@@ -326,7 +325,7 @@ mod tests {
             Self { door: Door::new(HOST, SLOTS, UID), membership, now, last: 0 }
         }
 
-        /// Tells the door something; what is left to do after the membership was asked and told.
+        /// Gives the door an event; returns the actions that are left after those for the membership.
         pub(super) fn tell(&mut self, input: Input<'_>) -> Vec<Action> {
             let mut left = Vec::new();
             for action in self.door.handle(self.now, &self.membership, input) {
@@ -379,7 +378,7 @@ mod tests {
             self.tell(Input::Said { visitor, bytes })
         }
 
-        /// Somebody comes and asks.
+        /// Lets a visitor come and ask.
         pub(super) fn asks(
             &mut self,
             by: Option<Listener>,
@@ -394,14 +393,14 @@ mod tests {
             (visitor, self.says(visitor, &question.encode()))
         }
 
-        /// Publishes, with a socket of this number.
+        /// Publishes a name, with a socket of this number.
         pub(super) fn publishes(&mut self, question: &Question, listener: u64) -> Vec<Action> {
             let (visitor, actions) = self.asks(None, question);
             assert!(matches!(actions[..], [Action::Listen { .. }]), "{actions:?}");
             self.tell(Input::Listening { visitor, outcome: Listening::At(Listener(listener)) })
         }
 
-        /// Makes an object in memory of this number, as its first user.
+        /// Creates an object in memory of this number, as its first user.
         pub(super) fn makes(&mut self, slot: u32, memory: u64) -> Vec<Action> {
             let (visitor, actions) = self.asks_about(&about(slot, Asked::Make, 0));
             assert_eq!(actions, [Action::Allocate { visitor, bytes: 64 }]);
@@ -409,7 +408,7 @@ mod tests {
         }
     }
 
-    /// The answer that is the first action.
+    /// The answer in the first action.
     pub(super) fn answer(actions: &[Action]) -> Answer {
         match actions.first() {
             Some(Action::Answer { reply: Reply::Plain(answer), memory: None, .. }) => *answer,

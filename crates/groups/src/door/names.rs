@@ -15,7 +15,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Why this name cannot be published now; none if it can.
+    /// The refusal of a name; `None` if it can be published now.
     pub(super) fn refusal(&self, host: HostId, name: &PublicName) -> Option<Answer> {
         let present = self.names.values().find(|(present, _)| present == name);
         if let Some(&(_, published)) = present {
@@ -24,12 +24,12 @@ impl Names {
         (self.names.len() >= NAMES_MAX).then(|| Answer::bare(host, Verdict::TooMany))
     }
 
-    /// Puts something under a name, whose socket this is.
+    /// Publishes something under a name with this socket.
     pub(super) fn publish(&mut self, listener: Listener, name: PublicName, published: Published) {
         self.names.insert(listener, (name, published));
     }
 
-    /// Takes back a name of this process; its socket, or why not.
+    /// Takes back a name of this process; returns its socket, or the reason why it cannot.
     pub(super) fn take_back(
         &mut self,
         process: ProcessId,
@@ -46,8 +46,7 @@ impl Names {
         }
     }
 
-    /// Takes back the names of a process that is no more, and of all that had its slot before; their
-    /// sockets.
+    /// Takes back the names of a process that has ended, and of all earlier ones of its slot; returns their sockets.
     pub(super) fn forget(&mut self, gone: ProcessId) -> Vec<Listener> {
         let had = |owner: ProcessId| (owner.host, owner.slot) == (gone.host, gone.slot);
         let doomed = self.names.iter().filter(|(_, (_, published))| had(published.process));
@@ -56,7 +55,7 @@ impl Names {
         doomed
     }
 
-    /// The name that is published at this socket, if there is one.
+    /// The publication at this socket, if there is one.
     pub(super) fn at(&self, listener: Listener) -> Option<Published> {
         self.names.get(&listener).map(|&(_, published)| published)
     }

@@ -1,35 +1,35 @@
-//! An object of a job: its kind, its name, and what is asked and answered about it, as bytes too.
+//! An object of a job: its kind, its name, and the questions and answers about it, also as bytes.
 //!
 //! | bytes of a question | | bytes of an answer | |
 //! |---|---|---|---|
 //! | 0..4 | magic and version | 0..4 | magic and version |
-//! | 4, 5 | 5, what is asked | 4, 5 | verdict, length of the name |
+//! | 4, 5 | 5, the request | 4, 5 | verdict, length of the name |
 //! | 6, 7 | kind, length of the name | 8..16 | number |
 //! | 8..16 | slot and incarnation of the asking process | 16..24 | bytes of memory |
-//! | 16..24 | number | 24..40 | what its maker says of it |
+//! | 16..24 | number | 24..40 | words of its maker |
 //! | 24..32 | bytes of memory | 40..48 | slot and incarnation of its owner |
-//! | 32..48 | what its maker says of it | 48..52 | its owner's process number |
-//! | 48..112 | name | 56..120 | name, where that is asked for |
+//! | 32..48 | words of its maker | 48..52 | its owner's PID |
+//! | 48..112 | name | 56..120 | name, if it was asked for |
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::format::{MAGIC, long, process, word};
 use super::verdict::Verdict;
 
-/// Most bytes of an object's name.
+/// The largest length of an object's name, in bytes.
 pub const OBJECT_NAME_BYTES_MAX: usize = 64;
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ObjectKind {
-    /// Where messages are posted to.
+    /// A mailbox, to which messages are posted.
     Mailbox = 1,
     /// Memory that several processes use.
     Segment = 2,
-    /// What processes take units of.
+    /// A semaphore, of which processes take units.
     Semaphore = 3,
-    /// The log of a named group. It stays until somebody says that the group is over.
+    /// The log of a named group. It stays until the group is retired.
     Group = 4,
 }
 
@@ -56,32 +56,32 @@ impl std::fmt::Display for ObjectKind {
     }
 }
 
-/// Why bytes cannot be the name of an object.
+/// The reason why bytes cannot be the name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectNameError {
-    /// There are none.
+    /// The name is empty.
     #[error("an object's name cannot be empty: give it one of 1 to {OBJECT_NAME_BYTES_MAX} bytes")]
     Empty,
-    /// There are too many.
+    /// The name is too long.
     #[error(
         "the name \"{}\" has {} bytes, at most {OBJECT_NAME_BYTES_MAX} are possible: choose a shorter one", .0.escape_debug(), .0.len()
     )]
     TooLong(String),
-    /// They are no text.
+    /// The name is not UTF-8.
     #[error("the name \"{0}\" is no UTF-8: names are texts")]
     NotUtf8(String),
-    /// There is a character in it that cannot be seen.
+    /// The name contains a control character.
     #[error("the name \"{}\" has a control character in it: choose one that can be read", .0.escape_debug())]
     Control(String),
 }
 
-/// A name that an object may have.
+/// A valid name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName(String);
 
 impl ObjectName {
-    /// The name with these bytes.
+    /// Creates the name with these bytes.
     ///
     /// # Errors
     /// [`ObjectNameError`].
@@ -103,43 +103,43 @@ impl ObjectName {
     }
 }
 
-/// What the agent keeps of an object.
+/// The agent's record of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its number, never given out again.
     pub number: u64,
-    /// Bytes of its memory; none for a mailbox.
+    /// The length of its memory; 0 for a mailbox.
     pub bytes: u64,
-    /// What its maker said of it.
+    /// Two words that its maker stored with it.
     pub words: [u64; 2],
-    /// Who made it.
+    /// The process that made it.
     pub owner: ProcessId,
-    /// The process number of that.
+    /// The PID of that process.
     pub pid: u32,
 }
 
-/// What may be asked about an object.
+/// A request about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asked {
-    /// To put a mailbox under a name.
+    /// Give a mailbox a name.
     Name = 1,
-    /// To find a mailbox by its name.
+    /// Find a mailbox by its name.
     Find = 2,
-    /// To make memory, whose first user is the process that asks.
+    /// Create memory, whose first user is the asking process.
     Make = 3,
-    /// To become a user of memory.
+    /// Become a user of memory.
     Open = 4,
-    /// To take a mailbox's name back, or to end one use of memory.
+    /// Take a mailbox's name back, or end one use of memory.
     Close = 5,
-    /// To say that a group is over.
+    /// Retire a group.
     Retire = 6,
-    /// To find the group with the next number.
+    /// Find the group with the next number.
     Next = 7,
 }
 
 impl Asked {
-    /// All of them.
+    /// All requests.
     pub const ALL: [Self; 7] =
         [Self::Name, Self::Find, Self::Make, Self::Open, Self::Close, Self::Retire, Self::Next];
 }
@@ -147,51 +147,51 @@ impl Asked {
 /// A question about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectQuestion {
-    /// What is asked.
+    /// The request.
     pub asked: Asked,
     /// The kind of the object.
     pub kind: ObjectKind,
-    /// The process that asks.
+    /// The asking process.
     pub process: ProcessId,
-    /// The number of the object, where it is meant by its number.
+    /// The number of the object, if it is identified by that.
     pub number: u64,
-    /// Bytes of memory, where it is made.
+    /// The length of the memory, if it is created.
     pub bytes: u64,
-    /// What its maker says of it.
+    /// The two words of its maker.
     pub words: [u64; 2],
-    /// The name of the object, where it has one or is meant by it.
+    /// The name of the object, if it has one or is identified by it.
     pub name: Option<ObjectName>,
 }
 
 /// An answer about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectAnswer {
-    /// Whether it was done.
+    /// The verdict on the request.
     pub verdict: Verdict,
     /// The object.
     pub object: Object,
-    /// Its name, where that was asked for.
+    /// Its name, if that was asked for.
     pub name: Option<ObjectName>,
 }
 
-/// Bytes of a question about an object.
+/// The length of a question about an object, in bytes.
 pub const OBJECT_QUESTION_BYTES: usize = 112;
 const OBJECT_ANSWER_BYTES: usize = 56 + OBJECT_NAME_BYTES_MAX;
-/// Where other questions say what they are.
+/// The mark of these questions, at the place where others have their kind.
 const OBJECT: u8 = 5;
 
 impl ObjectQuestion {
-    /// A question about an object that says nothing but this.
+    /// Creates a question with these fields alone.
     pub fn new(process: ProcessId, kind: ObjectKind, asked: Asked) -> Self {
         Self { asked, kind, process, number: 0, bytes: 0, words: [0; 2], name: None }
     }
 
-    /// The same question about the object with this name.
+    /// Adds the name of the object to the question.
     pub fn named(self, name: &ObjectName) -> Self {
         Self { name: Some(name.clone()), ..self }
     }
 
-    /// It as bytes.
+    /// Encodes the question.
     pub fn encode(&self) -> [u8; OBJECT_QUESTION_BYTES] {
         let name = self.name.as_ref().map_or("", ObjectName::as_str);
         let mut bytes = [0; OBJECT_QUESTION_BYTES];
@@ -207,7 +207,7 @@ impl ObjectQuestion {
         bytes
     }
 
-    /// The question in these bytes, to the job of `host`; none when there is no sense in them.
+    /// Decodes a question to the job of `host`; `None` if the bytes are not valid.
     pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
         let bytes: &[u8; OBJECT_QUESTION_BYTES] = bytes.try_into().ok()?;
         if bytes[..4] != MAGIC || bytes[4] != OBJECT {
@@ -230,14 +230,14 @@ impl ObjectQuestion {
 }
 
 impl ObjectAnswer {
-    /// An answer that says nothing but this.
+    /// Creates an answer with these fields alone.
     pub fn bare(host: HostId, verdict: Verdict) -> Self {
         let owner = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
         let object = Object { number: 0, bytes: 0, words: [0; 2], owner, pid: 0 };
         Self { verdict, object, name: None }
     }
 
-    /// It as bytes.
+    /// Encodes the answer.
     pub fn encode(&self) -> [u8; OBJECT_ANSWER_BYTES] {
         let Object { number, bytes: of_memory, words, owner, pid } = self.object;
         let mut bytes = [0; OBJECT_ANSWER_BYTES];
@@ -258,7 +258,7 @@ impl ObjectAnswer {
         bytes
     }
 
-    /// The answer in these bytes, from the job of `host`; none when there is no sense in them.
+    /// Decodes an answer from the job of `host`; `None` if the bytes are not valid.
     pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
         let bytes: &[u8; OBJECT_ANSWER_BYTES] = bytes.try_into().ok()?;
         if bytes[..4] != MAGIC {

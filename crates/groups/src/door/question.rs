@@ -3,32 +3,32 @@
 //! | bytes of a question | |  bytes of an answer | |
 //! |---|---|---|---|
 //! | 0..4 | magic and version | 0..4 | magic and version |
-//! | 4, 5 | what, length of the name | 4 | verdict |
+//! | 4, 5 | kind, length of the name | 4 | verdict |
 //! | 8..12 | slot | 8..16 | host identity |
 //! | 12..16 | incarnation | 16..24 | slot and incarnation of the process that joined |
 //! | 16..20 | context | 24..32 | slot and incarnation of the publisher |
-//! | 20..84 | name | 32..40 | its process number, its context |
+//! | 20..84 | name | 32..40 | its PID, its context |
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::format::{MAGIC, word};
 use super::verdict::Verdict;
 
-/// Most bytes of a published name.
+/// The largest length of a published name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// What stands under a name.
+/// The publication under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The process that published it.
     pub process: ProcessId,
-    /// Its process number.
+    /// Its PID.
     pub pid: u32,
-    /// The context it published, in which it can be written to.
+    /// The context that it published, in which messages reach it.
     pub context: u32,
 }
 
-/// Why a text cannot be a published name.
+/// The error for a text that cannot be a published name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{}\" cannot be a name: use 1 to {NAME_BYTES_MAX} bytes without control characters",
     .name.escape_debug())]
@@ -36,12 +36,12 @@ pub struct NameError {
     name: String,
 }
 
-/// A name that may be published.
+/// A valid published name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicName(String);
 
 impl PublicName {
-    /// The name with this text.
+    /// Creates the name with this text.
     ///
     /// # Errors
     /// [`NameError`].
@@ -56,49 +56,49 @@ impl PublicName {
     }
 }
 
-/// What may be asked.
+/// A question at a joining socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// To be let in.
+    /// Join the job.
     Join {
-        /// The reserved slot; none for a guest.
+        /// The reserved slot; `None` for a guest.
         wanted: Option<Slot>,
     },
-    /// To publish a name.
+    /// Publish a name.
     Publish {
         /// The process that publishes it.
         process: ProcessId,
-        /// The context in which the process can be written to.
+        /// The context in which messages reach the process.
         context: u32,
         /// The name.
         name: PublicName,
     },
-    /// To take back a name.
+    /// Take back a name.
     Unpublish {
         /// The process that published it.
         process: ProcessId,
         /// The name.
         name: PublicName,
     },
-    /// What is published here.
+    /// Look up the publication here.
     LookUp,
-    /// To look at the job without being in it.
+    /// Observe the job without joining it.
     Observe,
-    /// To be watched as a process of the job that is not the one that was started.
+    /// Be watched as a process of the job that joined below the one that was started.
     Found {
         /// The process.
         process: ProcessId,
     },
 }
 
-/// What is answered.
+/// An answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it was done.
+    /// The verdict on the question.
     pub verdict: Verdict,
-    /// The process that the asking one is from now on, where it was let in.
+    /// The identity of the asking process from now on, if it was admitted.
     pub joined: ProcessId,
-    /// What stands under the name that was meant.
+    /// The publication under the name in question.
     pub published: Published,
 }
 
@@ -110,11 +110,11 @@ const UNPUBLISH: u8 = 3;
 const LOOK_UP: u8 = 4;
 const OBSERVE: u8 = 5;
 const FOUND: u8 = 6;
-/// Where a guest writes the slot it wants.
+/// The slot in a guest's question.
 const ANY_SLOT: u32 = u32::MAX;
 
 impl Question {
-    /// It as bytes.
+    /// Encodes the question.
     pub fn encode(&self) -> [u8; QUESTION_BYTES] {
         let mut bytes = [0; QUESTION_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -141,7 +141,7 @@ impl Question {
         bytes
     }
 
-    /// The question in these bytes, to the job of `host`; none when there is no sense in them.
+    /// Decodes a question to the job of `host`; `None` if the bytes are not valid.
     pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
         let bytes: &[u8; QUESTION_BYTES] = bytes.try_into().ok()?;
         if bytes[..4] != MAGIC {
@@ -166,14 +166,14 @@ impl Question {
 }
 
 impl Answer {
-    /// An answer that says nothing but this.
+    /// Creates an answer with these fields alone.
     pub fn bare(host: HostId, verdict: Verdict) -> Self {
         let nobody = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
         let published = Published { process: nobody, pid: 0, context: 0 };
         Self { verdict, joined: nobody, published }
     }
 
-    /// It as bytes.
+    /// Encodes the answer.
     pub fn encode(&self) -> [u8; ANSWER_BYTES] {
         let mut bytes = [0; ANSWER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -193,7 +193,7 @@ impl Answer {
         bytes
     }
 
-    /// The answer in these bytes; none when there is no sense in them.
+    /// Decodes an answer; `None` if the bytes are not valid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; ANSWER_BYTES] = bytes.try_into().ok()?;
         if bytes[..4] != MAGIC {

@@ -1,4 +1,4 @@
-//! What the door is told, and what its driver is to do then.
+//! The events of the door, and the actions of its driver.
 
 use landeck_wire::{ProcessId, Slot};
 
@@ -6,22 +6,22 @@ use super::object::ObjectAnswer;
 use super::question::{Answer, PublicName};
 use crate::membership::{Presence, Refusal};
 
-/// A connection at the joining socket. The driver numbers them, and never twice alike.
+/// A connection at the joining socket. The driver numbers them, and uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Visitor(pub u64);
 
-/// The socket of a published name. The driver numbers them, and never twice alike.
+/// The socket of a published name. The driver numbers them, and uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Listener(pub u64);
 
-/// The memory of an object. The driver numbers it, and never twice alike.
+/// The memory of an object. The driver numbers it, and uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Memory(pub u64);
 
-/// What happened.
+/// An event for the door.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// Somebody has connected. The answer to its question is an [`Action`] with the same visitor.
+    /// A visitor has connected. The answer to its question is an [`Action`] with the same visitor.
     Came {
         /// The connection.
         visitor: Visitor,
@@ -29,14 +29,14 @@ pub enum Input<'a> {
         uid: u32,
         /// The process at its other end.
         pid: u32,
-        /// The published name whose socket it came to; none for the job's own.
+        /// The published name whose socket it came to; `None` for the job's own.
         by: Option<Listener>,
     },
     /// A visitor has sent these bytes.
     Said {
         /// The connection.
         visitor: Visitor,
-        /// One packet.
+        /// The bytes of one packet.
         bytes: &'a [u8],
     },
     /// A connection or its process has ended, or its answer could not be sent.
@@ -48,38 +48,38 @@ pub enum Input<'a> {
     Provided {
         /// The connection whose question needs it.
         visitor: Visitor,
-        /// The memory; none if there is none.
+        /// The memory; `None` if it could not be made.
         memory: Option<Memory>,
     },
     /// Answers [`Action::Listen`].
     Listening {
         /// The connection whose question needs it.
         visitor: Visitor,
-        /// How that went.
+        /// The outcome.
         outcome: Listening,
     },
     /// Answers [`Action::Look`].
     Seen {
         /// The connection whose question needs it.
         visitor: Visitor,
-        /// How far the process of the slot has come.
+        /// The word that the process of the slot wrote about itself.
         presence: Presence,
     },
     /// Answers [`Action::Ask`]: the membership has let the visitor in.
     Admitted {
         /// The connection.
         visitor: Visitor,
-        /// The process that it is from now on.
+        /// The identity of the visitor from now on.
         process: ProcessId,
     },
     /// Answers [`Action::Ask`]: the membership has not let the visitor in.
     Refused {
         /// The connection.
         visitor: Visitor,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// A process of the job is no more.
+    /// A process of the job has ended.
     Ended {
         /// The process.
         process: ProcessId,
@@ -88,19 +88,19 @@ pub enum Input<'a> {
     Tick,
 }
 
-/// How it went to listen under a name.
+/// The outcome of listening under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listening {
-    /// Here is the socket.
+    /// The socket was created.
     At(Listener),
     /// Another job has the name.
     InUse,
-    /// There is no socket to be had.
+    /// No socket could be created.
     Failed,
 }
 
-/// What the driver is to do, in this order. It forgets a visitor with the action that closes its
-/// connection.
+/// An action for the driver, which carries out all in the given order. It forgets a visitor with the action that closes
+/// its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send an answer, with a descriptor of the memory if there is one, and close the connection.
@@ -117,15 +117,15 @@ pub enum Action {
         /// The connection.
         visitor: Visitor,
     },
-    /// Send an answer with the segment, keep the connection, and watch the process at its other end.
-    /// Where it cannot be sent, the visitor is gone.
+    /// Send an answer with the segment, keep the connection, and watch the process at its other end. If the answer
+    /// cannot be sent, the visitor is gone.
     Admit {
         /// The connection.
         visitor: Visitor,
         /// The answer.
         answer: Answer,
     },
-    /// Send an answer, and watch the process at the other end in place of its connection.
+    /// Send an answer, and watch the process at the other end instead of its connection.
     Watch {
         /// The connection.
         visitor: Visitor,
@@ -136,46 +136,45 @@ pub enum Action {
     Ask {
         /// The connection.
         visitor: Visitor,
-        /// The reserved slot; none for a guest.
+        /// The reserved slot; `None` for a guest.
         wanted: Option<Slot>,
-        /// Its process number.
+        /// The PID of the visitor.
         pid: u32,
     },
-    /// Tell the membership that the process of a slot is another one than was started.
+    /// Tell the membership that a process joined below the one that was started in a slot.
     Found {
         /// The slot.
         slot: Slot,
-        /// Its process number.
+        /// The PID of the process that joined.
         pid: u32,
     },
-    /// A process has left that was let in: tell the membership, if that does not know it yet.
+    /// An admitted process has left: tell the membership, unless it already knows.
     Left {
         /// The process.
         process: ProcessId,
     },
-    /// A process has ended that was watched in the place of the one that was started. Its connection
-    /// is closed next.
+    /// A process has ended that was watched in place of the one that was started. Its connection is closed next.
     Lost {
         /// The connection.
         visitor: Visitor,
         /// The process.
         process: ProcessId,
     },
-    /// Make everybody look at the membership again.
+    /// Make all processes look at the membership again.
     Announce,
-    /// Make memory for an object.
+    /// Create memory for an object.
     Allocate {
         /// The connection whose question needs it.
         visitor: Visitor,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// Make a descriptor by which the job's segment can only be read.
+    /// Create a read-only descriptor of the job's segment.
     Expose {
         /// The connection whose question needs it.
         visitor: Visitor,
     },
-    /// Give back memory that nobody uses any more.
+    /// Free memory that has no users any more.
     Release(Memory),
     /// Listen under a name.
     Listen {
@@ -184,9 +183,9 @@ pub enum Action {
         /// The name.
         name: PublicName,
     },
-    /// Listen no more.
+    /// Stop listening.
     Deafen(Listener),
-    /// Look how far the process of a slot has come.
+    /// Read the word that the process of a slot wrote about itself.
     Look {
         /// The connection whose question needs it.
         visitor: Visitor,
@@ -205,7 +204,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// It as bytes.
+    /// Encodes the answer.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Plain(answer) => answer.encode().to_vec(),

@@ -1,42 +1,42 @@
-//! The answer to a question in one byte.
+//! The verdict of an answer, in one byte.
 
-/// Names that a job may publish at a time.
+/// The number of names that a job may publish at a time.
 pub const NAMES_MAX: usize = 256;
 
-/// Mailboxes with names, segments, semaphores and groups that a job may have at a time.
+/// The number of named mailboxes, segments, semaphores and groups that a job may have at a time.
 pub const KEPT_MAX: usize = 4096;
 
-/// The short form of an answer.
+/// The verdict on a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Verdict {
-    /// Yes.
+    /// The request was granted.
     #[error("granted")]
     Granted = 0,
     /// No slot is free.
     #[error("it has as many guests as it can take; wait until one leaves")]
     Full = 1,
-    /// The wanted slot is not one of the job's.
+    /// The wanted slot does not belong to the job's processes.
     #[error("it has no process of that number")]
     NoSuchSlot = 2,
     /// The wanted slot has its process.
     #[error("its process of that number has joined already")]
     Taken = 3,
-    /// The job ends.
+    /// The job is ending.
     #[error("it is ending")]
     Ending = 4,
-    /// The process that asks is none of the job's living ones.
-    #[error("the process that asks is none of the job's living ones")]
+    /// The asking process is not a living one of the job.
+    #[error("the asking process is not a living one of this job")]
     NotAlive = 5,
-    /// The name is somebody else's.
-    #[error("the name is another process's")]
+    /// Another process has the name.
+    #[error("another process has the name")]
     InUse = 6,
-    /// The job has published all it can.
+    /// The job has reached one of its limits.
     #[error(
-        "the job has as many as it can of connections, of published names ({NAMES_MAX}), or of mailboxes with names, segments, semaphores and groups ({KEPT_MAX}); take some back"
+        "the job has reached its limit of connections, of published names ({NAMES_MAX}), or of named mailboxes, segments, semaphores and groups ({KEPT_MAX}); take some back"
     )]
     TooMany = 7,
-    /// The question has no sense there.
+    /// The question is invalid there.
     #[error("it does not understand the question; use the same version of Landeck on both sides")]
     Senseless = 8,
     /// There is no such object.
@@ -48,7 +48,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub const ALL: [Self; 11] = [
         Self::Granted,
         Self::Full,
@@ -63,7 +63,7 @@ impl Verdict {
         Self::NoMemory,
     ];
 
-    /// The verdict that this byte stands for.
+    /// The verdict of this byte.
     pub(super) fn from_bits(bits: u8) -> Option<Self> {
         Self::ALL.get(usize::from(bits)).copied()
     }

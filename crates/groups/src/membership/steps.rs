@@ -1,4 +1,4 @@
-//! What the membership is told, and what its driver is to do then.
+//! The events of the membership, and the actions of its driver.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use landeck_wire::{ProcessId, Slot};
 use crate::record::Record;
 use crate::restarts::Restart;
 
-/// What happened.
+/// An event for the membership.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     /// The process of a reserved slot runs.
     Started {
         /// Its slot.
         slot: Slot,
-        /// Its process number.
+        /// Its PID.
         pid: u32,
     },
     /// The process of a reserved slot cannot be started.
@@ -22,20 +22,20 @@ pub enum Input {
         /// Its slot.
         slot: Slot,
     },
-    /// A process, or a guest, is no more.
+    /// A process or a guest has ended.
     Ended {
         /// Its slot.
         slot: Slot,
-        /// The raw wait status; zero where it is not known, as for guests.
+        /// The raw wait status; zero if it is not known, as for guests.
         status: i32,
-        /// How far it had come.
+        /// The word that it wrote about itself.
         presence: Presence,
     },
-    /// The process of a slot that has joined is not the one that was started, but one below it.
+    /// The process that joined in a slot is not the one that was started, but one below it.
     Found {
         /// Its slot.
         slot: Slot,
-        /// Its process number.
+        /// Its PID.
         pid: u32,
     },
     /// A process was stopped.
@@ -43,23 +43,23 @@ pub enum Input {
         /// Its slot.
         slot: Slot,
     },
-    /// A stopped process goes on.
+    /// A stopped process continues.
     Continued {
         /// Its slot.
         slot: Slot,
     },
-    /// Somebody wants to join. [`Output::Admit`] or [`Output::Refuse`] answers.
+    /// A process wants to join. [`Output::Admit`] or [`Output::Refuse`] answers.
     Asked {
-        /// The driver's name for the question.
+        /// The driver's number for the question.
         request: u64,
-        /// The reserved slot it is the process of; none for a guest.
+        /// The reserved slot of the process; `None` for a guest.
         wanted: Option<Slot>,
-        /// Its process number.
+        /// Its PID.
         pid: u32,
     },
-    /// The job is to end: its processes are asked to, and killed after the grace time.
+    /// The job is to end: its processes are asked to end, and killed after the grace time.
     End {
-        /// Time between the two.
+        /// The time between the two.
         grace: Duration,
     },
     /// The job's processes are to be killed.
@@ -70,12 +70,12 @@ pub enum Input {
     Tick,
 }
 
-/// How far a process had come with joining and leaving.
+/// How far a process has come with joining and leaving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// It never joined.
     NotAttached,
-    /// It joined, and said no goodbye.
+    /// It joined, and has not said goodbye.
     Attached,
     /// It said goodbye.
     Finalized,
@@ -83,60 +83,60 @@ pub enum Presence {
     Aborted,
 }
 
-/// What the driver is to do, in this order.
+/// An action for the driver, which carries out all in the given order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Write this record where all can read it.
     SetRecord {
-        /// Of this slot.
+        /// The slot.
         slot: Slot,
         /// The whole record.
         record: Record,
     },
-    /// Say everywhere that the job ends: waits end.
+    /// Say everywhere that the job ends, so that waits end.
     SetEnding,
-    /// Make everybody look at the records again.
+    /// Make all processes look at the records again.
     Announce,
-    /// There is a new view; [`super::Membership::view`] is it.
+    /// A new view exists: [`super::Membership::view`].
     NewView,
-    /// Ask the process of this slot, and what it started, to end.
+    /// Ask the process of this slot and its children to end.
     Terminate {
         /// The slot.
         slot: Slot,
     },
-    /// Kill the process of this slot, and what is left of what it started.
+    /// Kill the process of this slot and what is left of its children.
     Kill {
         /// The slot.
         slot: Slot,
     },
-    /// Let this one in.
+    /// Admit the process that asked.
     Admit {
-        /// The driver's name for the question.
+        /// The driver's number for the question.
         request: u64,
-        /// Who it is from now on.
+        /// Its identity from now on.
         process: ProcessId,
     },
-    /// Do not let this one in.
+    /// Refuse the process that asked.
     Refuse {
-        /// The driver's name for the question.
+        /// The driver's number for the question.
         request: u64,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
     /// The failed process of this slot will be started again.
     WillRestart {
         /// The slot that it had.
         slot: Slot,
-        /// When, and how often it was before.
+        /// When it is started again, and the number of that restart.
         restart: Restart,
     },
     /// Start the process of a rank again, in this slot.
     Start {
         /// The slot, which is reserved for it.
         slot: Slot,
-        /// The rank that it was started as at first.
+        /// The rank as which it was first started.
         rank: u32,
-        /// Which new start it is: 1 is the first.
+        /// The number of the restart: 1 is the first.
         number: u32,
     },
     /// The job ends because the guest of this slot has ended it.
@@ -148,15 +148,14 @@ pub enum Output {
     Over,
 }
 
-/// Why somebody may not join.
+/// The reason why a process may not join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Every slot has a living process, or is for one that is to come, or somebody may need what the
-    /// last one left there.
+    /// Every slot has a living process, is reserved, or has contents that other processes may need.
     Full,
-    /// The slot it wants is not one of the job's processes.
+    /// The wanted slot does not belong to the job's processes.
     NoSuchSlot,
-    /// The slot it wants has, or had, its process.
+    /// The wanted slot has or had its process.
     Taken,
     /// The job is ending.
     Ending,

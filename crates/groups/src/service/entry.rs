@@ -1,9 +1,9 @@
-//! An entry of a group's log, and the word that stands for it there.
+//! An entry of a group's log, and the word that represents it there.
 //!
 //! | bits of a word | |
 //! |---|---|
 //! | 0..28 | a cell with details (18 bits) and the server's epoch (9), a member, or a number |
-//! | 28..32 | what it is |
+//! | 28..32 | the kind |
 
 use super::MEMBERS_MAX;
 
@@ -12,16 +12,16 @@ const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
 const CELL_BITS: u32 = 18;
 const CELL_MASK: u32 = (1 << CELL_BITS) - 1;
 const HELD_BIT: u32 = 1 << (VALUE_BITS - 1);
-/// Marks of epochs that entries have room for, but for 0.
+/// The number of marks of epochs that entries can hold, without 0.
 const EPOCH_MARKS: u32 = HELD_BIT / (CELL_MASK + 1) - 1;
 const SLOT_BITS: u32 = 14;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// Bits of an incarnation that entries have room for.
+/// The bits of an incarnation that entries can hold.
 const INCARNATION_MASK: u32 = (1 << (VALUE_BITS - SLOT_BITS)) - 1;
 const ID_BITS: u32 = MEMBERS_MAX.ilog2();
 
-/// Which member is meant: a number and when it was given out, so that one who had it before is not
-/// taken for one who has it now.
+/// The identity of a member: its number and when this was assigned, so that a former holder of the number is not
+/// mistaken for the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// The member's number.
@@ -31,10 +31,10 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Bits of a stamp.
+    /// The number of bits of a stamp.
     pub const STAMP_BITS: u32 = VALUE_BITS - ID_BITS;
 
-    /// The seat of a member that joined there.
+    /// Creates the seat of a member that joined at this place of the log.
     pub const fn new(id: u32, joined_at: u64) -> Self {
         Self { id, stamp: joined_at as u32 & ((1 << Self::STAMP_BITS) - 1) }
     }
@@ -48,19 +48,19 @@ impl Seat {
     }
 }
 
-/// What stands in the log itself.
+/// The word of the log for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryWord {
     /// A message, described in a cell.
     Broadcast {
         /// The cell.
         cell: u32,
-        /// The sender has waited, and says afterwards that it does no more.
+        /// The sender has waited, and releases its hold afterwards.
         was_held: bool,
-        /// Which server sends it ([`EntryWord::mark_of`]); 0 where there is none.
+        /// The mark of the server that sends it ([`EntryWord::mark_of`]); 0 without a server.
         by: u32,
     },
-    /// A mailbox becomes a member; the cell says which.
+    /// A mailbox becomes a member; the cell describes it.
     Join {
         /// The cell.
         cell: u32,
@@ -71,7 +71,7 @@ pub enum EntryWord {
     Died(Seat),
     /// A member's process ended in good order.
     Departed(Seat),
-    /// A member is put out, as its mailbox stayed full.
+    /// A member is evicted because its mailbox stayed full.
     Evict(Seat),
     /// A member has come to the synchronisation.
     Sync(Seat),
@@ -79,44 +79,44 @@ pub enum EntryWord {
     Hold {
         /// Its slot.
         slot: u32,
-        /// The low bits of which user of the slot it is.
+        /// The low bits of its incarnation.
         incarnation: u32,
     },
-    /// Who waited does so no more, or is gone.
+    /// A process that waited does so no longer, or has ended.
     Release {
         /// The low bits of the place of its [`EntryWord::Hold`].
         ticket: u32,
     },
     /// The group is to be destroyed.
     Destroy,
-    /// It is destroyed, whoever is still held.
+    /// The group is destroyed, whatever is still held.
     End,
-    /// The members of collective operations from this number on are those of now.
+    /// The present members take part in the collective operations from this number on.
     Cut {
         /// The low bits of the number.
         number: u32,
     },
-    /// A process takes the server's seat; the cell says which.
+    /// A process takes the server's seat; the cell describes it.
     Serve {
         /// The cell.
         cell: u32,
     },
-    /// The server has left its seat, or is gone.
+    /// The server has left its seat, or has ended.
     Vacate {
         /// The low bits of its epoch.
         epoch: u32,
     },
-    /// The server does what a client has asked for; the cell says what.
+    /// The server carries out a client's request; the cell describes it.
     Asked {
         /// The cell.
         cell: u32,
-        /// Which server ([`EntryWord::mark_of`]).
+        /// The mark of the server ([`EntryWord::mark_of`]).
         by: u32,
     },
 }
 
 impl EntryWord {
-    /// The word.
+    /// Encodes the entry.
     pub const fn to_word(self) -> u32 {
         let (kind, value) = match self {
             Self::Broadcast { cell, was_held, by } => {
@@ -142,7 +142,7 @@ impl EntryWord {
         kind << VALUE_BITS | value & VALUE_MASK
     }
 
-    /// What a word says; none for one that nobody has written.
+    /// Decodes a word; `None` for one that no process has written.
     pub const fn from_word(word: u32) -> Option<Self> {
         let value = word & VALUE_MASK;
         let (cell, seat) = (value & CELL_MASK, Seat::from_value(value));
@@ -167,19 +167,18 @@ impl EntryWord {
         })
     }
 
-    /// The low bits of a place or number, as they stand in a word.
+    /// The low bits of a place or number, as a word holds them.
     pub const fn low_bits(number: u64) -> u32 {
         number as u32 & VALUE_MASK
     }
 
-    /// How the entries of the server of an epoch, counted from 1, say whose they are. The same mark comes
-    /// again after 511 epochs.
+    /// The mark in the entries of the server of an epoch, counted from 1. The same mark comes again after 511 epochs.
     pub const fn mark_of(epoch: u64) -> u32 {
         1 + (epoch.wrapping_sub(1) % EPOCH_MARKS as u64) as u32
     }
 }
 
-/// A cell, and which server has it accepted.
+/// A cell, and the mark of the server that appends it.
 const fn served(cell: u32, by: u32) -> u32 {
     cell & CELL_MASK | (by & EPOCH_MARKS) << CELL_BITS
 }
@@ -189,27 +188,27 @@ const fn served(cell: u32, by: u32) -> u32 {
 pub struct Joining {
     /// The slot of its process.
     pub slot: u32,
-    /// Which user of the slot.
+    /// The incarnation of the process.
     pub incarnation: u32,
     /// Its context.
     pub context: u32,
-    /// Where its mark is.
+    /// The address of its mark.
     pub place: u64,
 }
 
 /// A process that waits with a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The low bits of the place of the entry that says so.
+    /// The low bits of the place of its [`EntryWord::Hold`].
     pub ticket: u32,
     /// The slot of the process.
     pub slot: u32,
-    /// The low bits of which user of the slot it is.
+    /// The low bits of its incarnation.
     pub incarnation: u32,
 }
 
 impl Held {
-    /// Whether the user of its slot that has this incarnation is meant.
+    /// Whether it belongs to the user of its slot with this incarnation.
     pub const fn is_of(&self, incarnation: u32) -> bool {
         self.incarnation == incarnation & INCARNATION_MASK
     }
@@ -220,40 +219,41 @@ impl Held {
 pub struct Serving {
     /// The slot of the process.
     pub slot: u32,
-    /// Which user of the slot.
+    /// The incarnation of the process.
     pub incarnation: u32,
     /// The context of the mailbox to which requests go.
     pub context: u32,
 }
 
-/// What a client asks of the server: its request with this number.
+/// A numbered request of a client to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asking {
     /// The slot of the client.
     pub slot: u32,
-    /// Which user of the slot.
+    /// The incarnation of the client.
     pub incarnation: u32,
     /// The number of the request among those of the client: 24 bits.
     pub number: u32,
-    /// What it asks for.
+    /// The request.
     pub what: Ask,
 }
 
-/// What can be asked of the server, but for a broadcast.
+/// A request to the server other than a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// A mailbox of the client's is to be a member.
+    /// A mailbox of the client is to become a member.
     Join {
         /// Its context.
         context: u32,
-        /// Where its mark is.
+        /// The address of its mark.
         place: u64,
     },
     /// A member leaves.
     Leave {
-        /// Which.
+        /// The member.
         seat: Seat,
-        /// The number of the first broadcast of which it has no copy: it leaves before that, or not.
+        /// The number of the first broadcast that it holds no copy of. If it cannot leave before that, it does not
+        /// leave.
         kept: u64,
     },
     /// A member has come to the synchronisation.
@@ -263,11 +263,11 @@ pub enum Ask {
 }
 
 impl Asking {
-    /// Bits of a request's number.
+    /// The number of bits of a request's number.
     pub const NUMBER_BITS: u32 = 24;
 
-    /// The request as words: slot and incarnation; number (24 bits), what (8), a context or seat (32);
-    /// a place or a broadcast.
+    /// Encodes the request: slot and incarnation; number (24 bits), kind (8), a context or seat (32); a place or a
+    /// broadcast.
     pub const fn to_words(self) -> [u64; 3] {
         let (kind, value, place) = match self.what {
             Ask::Join { context, place } => (1, context, place),
@@ -281,7 +281,7 @@ impl Asking {
         [who, what, place]
     }
 
-    /// The request of [`Asking::to_words`]; none for words that ask for nothing.
+    /// Decodes the words of [`Asking::to_words`]; `None` for invalid ones.
     pub const fn from_words([who, what, place]: [u64; 3]) -> Option<Self> {
         let value = (what >> 32) as u32;
         let asked = match (what as u32) >> Self::NUMBER_BITS {
@@ -304,9 +304,9 @@ pub enum Entry {
     Join(Joining),
     /// A process takes the server's seat.
     Serve(Serving),
-    /// The server does what was asked for: which one, as in [`EntryWord::Asked`].
+    /// The server carries out a request. The number is the server's mark, as in [`EntryWord::Asked`].
     Asked(Asking, u32),
-    /// What needs no details.
+    /// An entry that needs no details.
     Plain(EntryWord),
 }
 

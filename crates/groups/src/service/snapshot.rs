@@ -1,6 +1,6 @@
-//! A state as words, so that who comes later need not have seen all entries.
+//! A state as words, so that a process that comes later need not have seen all entries.
 //!
-//! Whoever reads them trusts nothing: words that no state has are none.
+//! The reader trusts nothing: words that no state has are refused.
 
 use super::state::{Coming, Cut, MemberRecord, Phase, Server, State};
 use super::{HELD_MAX, Held, MEMBERS_MAX, Rules, Serving};
@@ -12,14 +12,14 @@ const CUT_WORDS: usize = 3;
 const CUT_MEMBER_WORDS: usize = 4;
 const NONE: u64 = u64::MAX;
 
-/// Most words of a state.
+/// The largest number of words of a state.
 pub const SNAPSHOT_WORDS_MAX: usize = HEAD_WORDS
     + MEMBERS_MAX * MEMBER_WORDS
     + HELD_MAX * HELD_WORDS
     + 2 * (CUT_WORDS + MEMBERS_MAX * CUT_MEMBER_WORDS);
 
 impl State {
-    /// The state as words.
+    /// Encodes the state as words.
     pub fn to_words(&self) -> Vec<u64> {
         let option = |id: Option<u32>| id.map_or(NONE, u64::from);
         let mut words = vec![
@@ -58,8 +58,7 @@ impl State {
         words
     }
 
-    /// The state of [`State::to_words`]; none when the words are no state's. There may be more of
-    /// them than belong to it.
+    /// Decodes the words of [`State::to_words`]; `None` if they are not valid. More words may follow.
     pub fn from_words(words: &[u64]) -> Option<Self> {
         let mut words = Reader(words);
         let head: [u64; HEAD_WORDS] = words.take()?;
@@ -117,7 +116,7 @@ fn member(
     })
 }
 
-/// Whether there is one, and its context; slot and incarnation; its epoch; its first broadcast.
+/// Encodes the server: its presence and context; slot and incarnation; its epoch; its first broadcast.
 fn server_words(server: Option<Server>) -> [u64; 4] {
     let Some(Server { who, epoch, first }) = server else { return [0; 4] };
     [1 | u64::from(who.context) << 32, pair(who.slot, who.incarnation), epoch, first]

@@ -1,12 +1,12 @@
-//! What a group is after some entries of its log.
+//! The state of a group after some entries of its log.
 
 use super::entry::{Ask, Entry, EntryWord, Held, Joining, Seat, Serving};
 use super::{HELD_MAX, MEMBERS_MAX};
 
-/// What is fixed when a group is made.
+/// The properties that are fixed when a group is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// How many members it takes to start.
+    /// The number of members that it needs to start.
     pub minimum: u32,
     /// Whether it outlives its last member.
     pub is_persistent: bool,
@@ -18,9 +18,9 @@ pub enum Phase {
     /// It can be used.
     #[default]
     Open,
-    /// It takes nothing new, and lets those finish who are held.
+    /// It accepts nothing new, and lets held broadcasts finish.
     Destroying,
-    /// It is no more: it was destroyed, or its last member has gone.
+    /// It has ended: it was destroyed, or its last member has left.
     Ended,
 }
 
@@ -31,11 +31,11 @@ pub struct MemberRecord {
     pub id: u32,
     /// The slot of its process.
     pub slot: u32,
-    /// Which user of the slot.
+    /// The incarnation of its process.
     pub incarnation: u32,
     /// The context of its mailbox.
     pub context: u32,
-    /// Where the mailbox's mark is.
+    /// The address of the mailbox's mark.
     pub place: u64,
     /// The place in the log at which it joined.
     pub joined_at: u64,
@@ -45,76 +45,75 @@ pub struct MemberRecord {
 }
 
 impl MemberRecord {
-    /// How entries name it.
+    /// Its identity in entries.
     pub const fn seat(&self) -> Seat {
         Seat::new(self.id, self.joined_at)
     }
 }
 
-/// What a member is to the round of synchronisation.
+/// The part of a member in the present round of synchronisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Coming {
-    /// It takes no part in it.
+    /// It does not take part.
     #[default]
     Apart = 0,
-    /// It is waited for.
+    /// The round waits for it.
     Awaited = 1,
     /// It has come.
     Come = 2,
-    /// It takes no part, and has come to the next one.
+    /// It does not take part, and has come to the next one.
     ComeToNext = 3,
 }
 
-/// How a member goes.
+/// The way in which a member goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// It left, or its process ended in good order.
     Left,
     /// Its process died.
     Died,
-    /// It was put out.
+    /// It was evicted.
     Evicted,
 }
 
-/// The members of collective operations from a number on.
+/// The members of the collective operations from a number on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// The number of the first of them.
+    /// The number of the first operation.
     pub number: u64,
     /// The number of the view.
     pub view: u64,
-    /// The members: id, slot, incarnation, and where they joined.
+    /// The members: number, slot, incarnation, and the place at which they joined.
     pub members: Vec<[u64; 4]>,
 }
 
-/// Who has the server's seat.
+/// The holder of the server's seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The process, and its mailbox for requests.
     pub who: Serving,
-    /// Each server has another one, counted from 1.
+    /// The number of this holder, counted from 1.
     pub epoch: u64,
-    /// The number of the first broadcast that it sends on: what was accepted before, members find by
-    /// themselves.
+    /// The number of the first broadcast that it sends on. Members find earlier ones by themselves.
     pub first: u64,
 }
 
-/// What an entry did.
+/// The effect of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing: it came too late, or was said before.
+    /// None: it came too late, or repeats another entry.
     Nothing,
-    /// Nothing: a server says it that has the seat no more.
+    /// None: it was written by a server that no longer has the seat.
     Stale,
     /// A message with this number is in the mailboxes of all members.
     Broadcast(u64),
     /// There is a new member.
     Joined(u32),
-    /// The mailbox is a member already, this one.
+    /// The mailbox is already a member, with this number.
     AlreadyMember(u32),
-    /// The group has as many members, or held broadcasts, as can be.
+    /// The group has the largest possible number of members or held broadcasts.
     Full,
-    /// The group takes no such thing any more.
+    /// The group no longer accepts such entries.
     Closed,
     /// A member has gone.
     Removed(u32, Gone),
@@ -122,7 +121,7 @@ pub enum Outcome {
     Come(u64),
     /// A broadcast is held, with this ticket.
     Held(u32),
-    /// It is held no more.
+    /// It is no longer held.
     Released,
     /// The group is being destroyed, or has ended by now.
     Destroying,
@@ -134,7 +133,7 @@ pub enum Outcome {
     Vacated,
 }
 
-/// What a group is.
+/// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     pub(super) rules: Rules,
@@ -143,26 +142,26 @@ pub struct State {
     pub(super) phase: Phase,
     pub(super) has_started: bool,
     pub(super) view: u64,
-    /// In the order of their numbers.
+    /// The members, in the order of their numbers.
     pub(super) members: Vec<MemberRecord>,
     pub(super) is_syncing: bool,
     pub(super) rounds: u64,
-    /// Who died in the round that goes on, and in the last one that is over.
+    /// A member that died in the present round; `died_last` is that of the last complete round.
     pub(super) died: Option<u32>,
     pub(super) died_last: Option<u32>,
     pub(super) held: Vec<Held>,
     pub(super) cuts_made: u64,
-    /// The last two that changed something, the older one first.
+    /// The last two cuts that changed something, the older one first.
     pub(super) cuts: [Cut; 2],
     pub(super) server: Option<Server>,
-    /// Servers there have been.
+    /// The number of servers so far.
     pub(super) epochs: u64,
-    /// Broadcasts that were accepted when the last of them was no more.
+    /// The number of broadcasts when the last server had ended.
     pub(super) unserved: u64,
 }
 
 impl State {
-    /// A group as it was made.
+    /// Creates the state of a new group.
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -185,32 +184,32 @@ impl State {
         }
     }
 
-    /// What was fixed when it was made.
+    /// The properties that were fixed at its creation.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// How many entries there were.
+    /// The number of entries so far.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many broadcasts there were.
+    /// The number of broadcasts so far.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts
     }
 
-    /// Whether it can be used.
+    /// The phase of the group's life.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Whether there were as many members once as it takes.
+    /// Whether the group ever had as many members as it needs.
     pub fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// The number of the view: each change of the members makes the next.
+    /// The number of the view, which every change of the members increments.
     pub fn view(&self) -> u64 {
         self.view
     }
@@ -220,12 +219,12 @@ impl State {
         &self.members
     }
 
-    /// The member of a seat, if it is one.
+    /// The member with this seat, if there is one.
     pub fn member(&self, seat: Seat) -> Option<&MemberRecord> {
         self.place(seat).map(|place| &self.members[place])
     }
 
-    /// Who waits with a broadcast.
+    /// The processes that wait with a broadcast.
     pub fn held(&self) -> &[Held] {
         &self.held
     }
@@ -235,7 +234,7 @@ impl State {
         self.is_syncing
     }
 
-    /// How the round with this number ended: none while it goes on; else who died in it.
+    /// The end of the round with this number: `None` while it goes on, otherwise the member that died in it, if any.
     pub fn ended(&self, round: u64) -> Option<Option<u32>> {
         (self.rounds > round).then_some(if self.rounds == round + 1 {
             self.died_last
@@ -244,40 +243,40 @@ impl State {
         })
     }
 
-    /// How many rounds are over: the number of the one that goes on, or comes next.
+    /// The number of complete rounds, which is also the number of the present or next one.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Who has not come to the round that goes on.
+    /// The members that the present round waits for.
     pub fn awaited(&self) -> impl Iterator<Item = u32> + '_ {
         self.members.iter().filter(|member| member.sync == Coming::Awaited).map(|member| member.id)
     }
 
-    /// How many cuts were made: the number of the last.
+    /// The number of the last cut.
     pub fn cuts_made(&self) -> u64 {
         self.cuts_made
     }
 
-    /// The cut that a collective operation with this number goes by; none when none was made so
-    /// far, or it is too old to be known.
+    /// The cut that determines the members of the collective operation with this number; `None` if it is not made yet,
+    /// or too old to be known.
     pub fn cut(&self, number: u64) -> Option<&Cut> {
         let is_made = number <= self.cuts_made;
         self.cuts.iter().rev().find(|cut| is_made && cut.number != 0 && cut.number <= number)
     }
 
-    /// Who has the server's seat.
+    /// The holder of the server's seat.
     pub fn server(&self) -> Option<Server> {
         self.server
     }
 
-    /// How many servers there have been: the epoch of the last one.
+    /// The number of servers so far, which is the epoch of the last one.
     pub fn epochs(&self) -> u64 {
         self.epochs
     }
 
-    /// Up to which number members find broadcasts by themselves, as the server that was to send them on
-    /// is no more.
+    /// The number up to which members find broadcasts by themselves, because the server that was to send them on has
+    /// ended.
     pub fn unserved(&self) -> u64 {
         self.unserved
     }
@@ -303,7 +302,7 @@ impl State {
         }
     }
 
-    /// Folds an entry that nobody can make sense of: it is there, and changes nothing.
+    /// Folds an invalid entry: it counts, and changes nothing.
     pub fn skip(&mut self) {
         self.position += 1;
     }
@@ -409,7 +408,7 @@ impl State {
         }
     }
 
-    /// Ends the round if nobody is waited for; and the next one, should all have come to that.
+    /// Ends the round if it waits for no member; and the next one as well, if all have already come to that.
     fn end_round(&mut self) {
         while self.is_syncing && self.awaited().next().is_none() {
             self.rounds += 1;
@@ -499,7 +498,7 @@ impl State {
         Outcome::Seated(self.epochs)
     }
 
-    /// Whether the server whose entries have this mark has the seat.
+    /// Whether the server whose entries have this mark holds the seat.
     fn is_served(&self, mark: u32) -> bool {
         self.server.is_some_and(|server| EntryWord::mark_of(server.epoch) == mark)
     }
@@ -516,7 +515,7 @@ impl State {
     }
 
     fn place(&self, seat: Seat) -> Option<usize> {
-        // Numbers are dense but for the gaps that those who left have made.
+        // Numbers are dense except for the gaps of members that have gone.
         let place = self.members.binary_search_by_key(&seat.id, |member| member.id).ok()?;
         (self.members[place].seat() == seat).then_some(place)
     }

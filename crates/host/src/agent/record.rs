@@ -1,10 +1,10 @@
-//! What the membership knows of a slot, as the segment has it.
+//! Translates the membership's record of a slot into the segment's.
 
 use landeck_groups::membership::{Record, State};
 use landeck_memory::membership::Replaced;
 use landeck_memory::{SlotRecord, SlotState};
 
-/// A record, as the segment has it.
+/// Translates a record.
 pub(super) fn written(record: Record) -> SlotRecord {
     SlotRecord {
         state: match record.state {

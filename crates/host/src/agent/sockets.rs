@@ -13,24 +13,24 @@ use crate::index::Entry;
 pub(super) struct Sockets {
     /// The joining socket.
     job: OwnedFd,
-    /// The same in the user's index, where there is one.
+    /// The joining socket in the user's index, if it has one there.
     entry: Option<Entry>,
     pub(super) names: HashMap<Listener, OwnedFd>,
     pub(super) connections: HashMap<Visitor, Connection>,
     pub(super) memories: HashMap<Memory, OwnedFd>,
     watched: HashMap<u64, Watched>,
-    /// The number given out last, as a token or to the door.
+    /// The last number given out, as a token or to the door.
     last_number: u64,
-    /// Until when nobody is let in, since the agent began.
+    /// While set, nobody is let in until this time, counted from the agent's start.
     pub(super) shut_until: Option<Duration>,
 }
 
-/// What an own token of the epoll descriptor stands for.
+/// The meaning of an agent's own token of the epoll descriptor.
 #[derive(Clone, Copy)]
 pub(super) enum Watched {
     /// The joining socket.
     Job,
-    /// The same in the index.
+    /// The joining socket in the user's index.
     Entry,
     /// The socket of a published name, whose number is the token.
     Name(Listener),
@@ -38,14 +38,13 @@ pub(super) enum Watched {
     Connection(Visitor),
 }
 
-/// A connection of a visitor.
+/// A connection to a visitor.
 pub(super) struct Connection {
-    /// The connection; where the process is watched in its place, what stands for that.
+    /// The connection, or the pidfd of the process if that is watched in its place.
     pub(super) socket: OwnedFd,
-    /// The process at its other end.
+    /// The PID of the process at the other end.
     pub(super) pid: u32,
-    /// The process at its other end with the token under which it is watched, where it is watched
-    /// besides.
+    /// The pidfd of the process at the other end and its token, if the process is watched besides the connection.
     pub(super) process: Option<(u64, OwnedFd)>,
 }
 
@@ -90,12 +89,12 @@ impl Sockets {
         self.watched.remove(&token);
     }
 
-    /// What a token stands for, if it still stands for anything.
+    /// The meaning of a token that is still in use.
     pub(super) fn watched(&self, token: u64) -> Option<Watched> {
         self.watched.get(&token).copied()
     }
 
-    /// The socket that is listened at there, if there is one.
+    /// The listening socket that this token stands for; `None` for a connection.
     pub(super) fn listener(&self, watched: Watched) -> Option<&OwnedFd> {
         match watched {
             Watched::Job => Some(&self.job),
@@ -105,14 +104,14 @@ impl Sockets {
         }
     }
 
-    /// All sockets that are listened at, with their tokens.
+    /// All listening sockets with their tokens.
     pub(super) fn listeners(&self) -> impl Iterator<Item = (u64, &OwnedFd)> {
         self.watched
             .iter()
             .filter_map(|(&token, &watched)| self.listener(watched).map(|socket| (token, socket)))
     }
 
-    /// Listens no more under a name.
+    /// Stops listening for a name.
     pub(super) fn deafen(&mut self, listener: Listener) {
         self.forget_token(listener.0);
         self.names.remove(&listener);
@@ -129,7 +128,7 @@ impl Sockets {
 }
 
 impl Watched {
-    /// The name whose socket this is; none for all else.
+    /// The name if this is the socket of one.
     pub(super) fn name(self) -> Option<Listener> {
         match self {
             Self::Name(listener) => Some(listener),

@@ -1,4 +1,4 @@
-//! Which vacated slot the next process gets: none in which a living process may still need something.
+//! Chooses the vacated slot for the next process: one in which no living process may still need anything.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use landeck_wire::Slot;
 use super::Agent;
 
 impl Agent {
-    /// Finds the vacated slot that is given away next, and says which ones before it are kept.
+    /// Finds the next vacated slot to give away, and tells the membership which ones before it must be kept.
     pub(super) fn look_for_vacancy(&mut self) {
         let since = |slot: &Slot| self.gone_since.get(slot).copied().unwrap_or_default();
         let is_kept = |slot: &Slot| self.segment.is_kept(slot.0, since(slot));

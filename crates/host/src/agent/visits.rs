@@ -1,5 +1,5 @@
-//! What the agent does for its door: it has the sockets and the memory, hears what comes there, and
-//! carries out what the door wants done.
+//! The agent's work for its door: it owns the sockets and the memory, receives what arrives there, and carries out the
+//! door's actions.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells the door what happened, and does what follows.
+    /// Tells the door what happened and carries out what follows.
     pub(super) fn tell_door(&mut self, input: Input<'_>) {
         let now = self.began.elapsed();
         for action in self.door.handle(now, &self.membership, input) {
@@ -45,24 +45,24 @@ impl Agent {
         }
     }
 
-    /// When something is due here, since `began`.
+    /// When the door or a shut socket needs attention next, counted from `began`.
     pub(super) fn own_deadline(&self, now: Duration) -> Option<Duration> {
         self.door.deadline(now).into_iter().chain(self.sockets.shut_until).min()
     }
 
-    /// Opens the doors again when it is time.
+    /// Opens the sockets again when the time for that has come.
     pub(super) fn open_doors(&mut self) {
         if self.sockets.shut_until.is_some_and(|until| until <= self.began.elapsed()) {
             self.shut_doors(None);
         }
     }
 
-    /// Something happened at one of the door's descriptors.
+    /// Handles an event at one of the door's descriptors.
     pub(super) fn serve(&mut self, token: u64) {
         match self.sockets.watched(token) {
             Some(Watched::Connection(visitor)) => self.serve_connection(visitor, token),
             Some(door) => self.accept_all(door),
-            None => {} // closed by what came before it in this round
+            None => {} // closed by an earlier event of this round
         }
     }
 
@@ -73,7 +73,7 @@ impl Agent {
                 Ok(connection) => self.receive(connection, door),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::AGAIN) => return,
-                // No descriptors or memory: asking again at once would only burn time.
+                // Descriptors or memory are exhausted: asking again at once would only burn time.
                 Err(_) => return self.shut_doors(Some(self.began.elapsed() + SHUT_TIME)),
             }
         }
@@ -90,11 +90,11 @@ impl Agent {
         self.tell_door(Input::Came { visitor, uid, pid, by: door.name() });
     }
 
-    /// Something came from a connection, or its process ended (then `token` is another).
+    /// Handles a message from a connection, or the end of its process (then `token` is that of the process).
     fn serve_connection(&mut self, visitor: Visitor, token: u64) {
         let Some(found) = self.sockets.connections.get(&visitor) else { return };
         if !self.door.may_ask(visitor) {
-            // It has nothing to say: it is gone, or broken.
+            // The visitor may not send anything now: it has gone or is broken.
             if token != visitor.0 || !peer::is_quiet(&found.socket) {
                 self.tell_door(Input::Gone { visitor });
             }
@@ -114,14 +114,14 @@ impl Agent {
         match action {
             Action::Answer { visitor, reply, memory } => {
                 let memory = memory.and_then(|memory| self.sockets.memories.get(&memory));
-                // A visitor that does not take its answer asked in vain.
+                // A visitor that does not accept its answer gets none.
                 let _ = self.send(visitor, &reply.encode(), memory.map(AsFd::as_fd));
                 self.sockets.close(visitor);
             }
             Action::Close { visitor } => self.sockets.close(visitor),
             Action::Admit { visitor, answer } => self.admit(visitor, &answer),
             Action::Watch { visitor, answer } => {
-                // A visitor that does not take its answer is watched all the same.
+                // A visitor that does not accept its answer is watched nevertheless.
                 let _ = self.send(visitor, &answer.encode(), None);
                 self.watch_itself(visitor);
             }
@@ -172,8 +172,8 @@ impl Agent {
         }
     }
 
-    /// Watches the process at the other end of a connection, where the kernel lets us. The connection
-    /// may be open in a child that it forked.
+    /// Watches the process at the other end of a connection, if the kernel allows it. The connection alone does not
+    /// suffice: a forked child may keep it open.
     fn watch_process(&mut self, visitor: Visitor) {
         let Some(pidfd) = self.pidfd(visitor) else { return };
         let token = self.sockets.new_token(Watched::Connection(visitor));
@@ -185,8 +185,8 @@ impl Agent {
         }
     }
 
-    /// Watches the process at the other end of a connection in place of the connection, where the kernel
-    /// lets us: its end says more than that of the connection, and one descriptor is enough.
+    /// Watches the process at the other end of a connection instead of the connection, if the kernel allows it. The end
+    /// of the process says more than that of the connection, and one descriptor is enough.
     fn watch_itself(&mut self, visitor: Visitor) {
         let Some(pidfd) = self.pidfd(visitor) else { return };
         if self.watch(&pidfd, visitor.0, EventFlags::IN).is_ok()
@@ -201,11 +201,11 @@ impl Agent {
         peer::pidfd(&found.socket, found.pid)
     }
 
-    /// A process that was let in has left.
+    /// Records that a process that was let in has left.
     fn end(&mut self, process: ProcessId) {
         if self.membership.is_alive(process) {
             let presence = presence_of(self.segment.presence(process.slot.0));
-            // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
+            // Only its parent knows how it ended, and nobody asks there; a goodbye counts as zero.
             let status = match presence {
                 Presence::Attached | Presence::Aborted => SlotRecord::UNKNOWN_STATUS,
                 Presence::NotAttached | Presence::Finalized => 0,
@@ -214,8 +214,8 @@ impl Agent {
         }
     }
 
-    /// A process is gone that was watched below another. After its goodbye that means nothing: what
-    /// was started goes on, and its end counts.
+    /// Reports that a process has ended that was watched below another one. After its goodbye that means nothing: the
+    /// process that was started goes on, and its end counts.
     fn lose(&mut self, visitor: Visitor, process: ProcessId) {
         let Some(found) = self.sockets.connections.get(&visitor) else { return };
         let presence = presence_of(self.segment.presence(process.slot.0));
@@ -249,18 +249,18 @@ impl Agent {
         Listening::At(listener)
     }
 
-    /// Shuts the doors until then, or opens them.
+    /// Lets nobody in until the given time, or opens the sockets again.
     fn shut_doors(&mut self, until: Option<Duration>) {
         let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
         for (token, socket) in self.sockets.listeners() {
-            // It is watched already: this cannot fail for want of anything.
+            // It is watched already, so this needs no memory that could be lacking.
             let _ = self.rewatch(socket, token, what);
         }
         self.sockets.shut_until = until;
     }
 }
 
-/// Another descriptor of a file, for reading alone.
+/// Opens a file again through another descriptor, read-only.
 fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)

@@ -1,4 +1,4 @@
-//! The guardian's side: its life in the forked process.
+//! The guardian's side of the guardian: its life in the forked process.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -22,7 +22,7 @@ use crate::descendants;
 use crate::process::{self, Change, Image, Look, Starter};
 use crate::say::complain;
 
-/// The guardian's life, in the forked process.
+/// Runs the guardian in the forked process and never returns.
 pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Instant) -> ! {
     let life = || match Guard::new(segment, &order, socket, began) {
         Ok(guard) => guard.run(order.starts),
@@ -34,13 +34,13 @@ pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Inst
             complain(format_args!("landeck: the guardian gives up, and the job ends: {error}"));
             1
         }
-        Err(_) => 2, // the panic has said what it is
+        Err(_) => 2, // the panic has printed its message
     };
     // SAFETY: ends this process without running what the launcher meant to run at its own end.
     unsafe { libc::_exit(code) }
 }
 
-/// The guardian's side.
+/// The state of the guardian.
 struct Guard {
     agent: Agent,
     launcher: OwnedFd,
@@ -51,13 +51,13 @@ struct Guard {
     pids: HashMap<u32, u32>,
     /// The process groups of all processes of the job, also of those that ended.
     groups: HashSet<u32>,
-    /// What each rank is started with, while it may be started again.
+    /// The image of each rank, as long as it may be started again.
     images: HashMap<u32, Image>,
     restarts: bool,
     backlog: VecDeque<Message>,
-    /// Descriptors that were open at the fork: what of them is the launcher's alone is closed.
+    /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
     inherited: Vec<RawFd>,
-    /// Once no process is left: how long what they started may stay.
+    /// Once no process is left: until when their own children may stay.
     linger_until: Option<Instant>,
     /// When processes that were asked to end are killed, as last known.
     kill_at: Option<Duration>,
@@ -65,8 +65,8 @@ struct Guard {
     launcher_gone: bool,
 }
 
-/// How long something that a process started may outlive the last process of a job that ended by
-/// itself: time for a filter at the end of a pipe to write its last lines.
+/// How long a child of a process may outlive the last process of a job that ended by itself. That gives a filter at the
+/// end of a pipe time to write its last lines.
 const LINGER: Duration = Duration::from_millis(250);
 
 const DEATHS: u64 = 0;
@@ -81,10 +81,10 @@ impl Guard {
     ) -> Result<Self, GuardianError> {
         let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
         let inherited = open_descriptors();
-        // A key at the terminal is not for the guardian.
+        // Keys pressed at the terminal must not signal the guardian.
         rustix::process::setpgid(None, None)
             .map_err(|errno| refused("make a process group")(errno.into()))?;
-        // A name that is not set changes nothing else.
+        // If the name cannot be set, nothing else changes.
         let _ = rustix::thread::set_name(c"landeck-guard");
         process::reset_signals(&process::handled_signals());
         descendants::adopt_orphans().map_err(refused("adopt orphaned processes"))?;
@@ -142,7 +142,7 @@ impl Guard {
         Ok(())
     }
 
-    /// One wait, and all that has happened meanwhile.
+    /// Waits once, then handles everything that has happened.
     fn turn(&mut self, timeout: Option<Duration>) -> Result<(), GuardianError> {
         let attempt = "wait for what happens";
         let ready =
@@ -159,8 +159,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Starts the process of a rank in a slot, and keeps what it was started with as long as it may
-    /// be started again.
+    /// Starts the process of a rank in a slot, and keeps its image as long as the rank may be started again.
     fn start(&mut self, slot: u32, rank: u32, restart: u32, image: Image) {
         let memory = self.agent.segment().clone();
         let message = Message { slot, ..Message::default() };
@@ -189,7 +188,7 @@ impl Guard {
         }
     }
 
-    /// Starts a process again that has failed, in a slot that nothing is left in.
+    /// Starts a failed process again, in a slot that nothing is left in.
     fn start_again(&mut self, slot: u32, rank: u32, number: u32) {
         let Some(mut image) = self.images.remove(&rank) else { return };
         set_variable(&mut image, "LANDECK_SLOT", &slot.to_string());
@@ -200,7 +199,7 @@ impl Guard {
 
     fn look_at_children(&mut self) {
         let mut signals = [0; 1024];
-        // Only to make it quiet; what happened is asked of the kernel.
+        // Reading only silences the descriptor; the kernel is asked what happened.
         while matches!(rustix::io::read(&self.deaths, &mut signals), Ok(1..)) {}
         while let Ok(Look::Changed(pid, change)) = process::look() {
             if let Some(&slot) = self.slots.get(&pid) {
@@ -217,7 +216,8 @@ impl Guard {
         }
     }
 
-    /// A process of the job changed. An ended one is not reaped yet: its group can be signalled.
+    /// Handles a change of a process of the job. A process that ended is not reaped yet, so its group can still be
+    /// signalled.
     fn changed(&mut self, slot: u32, change: Change) {
         let (kind, input) = match change {
             Change::Stopped => (Message::STOPPED, Input::Stopped { slot: Slot(slot) }),
@@ -229,7 +229,7 @@ impl Guard {
         self.report(Message { kind, slot, ..Message::default() });
     }
 
-    /// The process of a slot is gone.
+    /// Handles the end of the process of a slot.
     fn ended(&mut self, slot: u32, status: i32) {
         let presence = self.agent.segment().presence(slot);
         let message = Message {
@@ -245,13 +245,13 @@ impl Guard {
         self.agent.tell(Input::Ended { slot: Slot(slot), status, presence });
         let again = self.carry_out();
         if let (None, Some(rank)) = (again, rank) {
-            self.images.remove(&rank); // with it go its ends of the pipes
+            self.images.remove(&rank); // its ends of the pipes go with it
         }
         self.report(message.followed_by(again));
     }
 
-    /// A process is gone that joined below the one that was started. With it the process of the slot
-    /// has ended: what was started is no more than what it leaves, and says nothing by its own end.
+    /// Handles the end of a process that joined below the one that was started. This counts as the end of the slot's
+    /// process: the one that was started is only a remainder, and its own end says nothing.
     fn lost(&mut self, process: ProcessId, status: Option<i32>) {
         let slot = process.slot.0;
         let Some(&started) = self.pids.get(&slot) else { return };
@@ -264,7 +264,7 @@ impl Guard {
         self.pids.remove(&slot);
     }
 
-    /// Does what follows from what the agent was told last. Says what new start follows from it.
+    /// Carries out the effects of the agent's last input. Returns the restart that follows, if any.
     fn carry_out(&mut self) -> Option<Restart> {
         self.kill_at = self.agent.kill_at().or(self.kill_at);
         let mut again = None;
@@ -291,7 +291,7 @@ impl Guard {
         again
     }
 
-    /// Says that the guest of a slot has ended the job.
+    /// Reports that the guest of a slot has ended the job.
     fn report_abort(&mut self, slot: u32) {
         let segment = self.agent.segment();
         let Presence::Aborted(code) = segment.presence(slot) else { return };
@@ -312,7 +312,7 @@ impl Guard {
         }
     }
 
-    /// Asks those to end that left the groups of the processes, and so were not asked with them.
+    /// Asks those processes to end that left the process groups of the job, and so were not asked with them.
     fn terminate_adopted(&self) {
         for pid in descendants::children() {
             let was_asked = process::group_of(pid).is_none_or(|group| self.groups.contains(&group));
@@ -331,7 +331,7 @@ impl Guard {
         }
     }
 
-    /// Whether nothing is left, or what is left has had its time.
+    /// Whether nothing is left, or the time for what is left has passed.
     fn is_done(&self) -> bool {
         let Some(until) = self.linger_until else { return self.launcher_gone };
         self.launcher_gone
@@ -353,7 +353,7 @@ impl Guard {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
                 Ok((1.., _)) => self.obey(&Message::decode(&bytes)),
-                // The launcher is gone.
+                // The launcher has ended.
                 Ok(_) | Err(_) => {
                     self.launcher_gone = true;
                     self.kill();
@@ -391,8 +391,8 @@ impl Guard {
         }
     }
 
-    /// Puts an event in line for the launcher. The line is bounded: a launcher that does not listen
-    /// is told only the last of a process's stops and continuations.
+    /// Queues an event for the launcher. The queue is bounded: for a launcher that does not listen, only the last stop
+    /// or continuation of each process is kept.
     fn report(&mut self, message: Message) {
         let is_stop = |kind| kind == Message::STOPPED || kind == Message::CONTINUED;
         if is_stop(message.kind) {
@@ -409,7 +409,7 @@ impl Guard {
             match send(&self.launcher, &message.encode(), flags) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => break,
-                // Sent; or the launcher is gone, which is heard elsewhere.
+                // Sent; or the launcher has ended, which another descriptor reports.
                 Ok(_) | Err(_) => drop(self.backlog.pop_front()),
             }
         }
@@ -418,11 +418,11 @@ impl Guard {
             true => EventFlags::IN,
             false => EventFlags::IN | EventFlags::OUT,
         };
-        // It was watched before, so this cannot fail for want of anything.
+        // It was watched before, so this needs no memory that could be lacking.
         let _ = self.agent.rewatch(&self.launcher, LAUNCHER, wanted);
     }
 
-    /// Descriptors of before the fork that the guardian itself uses, or that are closed elsewhere.
+    /// Descriptors from before the fork that the guardian itself uses, or that are closed elsewhere.
     fn kept(&self, starts: &[Start]) -> Vec<RawFd> {
         let own = [self.launcher.as_raw_fd()];
         let memory = self.agent.segment().descriptor().map(|fd| fd.as_raw_fd());
@@ -433,7 +433,7 @@ impl Guard {
         own.into_iter().chain(memory).chain(streams).collect()
     }
 
-    /// Closes what the launcher opened for itself: pipes must end when their other end does.
+    /// Closes descriptors that the launcher opened for itself: a pipe must end when its other end does.
     fn close_inherited(&mut self, keep: &[RawFd]) {
         for descriptor in std::mem::take(&mut self.inherited) {
             if !keep.contains(&descriptor) {
@@ -445,8 +445,8 @@ impl Guard {
     }
 }
 
-/// The status of a child that may be about to end: a shell that passes on how its command ended. Where
-/// the kernel says nothing of the command itself, this is the next best.
+/// The status of a child that may be about to end, such as a shell that passes on its command's status. It is the next
+/// best answer if the kernel does not report the command's own.
 fn status_soon(child: u32) -> Option<i32> {
     const LOOKS: u32 = 20;
     let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -464,7 +464,7 @@ const fn ends_a_job(signal: i32) -> bool {
     matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGTERM | libc::SIGHUP)
 }
 
-/// Sets a variable in the environment that a process is started with.
+/// Sets a variable in the environment of an image.
 pub(super) fn set_variable(image: &mut Image, name: &str, value: &str) {
     let beginning = format!("{name}=");
     image.environment.retain(|text| !text.as_bytes().starts_with(beginning.as_bytes()));
@@ -486,16 +486,16 @@ fn child_signals() -> io::Result<OwnedFd> {
     }
 }
 
-/// What the launcher opened for itself.
+/// The descriptors that the launcher opened for itself.
 fn open_descriptors() -> Vec<RawFd> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let listed: Vec<RawFd> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    // The one that the list was read from is in it, and closed by now.
+    // The descriptor of the directory itself is in the list and closed by now.
     listed.into_iter().filter(|&descriptor| is_the_launchers(descriptor)).collect()
 }
 
-/// Whether a descriptor is open, and not one that is handed on to programs.
+/// Whether a descriptor is open and not meant to be inherited by programs.
 fn is_the_launchers(descriptor: RawFd) -> bool {
     // SAFETY: fcntl with F_GETFD reads no memory.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };

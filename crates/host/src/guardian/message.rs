@@ -1,4 +1,4 @@
-//! What travels between launcher and guardian: always all of it, in one piece.
+//! The messages between launcher and guardian, each sent whole, in one piece.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ pub(super) struct Message {
     pub(super) number: i32,
     pub(super) detail: u32,
     pub(super) time_ns: u64,
-    /// Which new start of the process this is, or will be; 0 for none.
+    /// The number of the restart that this process is or will be; 0 for none.
     pub(super) restart: u32,
-    /// How long until then.
+    /// The time until that restart.
     pub(super) delay_ms: u32,
 }
 
@@ -59,14 +59,14 @@ impl Message {
         }
     }
 
-    /// With the new start that follows.
+    /// Adds the restart that follows.
     pub(super) fn followed_by(self, again: Option<Restart>) -> Self {
         let Some(Restart { number, after }) = again else { return self };
         let delay_ms = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
         Self { restart: number, delay_ms, ..self }
     }
 
-    /// The new start that follows, if one does.
+    /// The restart that follows, if any.
     pub(super) fn again(&self) -> Option<Restart> {
         let after = Duration::from_millis(u64::from(self.delay_ms));
         (self.restart > 0).then_some(Restart { number: self.restart, after })

@@ -1,17 +1,16 @@
 //! The guardian: the parent of a job's processes, and the agent of the job.
 //!
-//! The launcher forks it before anything else. It starts the processes, sees every death at once,
-//! writes it where all can read it, and ends the others when that was ordered. Launcher and
-//! guardian watch each other: when either is gone, the other kills what is below it, so nothing
-//! of a job outlives the two. Where both are killed at the same moment, the kernel kills the
-//! processes (their parent-death signal); only what those started may stay.
+//! The launcher forks it before anything else. It starts the processes, sees every death at once, writes it where all
+//! can read it, and ends the others if so ordered. Launcher and guardian watch each other: if one dies, the other kills
+//! everything below it, so nothing of a job outlives both. If both are killed at the same moment, the kernel kills the
+//! processes (their parent-death signal); only their own children may stay.
 //!
-//! Each process leads a process group of its own. A signal goes to the group: exactly once to the
-//! process, and to what it started (a shell script's command, say). A key that the terminal turns
-//! into a signal reaches the launcher alone, which forwards it.
+//! Each process leads a process group of its own. A signal goes to the group: exactly once to the process, and to its
+//! own children, such as the command of a shell script. A key that the terminal turns into a signal reaches only the
+//! launcher, which forwards it.
 //!
-//! Where processes are started again after a failure, the guardian keeps what they are started
-//! with; the time between is one more deadline of its only loop.
+//! With restarts, the guardian keeps the image of each rank. The delay before a restart is one more deadline of its
+//! only loop.
 
 mod guard;
 mod message;
@@ -32,14 +31,14 @@ use crate::descendants;
 use crate::process::{self, Image, StartError, Step};
 use message::Message;
 
-/// What the guardian is to do.
+/// The orders for the guardian.
 #[derive(Debug)]
 pub struct Order {
-    /// The processes, in the order they are started in: a slot below their number is a rank.
+    /// The processes, in the order of their start. A slot below their number is a rank.
     pub starts: Vec<Start>,
-    /// What a process's death means for the others.
+    /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
-    /// Time that processes have between SIGTERM and SIGKILL when the job is ended for a failure.
+    /// The time between SIGTERM and SIGKILL if the job is ended because of a failure.
     pub grace: Duration,
 }
 
@@ -48,51 +47,50 @@ pub struct Order {
 pub struct Start {
     /// Its slot in the segment.
     pub slot: u32,
-    /// What is started. Its environment is complete but for `LANDECK_SEGMENT`, which [`fork`] sets.
+    /// The image to start. Its environment is complete except for `LANDECK_SEGMENT`, which [`fork`] sets.
     pub image: Image,
 }
 
-/// What happened to the job.
+/// An event of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A process runs its program.
     Started {
         /// Its slot.
         slot: u32,
-        /// Its process number.
+        /// Its PID.
         pid: u32,
-        /// The rank it was started as at first, which is another number than the slot if it was
-        /// started again.
+        /// The rank as which it was first started. After a restart this differs from the slot.
         rank: u32,
-        /// Which new start it is; 0 is the first of all.
+        /// The number of the restart; 0 is the first start.
         restart: u32,
     },
     /// A process could not be started.
     NotStarted {
         /// Its slot.
         slot: u32,
-        /// The rank it was to be started as at first.
+        /// The rank as which it was first to be started.
         rank: u32,
         /// The step that failed, and the kernel's answer.
         error: StartError,
-        /// When it is tried again, if it is.
+        /// When the start is tried again, if at all.
         again: Option<Restart>,
     },
-    /// A process is gone.
+    /// A process has ended.
     Ended {
         /// Its slot.
         slot: u32,
-        /// Its process number: not the one that was started, if it joined below that.
+        /// Its PID: that of the process that joined, if it joined below the one that was started.
         pid: u32,
-        /// The raw wait status; [`SlotRecord::UNKNOWN_STATUS`] where only its parent knows it.
+        /// The raw wait status; [`SlotRecord::UNKNOWN_STATUS`] if only its parent knows it.
         status: i32,
         /// Time since the job began.
         at: Duration,
-        /// What it waited for when it ended.
+        /// The wait that it was in when it ended.
         wait: WaitRecord,
         /// How far its program had come with joining and leaving.
         presence: Presence,
-        /// When it is started again, if it is.
+        /// When it is started again, if at all.
         again: Option<Restart>,
     },
     /// A process was stopped.
@@ -100,41 +98,41 @@ pub enum Event {
         /// Its slot.
         slot: u32,
     },
-    /// A stopped process goes on.
+    /// A stopped process continues.
     Continued {
         /// Its slot.
         slot: u32,
     },
     /// A guest has ended the job.
     GuestAborted {
-        /// Its process number.
+        /// Its PID.
         pid: u32,
-        /// The exit code that it wants.
+        /// The exit code that it asked for.
         code: u8,
         /// Time since the job began.
         at: Duration,
     },
-    /// The last process is gone, and everything that any of them started.
+    /// The last process has ended, and so has everything that any of them started.
     AllEnded,
-    /// The guardian itself is gone; everything below it was killed.
+    /// The guardian itself has died; everything below it was killed.
     GuardianGone,
 }
 
-/// What the launcher wants.
+/// A command of the launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Send this signal to every process. After INT, QUIT, TERM and HUP, nobody is started again.
+    /// Send this signal to every process. After INT, QUIT, TERM and HUP, no process is started again.
     Signal(i32),
-    /// Ask every process to end (SIGTERM), and kill after the grace time.
+    /// Ask every process to end (SIGTERM), and kill the rest after the grace time.
     End {
-        /// Time between the two.
+        /// The time between the two.
         grace: Duration,
     },
     /// Kill every process.
     Kill,
 }
 
-/// Why there is no guardian, or it cannot be talked to.
+/// The reason why there is no guardian, or why it cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardianError {
     /// The process has several threads: the guardian would inherit their locks.
@@ -145,30 +143,30 @@ pub enum GuardianError {
     /// The segment is private memory of this process.
     #[error("the guardian needs a segment that other processes can attach, not a local one")]
     LocalSegment,
-    /// There can be no more processes.
+    /// The kernel allows no more processes.
     #[error(
         "the guardian cannot be forked: {0}. Is there a limit of processes (ulimit -u, pids.max of the \
          control group)? Raise it, or end other processes"
     )]
     Fork(io::Error),
-    /// A system call that the guardian cannot do without was refused.
+    /// A necessary system call was refused.
     #[error("the guardian cannot {attempt}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted action.
         attempt: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// The launcher's end: events come from it, commands go to it. When it is dropped, everything
-/// that is left of the job is killed.
+/// The launcher's end of the conversation: events come from the guardian, commands go to it. Dropping this kills
+/// everything that is left of the job.
 #[derive(Debug)]
 pub struct Guardian {
     socket: OwnedFd,
     pid: u32,
     segment: Segment,
-    /// Children that this process had before: none of the job.
+    /// Children that this process had before; they are not part of the job.
     spared: Vec<u32>,
     state: State,
 }
@@ -176,18 +174,18 @@ pub struct Guardian {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Present,
-    /// It has said that all is over, and is leaving.
+    /// It has reported the end of everything and is leaving.
     Finished,
-    /// It was waited for.
+    /// The launcher has reaped it.
     Reaped,
 }
 
-/// Forks the guardian, which starts the processes. To be called while this process has one thread.
+/// Forks the guardian, which starts the processes. Call this while the process has one thread.
 ///
-/// This process becomes the one that adopts the orphans among its descendants.
+/// This process then adopts the orphans among its descendants.
 ///
 /// # Errors
-/// [`GuardianError`]; nothing was started then. A process that cannot be started is an event.
+/// [`GuardianError`]; nothing was started in that case. A process that cannot be started is an event.
 pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianError> {
     let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
     let threads = thread_count();
@@ -205,8 +203,7 @@ pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianErr
     let spared = descendants::children();
     let began = Instant::now();
     let mask = process::block_all_signals().map_err(refused("block signals"))?;
-    // SAFETY: this process has one thread, so the child's copy of memory has no lock that is held
-    // by somebody who does not exist there.
+    // SAFETY: this process has one thread, so no other thread can hold a lock in the child's copy of memory.
     match unsafe { libc::fork() } {
         0 => {
             drop(ours);
@@ -226,21 +223,21 @@ pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianErr
 }
 
 impl Guardian {
-    /// Readable when [`Guardian::next_event`] has something to say.
+    /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// The guardian's process number.
+    /// The PID of the guardian.
     pub const fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What happened, if anything; never waits for it. After [`Event::AllEnded`] or
-    /// [`Event::GuardianGone`] nothing more comes.
+    /// Returns the next event, if there is one, without waiting. After [`Event::AllEnded`] or [`Event::GuardianGone`]
+    /// nothing more comes.
     ///
     /// # Errors
-    /// [`GuardianError::System`] when the guardian cannot be heard any more.
+    /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub fn next_event(&mut self) -> Result<Option<Event>, GuardianError> {
         let mut bytes = [0; Message::BYTES];
         while self.state == State::Present {
@@ -257,7 +254,7 @@ impl Guardian {
                     return Ok(Some(event));
                 }
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
-                // Reset: it was killed with commands unread. That is said once, before its last
+                // Reset: the guardian was killed with commands unread. The kernel reports that once, before its last
                 // events.
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 Err(errno) => {
@@ -269,14 +266,14 @@ impl Guardian {
         Ok(None)
     }
 
-    /// Tells the guardian what to do. Where it is gone already, an event says so.
+    /// Sends a command to the guardian. If the guardian has already ended, an event says so.
     ///
     /// # Errors
-    /// [`GuardianError::System`] when the command cannot be sent.
+    /// [`GuardianError::System`] if the command cannot be sent.
     pub fn send(&mut self, command: Command) -> Result<(), GuardianError> {
         use rustix::io::Errno;
         if self.state != State::Reaped && !matches!(command, Command::Signal(_)) {
-            // Somebody may have stopped it; it is our own child, not reaped yet.
+            // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
             process::signal_process(self.pid, libc::SIGCONT);
         }
         loop {
@@ -327,10 +324,10 @@ impl Guardian {
         })
     }
 
-    /// Reaps the guardian, and kills what it left.
+    /// Reaps the guardian, and kills everything that it left.
     fn clean_up(&mut self) {
         let was_at_work = self.state == State::Present;
-        // Where it cannot be waited for, somebody else has done so.
+        // If waiting fails, another thread has reaped it.
         let _ = process::wait_for_end(self.pid);
         self.state = State::Reaped;
         descendants::kill_all(&self.spared);
@@ -339,7 +336,7 @@ impl Guardian {
         }
     }
 
-    /// Tells guests, who live on, that the job is over: the guardian cannot any more.
+    /// Tells guests, which live on, that the job has ended: the guardian no longer can.
     fn close_membership(&self) {
         for slot in 0..self.segment.plan().slots() {
             let record = self.segment.slot_record(slot);
@@ -358,7 +355,7 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         if self.state == State::Present {
-            // Our own child, not reaped yet.
+            // It is our own child, not reaped yet.
             process::signal_process(self.pid, libc::SIGKILL);
         }
         if self.state != State::Reaped {
@@ -367,8 +364,8 @@ impl Drop for Guardian {
     }
 }
 
-/// How many threads this process has; one where that cannot be found out.
+/// The number of threads of this process; one if that cannot be found out.
 fn thread_count() -> u64 {
-    // A directory's links are itself, its name, and its folders.
+    // The links of a directory are itself, its name, and its subdirectories.
     std::fs::metadata("/proc/self/task").map_or(1, |folder| folder.nlink().saturating_sub(2))
 }

@@ -1,4 +1,4 @@
-//! Opening, watching and closing mailboxes.
+//! Opens, watches and closes mailboxes.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use super::Endpoint;
 use crate::mailboxes::{Arrival, FIRST_MAILBOX};
 
 impl<N: Channel> Endpoint<N> {
-    /// From now on messages for this context are kept. False when it is no mailbox's, or there is
-    /// one already.
+    /// Opens a mailbox: from now on messages for this context are kept. Returns false if the context is not a
+    /// mailbox's, or is open already.
     pub fn open_mailbox(&mut self, context: u32) -> bool {
         let is_new = context >= FIRST_MAILBOX && !self.core.mailboxes.open.contains_key(&context);
         if is_new {
@@ -18,8 +18,7 @@ impl<N: Channel> Endpoint<N> {
         is_new
     }
 
-    /// Tells `arrival` of each message that waits in a mailbox from now on; returns how many wait
-    /// there already.
+    /// Calls `arrival` for each message that waits in a mailbox from now on; returns how many already wait there.
     pub fn watch_mailbox(&mut self, context: u32, arrival: Arrival) -> usize {
         let waiting = self.kept_in(context).count();
         let mailboxes = &mut self.core.mailboxes;
@@ -29,7 +28,7 @@ impl<N: Channel> Endpoint<N> {
         waiting
     }
 
-    /// Drops what waits in a mailbox, and what comes for it from now on.
+    /// Drops the messages that wait in a mailbox, and those that come for it from now on.
     pub fn close_mailbox(&mut self, context: u32) {
         let mailboxes = &mut self.core.mailboxes;
         if let Some(Some(_)) = mailboxes.open.remove(&context) {
@@ -37,13 +36,13 @@ impl<N: Channel> Endpoint<N> {
         }
         let posters: HashSet<u32> = self.kept_in(context).map(|(peer, _)| peer.0).collect();
         self.forget_context(context);
-        // They may wait for these to be retrieved.
+        // The senders may wait for these messages to be retrieved.
         for poster in posters {
             self.near.nudge(Peer(poster));
         }
     }
 
-    /// Whether somebody is to be told of arrivals.
+    /// Whether any mailbox is watched.
     #[inline]
     pub fn has_watched_mailboxes(&self) -> bool {
         self.core.mailboxes.watched != 0

@@ -1,4 +1,5 @@
-//! What an endpoint makes of the membership: what cannot complete without those that are gone ends.
+//! The consequences of the membership for an endpoint: it ends operations that cannot complete without processes that
+//! are gone.
 
 use landeck_board::{is_revoked, needs_of_first_world};
 use landeck_channel::{Channel, Peer};
@@ -11,27 +12,27 @@ use crate::membership::{Board, Membership};
 use crate::request::RequestId;
 use crate::work::Work;
 
-/// The number of no context: nobody was ever lost there.
+/// The number of no context: no process was ever lost there.
 const NO_CONTEXT: u32 = u32::MAX;
 
-/// How a receive takes it that its sender has left in good order.
+/// How a receive reacts to a sender that has left in good order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
-    /// It stays: it may still be cancelled.
+    /// It stays pending: it may still be cancelled.
     OfLooks,
-    /// It fails: who waits for it would wait for ever.
+    /// It fails: otherwise it would wait for ever.
     OfWaits,
 }
 
 impl<N: Channel> Endpoint<N> {
-    /// Says who the members of a context are: the processes that have these slots, or had them last.
+    /// Sets the members of a context: the processes that have these slots, or had them last.
     pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
         self.core.membership.succession.begin(context, std::iter::empty());
         self.core.membership.contexts.insert(context, members);
     }
 
-    /// The same, but where a slot's process is gone its next one is meant.
+    /// Sets the members of a context. If the process of a slot is gone, its next process is meant.
     pub fn await_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
         let Membership { gone, succession, contexts, .. } = &mut self.core.membership;
@@ -40,15 +41,14 @@ impl<N: Channel> Endpoint<N> {
         contexts.insert(context, members);
     }
 
-    /// Says where the shared words are that tell of a context's revocation, and which context is
-    /// revoked with it.
-    pub fn set_board(&mut self, context: u32, twin: u32, place: u64) {
-        self.core.membership.boards.insert(context, Board { place, twin });
-        // It may be revoked already.
+    /// Sets the place of the shared words that tell of a context's revocation, and the context that is revoked with it.
+    pub fn set_board(&mut self, context: u32, collective_context: u32, place: u64) {
+        self.core.membership.boards.insert(context, Board { place, collective_context });
+        // It may be revoked already, so the next look must find a change.
         self.core.membership.revocations = self.core.membership.revocations.wrapping_sub(1);
     }
 
-    /// Where the shared words of a context's board are, if that was said.
+    /// The place of the shared words of a context's board, if it was set.
     pub fn board_of(&self, context: u32) -> Option<u64> {
         self.core.membership.boards.get(&context).map(|board| board.place)
     }
@@ -85,7 +85,7 @@ impl<N: Channel> Endpoint<N> {
         self.discard(|in_context, _| in_context == context);
     }
 
-    /// Takes note of the dead: receives from anybody go on without them.
+    /// Acknowledges all deaths: receives from any source continue without the dead.
     pub fn acknowledge_failures(&mut self) -> Vec<Peer> {
         self.refresh();
         let mut dead: Vec<Peer> = self.core.membership.unacknowledged.drain().map(Peer).collect();
@@ -102,7 +102,7 @@ impl<N: Channel> Endpoint<N> {
         dead
     }
 
-    /// How many of these peers are known to have died, and are acknowledged.
+    /// The number of these peers that are known to have died and are acknowledged.
     pub fn acknowledged_among(&self, peers: &[Peer]) -> u32 {
         let Membership { gone, unacknowledged, .. } = &self.core.membership;
         let is_acknowledged = |peer: &&Peer| {
@@ -111,8 +111,7 @@ impl<N: Channel> Endpoint<N> {
         peers.iter().filter(is_acknowledged).count() as u32
     }
 
-    /// Looks at the membership words, and at what was revoked, if they have changed, and ends what
-    /// cannot complete.
+    /// Checks whether the membership words or revocations have changed, and if so ends operations that cannot complete.
     #[inline]
     pub fn refresh(&mut self) {
         let Membership { generation, revocations, .. } = self.core.membership;
@@ -123,15 +122,15 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// The same, also where no change has been counted yet: a process's record says that it is gone a moment before
-    /// that, and boards go by the record.
+    /// Checks the membership words even if no change has been counted yet. A process's record says a moment earlier
+    /// that it is gone, and boards go by the record.
     #[cold]
     pub fn refresh_from_records(&mut self) {
         self.refresh_changed();
     }
 
-    /// A revoker that dies tells nobody but by its death: so every change of the membership makes
-    /// us look here as well.
+    /// Records new revocations. A revoker that dies tells the others only by its death, so every change of the
+    /// membership leads here as well.
     fn note_revocations(&mut self) {
         self.core.membership.revocations = self.core.segment.revocations(self.core.slot);
         let Membership { boards, revoked, segment, .. } = &self.core.membership;
@@ -142,7 +141,7 @@ impl<N: Channel> Endpoint<N> {
             boards.iter().filter(is_new).map(|(&context, &board)| (context, board)).collect();
         for (context, board) in new {
             self.revoke(context);
-            self.revoke(board.twin);
+            self.revoke(board.collective_context);
         }
     }
 
@@ -163,8 +162,8 @@ impl<N: Channel> Endpoint<N> {
         self.let_slots_go(generation);
     }
 
-    /// Lets the slots of those go of whom nothing is needed any more, and says how far this process has
-    /// looked: then others may get them.
+    /// Releases the slots of processes from which nothing is needed any more, and publishes how far this process has
+    /// looked: then others may get the slots.
     fn let_slots_go(&self, generation: u32) {
         let core = &self.core;
         for &slot in core.membership.gone.keys() {
@@ -175,7 +174,7 @@ impl<N: Channel> Endpoint<N> {
         core.segment.set_seen(core.slot, generation);
     }
 
-    /// Takes note of one slot; true when somebody is newly gone.
+    /// Updates the knowledge of one slot; returns whether its process is newly gone.
     fn refresh_slot(&mut self, slot: u32) -> bool {
         if slot == self.core.slot {
             return false;
@@ -193,7 +192,7 @@ impl<N: Channel> Endpoint<N> {
         if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
             return is_next;
         }
-        // What it sent before it went still counts, and is no more than its ring holds.
+        // The messages that it sent before it went still count, and are no more than its ring holds.
         self.core.keeps_all = true;
         while self.near.poll_peer_into(Peer(slot), &mut self.core) {}
         self.core.keeps_all = false;
@@ -206,8 +205,7 @@ impl<N: Channel> Endpoint<N> {
         true
     }
 
-    /// Looks at the peers of other networks, whose end no membership word tells; true when
-    /// somebody is newly gone.
+    /// Checks the peers of other networks, whose end no membership word tells; returns whether one is newly gone.
     pub fn refresh_far(&mut self) -> bool {
         let changed = self.note_far_gone();
         if changed {
@@ -232,7 +230,7 @@ impl<N: Channel> Endpoint<N> {
         changed
     }
 
-    /// Ends every request that depends on somebody who is gone.
+    /// Ends every request that depends on a process that is gone.
     fn fail_hopeless(&mut self) {
         if self.core.is_busy() {
             self.advance(); // a transfer whose data are all there completes
@@ -246,7 +244,7 @@ impl<N: Channel> Endpoint<N> {
     fn fail_if_hopeless(&mut self, id: RequestId, patience: Patience) {
         let Some(work) = self.core.requests.get(id) else { return };
         let Some(peer) = work.depends_on() else { return };
-        // What goes on with a process that has no slot any more was ended when that was seen.
+        // Transfers with a former process of a slot ended when its end was seen.
         let context = match work {
             Work::Posted { wanted, .. } => wanted.context,
             _ => NO_CONTEXT,
@@ -258,7 +256,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Why a group cannot do anything together: its context was revoked, or somebody has died.
+    /// The failure of a group: its context was revoked, or a member is gone.
     #[inline(always)]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
@@ -281,8 +279,8 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.gone.get(&peer.0).copied()
     }
 
-    /// Which of these members of a context has died (or is broken), if any. Who has left in good order had done
-    /// what others wait for.
+    /// The failure by a member of a context that has died or is broken, if there is one. A member that has left in good
+    /// order had done everything that others wait for.
     pub fn death_among(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
         if membership.nobody_is_gone() {
@@ -293,9 +291,8 @@ impl<N: Channel> Endpoint<N> {
         failures.find(|failure| !failure.is_departure())
     }
 
-    /// For who waits, after a change of the membership: can this request still complete? A request
-    /// that cannot is ended, except that a receive from anybody goes on once the dead are
-    /// acknowledged.
+    /// The verdict for a waiting process after a change of the membership. A request that cannot complete is ended,
+    /// except that a receive from any source continues once the dead are acknowledged.
     pub fn verdict(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
         self.refresh_far();
@@ -305,7 +302,7 @@ impl<N: Channel> Endpoint<N> {
         }
         let failure = self.failure_of_pending(id)?;
         if failure.is_departure() {
-            // Nobody is left who could send; there is nothing to acknowledge.
+            // No process is left that could send, so there is nothing to acknowledge.
             self.progress_thoroughly();
             if !self.is_done(id) {
                 self.core.end(id, Work::failed(failure));
@@ -315,8 +312,8 @@ impl<N: Channel> Endpoint<N> {
         Some(End::PeerFailed)
     }
 
-    /// For who looks and may do something else: as [`Endpoint::verdict`], but a receive from
-    /// somebody who has left in good order stays as it is, and can be cancelled. Nothing failed.
+    /// The verdict for a process that only tests a request. In contrast to [`Endpoint::verdict`], a receive from a
+    /// process that has left in good order stays pending, and can be cancelled. That is no failure.
     pub fn verdict_of_look(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
         self.refresh_far();
@@ -325,12 +322,12 @@ impl<N: Channel> Endpoint<N> {
         (!failure.is_departure()).then_some(End::PeerFailed)
     }
 
-    /// Whether a pending receive from anybody may never complete.
+    /// Whether a pending receive from any source may never complete.
     pub fn is_hopeless(&self, id: RequestId) -> bool {
         self.failure_of_pending(id).is_some()
     }
 
-    /// Why it may not.
+    /// The reason why a pending receive may never complete.
     pub fn failure_of_pending(&self, id: RequestId) -> Option<Failure> {
         match self.core.requests.get(id) {
             Some(Work::Posted { wanted, .. }) => self.failure_of_wanted(wanted),
@@ -338,7 +335,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Why what is asked for may never come, for who waits for it.
+    /// The reason why a wanted message may never come.
     pub fn failure_of_wanted(&self, wanted: &Wanted) -> Option<Failure> {
         let membership = &self.core.membership;
         if membership.revoked.contains(&wanted.context) {

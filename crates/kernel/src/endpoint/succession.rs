@@ -1,4 +1,4 @@
-//! What a slot's next process means for an endpoint.
+//! The consequences for an endpoint when a slot gets its next process.
 
 use landeck_channel::{Channel, Peer};
 
@@ -8,14 +8,13 @@ use crate::request::RequestId;
 use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
-    /// Says that a context has the members that another one has, in the same slots: whoever is dead
-    /// there is dead here.
+    /// Gives a context the members of another one, in the same slots: members that are dead there are dead here.
     pub fn set_members_of(&mut self, context: u32, other: u32, members: Vec<Peer>) {
         self.set_members(context, members);
         self.core.membership.succession.begin_beside(context, other);
     }
 
-    /// A slot has another process than the one known here, whose end may not have been seen.
+    /// Records that a slot has another process than the one known here, whose end may not have been seen.
     pub(crate) fn succeed(&mut self, slot: u32) {
         let membership = &mut self.core.membership;
         let seen = membership.gone.remove(&slot);

@@ -1,10 +1,10 @@
 //! Why a mailbox does not do what was asked.
 
-/// Why a mailbox does not do what was asked. Nothing is lost.
+/// Why a mailbox refuses a call. Nothing is lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MailboxError {
-    /// Its owner has dropped it.
+    /// The owner has dropped the mailbox.
     #[error(
         "the mailbox is gone: process {slot} (pid {pid}) has destroyed it; ask for the address of another"
     )]
@@ -14,10 +14,10 @@ pub enum MailboxError {
         /// The owner's process number.
         pid: u32,
     },
-    /// It belongs to another job.
+    /// The mailbox belongs to another job.
     #[error("the mailbox is one of another job: connect the jobs with a port first")]
     AnotherJob,
-    /// The address is none that a mailbox can have.
+    /// No mailbox can have the address.
     #[error("this is no address of a mailbox: take it from a mailbox, a message or a name")]
     NoAddress,
     /// The next message is longer than the values that it is retrieved into.
@@ -30,7 +30,7 @@ pub enum MailboxError {
         /// Bytes of the values.
         buffer_bytes: usize,
     },
-    /// The next message is no values of one type, or of another.
+    /// The next message does not consist of values of the type.
     #[error(
         "the next message holds no plain values of type {asked}: retrieve it as a message, or as what was posted"
     )]
@@ -38,12 +38,12 @@ pub enum MailboxError {
         /// The type that was asked for.
         asked: &'static str,
     },
-    /// Nobody would tell of what comes.
+    /// No thread of the process receives between calls.
     #[error(
         "nobody receives while the program does not call: join with `Progress::Thread` to be told of messages"
     )]
     NoProgressThread,
-    /// The system gives no descriptor or thread to tell with.
+    /// The system gives no descriptor or thread for announcements.
     #[error("there is no descriptor or thread to tell of messages with: {0}; raise the limits")]
     NoDescriptor(std::io::Error),
     /// All numbers for mailboxes are in use.

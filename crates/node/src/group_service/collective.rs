@@ -1,31 +1,29 @@
 //! Collective operations of a group whose members come and go.
 //!
-//! Operations are numbered, and all members go through the same numbers. Whoever comes to a number
-//! first has a cut accepted, which says who takes part from then on; later joins and leaves count for
-//! later numbers. Where that differs from before, those who take part make a world.
+//! Operations are numbered, and all members go through the same numbers. The first member that comes to a number
+//! fixes the participants from then on; later joins and leaves count for
+//! later numbers. When the participants change, they make a new world.
 
 use std::sync::Arc;
 
-use landeck_groups::service::Cut;
+use landeck_engine::context::{NAMES_CONTEXT, founding_of};
 use landeck_kernel::Peer;
+use landeck_named_groups::{Participants, Replica, TimeLimit};
 
 use super::Member;
 use super::operations::Operations;
-use crate::error::{GroupError, Result};
+use crate::error::{self, GroupError, Result};
 use crate::groups::tag_of;
-use crate::named_group::cuts::seats_of;
-use crate::named_group::live::Live;
 use crate::world::World;
-use landeck_engine::context::{NAMES_CONTEXT, founding_of};
 
 impl Member {
-    /// The members as a world, for collective operations and messages by rank: those of the last
-    /// [`Member::advance`], in the order of their numbers. Before the first, it advances.
+    /// The participants of the last [`Member::advance`] as a world, for collective operations and messages by rank, in
+    /// the order of their numbers. Before the first advance, it advances.
     ///
     /// ```no_run
     /// # fn part(mut member: landeck::Member) -> landeck::Result<()> {
     /// loop {
-    ///     // Who joined or left meanwhile counts from here on.
+    ///     // Joins and leaves that came meanwhile count from here on.
     ///     if member.advance()? {
     ///         println!("{} members", member.world()?.size());
     ///     }
@@ -63,37 +61,43 @@ impl Member {
     /// # Errors
     /// [`crate::ErrorKind::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],
     /// [`GroupError::TwiceInProcess`], [`GroupError::LeftBehind`], [`GroupError::GroupDestroyed`],
-    /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn advance(&mut self) -> Result<bool> {
-        let (live, seat) = (self.group().live.clone(), self.seat());
-        live.wait_started(None)?;
-        let cut = match self.operations.number {
-            0 => live.first_cut(seat)?,
-            last => live.cut(last + 1, seat)?,
-        };
-        let Operations { number, cut: known, world, ids } = &mut self.operations;
-        *number = if *number == 0 { cut.number } else { *number + 1 };
-        if cut.number == *known && world.is_some() {
-            return Ok(false);
-        }
-        // Whatever becomes of it, the one before is over.
-        *world = None;
-        *known = cut.number;
-        *world = Some(world_of(&live, &cut)?);
-        *ids = seats_of(&cut).map(|seat| seat.id).collect();
-        Ok(true)
+        let (replica, seat) = (self.group().replica.clone(), self.seat());
+        let operations = &mut self.operations;
+        error::call(replica.shared(), "advance", || {
+            replica.wait_started(TimeLimit::Unlimited)?;
+            let participants = match operations.number {
+                0 => replica.first_participants(seat)?,
+                last => replica.participants(last + 1, seat)?,
+            };
+            let first = participants.first_operation;
+            let Operations { number, world_since, world, ids } = operations;
+            *number = if *number == 0 { first } else { *number + 1 };
+            if first == *world_since && world.is_some() {
+                return Ok(false);
+            }
+            // The world before is over, even if the new one cannot be made.
+            *world = None;
+            *world_since = first;
+            *world = Some(world_of(&replica, &participants)?);
+            *ids = participants.members.iter().map(|member| member.id).collect();
+            Ok(true)
+        })
     }
 }
 
-/// The world of those who take part from a cut on.
-fn world_of(live: &Live, cut: &Cut) -> Result<World> {
-    let peers: Arc<[Peer]> = cut.members.iter().map(|member| Peer(member[1] as u32)).collect();
+/// The world of the participants.
+fn world_of(replica: &Replica, participants: &Participants) -> Result<World> {
+    let peers: Arc<[Peer]> = participants.members.iter().map(|member| Peer(member.slot)).collect();
     let is_twice = |(place, peer)| peers[..place].contains(peer);
     if peers.iter().enumerate().any(is_twice) {
-        return Err(GroupError::TwiceInProcess { group: live.name.clone() }.into());
+        return Err(GroupError::TwiceInProcess { group: replica.name().to_owned() }.into());
     }
-    let name = format!("group {} from operation {}", live.object.number(), cut.number);
+    let (group, first) = (replica.number(), participants.first_operation);
+    let name = format!("group {group} from operation {first}");
     let tag = tag_of(name.as_bytes(), &peers);
-    let talk = World::new(live.shared.clone(), founding_of(NAMES_CONTEXT), peers);
+    let talk = World::new(replica.shared().clone(), founding_of(NAMES_CONTEXT), peers);
     talk.found_by_messages(tag)
 }

@@ -1,26 +1,26 @@
-//! The launcher as the place of a group's server: beside no process that computes.
+//! The launcher as the place of a group's server, where it takes no core from the program.
 //!
 //! A launcher that serves groups (`landeck run --serve-groups`) is a guest of its own job, in a thread. It has
-//! a mailbox under a name that everybody knows; whoever makes a group for it posts the group's name
-//! there, and it opens the group, which makes it the server as any process that is named.
+//! a mailbox under a fixed name. A process that makes a group for the launcher posts the group's name
+//! there. The launcher opens the group, which makes it the server like any process that the options name.
 
 use std::time::Duration;
 
+use landeck_engine::{Engine, WaitError, deadline_ns};
 use landeck_host::objects::{self, ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
+use landeck_named_groups::{GroupOptions, ServedBy};
 use landeck_wire::Slot;
 
 use crate::error::{Error, ErrorKind, GroupError, Result};
 use crate::job::Job;
 use crate::message::Message;
-use crate::named_group::options::{GroupOptions, ServedBy};
 use crate::outbox::Outbox;
 use crate::unstable::JobInternals;
-use landeck_engine::{Engine, WaitError, deadline_ns};
 
 /// The name of the launcher's mailbox.
-const DESK: &str = "landeck: group server";
-/// A launcher that is to serve groups has joined its job by then.
+const MAILBOX_NAME: &str = "landeck: group server";
+/// How long a launcher that serves groups takes at most to join its job.
 const JOINS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The launcher, where it serves groups.
@@ -35,9 +35,9 @@ impl Job {
     /// [`ErrorKind::Object`]: another process does it already, the agent does not answer; [`ErrorKind::Thread`].
     pub fn serve_groups(&self) -> Result<()> {
         let mut inbox = self.create_mailbox()?;
-        inbox.register(DESK)?;
+        inbox.register(MAILBOX_NAME)?;
         let segment = self.segment();
-        // Whoever was faster than this waits for it.
+        // Processes that were faster wait for the name.
         (0..segment.plan().slots()).for_each(|slot| segment.tell_news(slot));
         loop {
             let name = match inbox.retrieve() {
@@ -47,28 +47,28 @@ impl Job {
                 Err(error) => return Err(error),
             };
             if let Ok(name) = name {
-                // A group that is over by now needs no server; who asks one that cannot serve is told why.
+                // A group that has ended needs no server. Clients of a group that cannot be served get the reason.
                 let _ = self.open_group(name);
             }
         }
     }
 
-    /// The launcher, if a group is to be served by it. It may be about to join the job.
+    /// The launcher, if it is to serve a group. It may be about to join the job.
     pub(super) fn serving_launcher(
         &self,
         group: &ObjectName,
         options: GroupOptions,
     ) -> Result<Option<ServingLauncher>> {
-        if !options.is_for_launcher() {
+        if options.served_by_whom() != ServedBy::Launcher {
             return Ok(None);
         }
-        let desk = ObjectName::new(DESK).map_err(ObjectError::from)?;
+        let mailbox = ObjectName::new(MAILBOX_NAME).map_err(ObjectError::from)?;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
-        let is_there = |_: &mut Engine| match objects::find_mailbox(self.process(), &desk) {
+        let is_there = |_: &mut Engine| match objects::find_mailbox(self.process(), &mailbox) {
             Err(ObjectError::Unknown { .. }) => None,
             found => Some(found.map(drop)),
         };
-        // Where no launcher is to, another process may do it by now.
+        // Where the launcher serves no groups, another process may do so by now.
         let joins_within = match self.segment().plan().serves_groups {
             true => JOINS_WITHIN,
             false => Duration::ZERO,
@@ -82,19 +82,19 @@ impl Job {
             }
             Err(error) => return Err(Error::of_wait(&self.shared, error, None, |_| None)),
         }
-        Ok(Some(ServingLauncher(self.open_mailbox(DESK)?)))
+        Ok(Some(ServingLauncher(self.open_mailbox(MAILBOX_NAME)?)))
     }
 }
 
 impl ServingLauncher {
-    /// How a group names it.
+    /// The launcher's place in a group's options.
     pub(super) fn place(&self) -> ServedBy {
         let Slot(slot) = self.0.address().process().slot;
         ServedBy::Process(slot)
     }
 
-    /// Tells it that a group was made.
-    pub(super) fn is_told_of(&self, group: &ObjectName) -> Result<()> {
+    /// Tells the launcher that a group was made.
+    pub(super) fn tell_of(&self, group: &ObjectName) -> Result<()> {
         self.0.post(Message::new().pack_text(group.as_str()))
     }
 }

@@ -1,4 +1,4 @@
-//! Named groups: whoever knows the name joins with a mailbox, broadcasts, synchronises, leaves.
+//! Named groups: a process that knows the name joins with a mailbox, broadcasts, synchronises, leaves.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -27,25 +27,25 @@
 //! ```
 //!
 //! - A **member** is a mailbox with its process. It has the smallest number that is free, and keeps it.
-//!   Who creates a group is no member of it until it joins; anybody may broadcast.
-//! - The **minimum** counts until it is first reached: before that, broadcasts, synchronisation and
-//!   collective operations wait (or say [`GroupError::MinimumNotReached`]).
+//!   The creator of a group is no member of it until it joins. Any process may broadcast.
+//! - The **minimum** counts until it is first reached. Before that, broadcasts, synchronisation and
+//!   collective operations wait (or return [`GroupError::MinimumNotReached`]).
 //! - A **broadcast** goes to the members at the moment of its acceptance, the sender included if it is
 //!   one. Before, nobody sees it; afterwards every one of them that lives retrieves it exactly once,
-//!   whoever dies. All retrieve in one order, in which each sender's messages are as it sent them.
-//! - A **synchronisation** is of those who are members when the first comes to it. A leave counts as
-//!   coming; when one died, all others are told ([`GroupError::MemberDied`]) once all have come. All
-//!   broadcasts of those who took part, sent before, are in all mailboxes then.
-//! - After **leave** nothing more enters the mailbox; what is in it is still retrieved. The last leave
+//!   even if the sender dies. All retrieve in one order, in which each sender's messages are as it sent them.
+//! - A **synchronisation** is among the processes that are members when the first of them comes to it. A leave counts
+//!   as coming. If one died, all others are told ([`GroupError::MemberDied`]) once all have come. All broadcasts that
+//!   the members sent before are in all mailboxes then.
+//! - After **leave** nothing more enters the mailbox, and the mailbox still yields its messages. The last leave
 //!   ends the group unless it is persistent; the end of its creator does not.
-//! - What **destroy** finds waiting (for the minimum, in a synchronisation, with a join) ends with
-//!   [`GroupError::GroupDestroyed`]; broadcasts that wait for room finish first. What was accepted is
-//!   still retrieved.
-//! - A mailbox that is **full** holds those who broadcast to this group, and nobody else. Where the
-//!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
+//! - **Destroy** ends calls that wait (for the minimum, in a synchronisation, with a join) with
+//!   [`GroupError::GroupDestroyed`]; broadcasts that wait for room finish first. Members still retrieve the accepted
+//!   messages.
+//! - A mailbox that is **full** holds the processes that broadcast to this group, and no others. If the
+//!   only thread of a process would wait for its own mailbox, it gets an error ([`GroupError::Full`]).
 //!
-//! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK had it: then the same is
-//! asked of it by messages. The log remains what a group is.
+//! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK's groups had: then processes send
+//! their requests to it as messages. The log remains the group's only truth.
 //!
 //! All processes of a group are on one host; on another, no group has the name.
 
@@ -54,116 +54,88 @@ mod launcher;
 mod member;
 mod operations;
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, MemberRecord, Phase};
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
-use landeck_wire::HostId;
+use landeck_host::objects::{self, ObjectError, ObjectName};
+use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, ViewedMember};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 pub use crate::error::GroupError;
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
-use crate::named_group::answer::Answer;
-use crate::named_group::live::{Live, Mirror, nobody};
-use crate::named_group::sending::{Manner, Sender};
-use crate::named_group::server_client::ServerClient;
-use crate::unstable::JobInternals;
-use landeck_engine::deadline_ns;
 
-pub use crate::named_group::options::{GroupOptions, ServedBy, WhenFull};
+pub use landeck_named_groups::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;
 
-/// Times that a name is tried which others give to groups that are over at once.
-const ATTEMPTS: u32 = 16;
-
-/// A group. A clone is another handle to it; threads may use it as the thread mode says. A handle
-/// to a group that is over stays dead, even if there is another one of its name.
+/// A handle to a group. A clone is another handle to it; threads may use it as the thread mode says. A handle
+/// to a group that has ended stays useless, even if there is another group of its name.
 #[derive(Clone)]
 pub struct Group {
-    live: Arc<Live>,
+    replica: Arc<Replica>,
 }
 
-/// Who is in a group at one moment.
+/// The members of a group at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupView {
-    /// Its number: each change of the members makes the next.
+    /// The number of the view: each change of the members makes the next.
     pub number: u64,
-    /// Whether there were as many members once as it takes.
+    /// Whether the group has reached its minimum once.
     pub has_started: bool,
     /// The members, in the order of their numbers.
     pub members: Vec<GroupMember>,
 }
 
-/// A member of a group.
+/// A member of a group at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMember {
-    /// Its number.
+    /// The number of the member.
     pub id: u32,
-    /// Its mailbox.
+    /// The address of its mailbox.
     pub mailbox: MailboxAddress,
     /// Broadcasts that it has not retrieved.
     pub waiting: u64,
 }
 
 impl Job {
-    /// Makes a group under a name. Who makes it is no member of it.
+    /// Makes a group under a name. Its creator is no member of it.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
-    /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
+    /// [`crate::ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
+    /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`]; [`GroupError::NoServingLauncher`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
         error::call(&self.shared, "create_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let launcher = self.serving_launcher(&name, options)?;
-            let options = options
-                .made_by(self.shared.slot, launcher.as_ref().map(launcher::ServingLauncher::place));
-            let shape = options.check()?;
-            let (process, words) = (self.process(), options.to_words());
-            let bytes = shape.memory_bytes(self.segment().plan().slots());
-            for _ in 0..ATTEMPTS {
-                match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
-                    Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
-                    made => {
-                        let group = self.group(&name, made?)?;
-                        launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
-                        return Ok(group);
-                    }
-                }
-            }
-            let name = name.as_str().to_owned();
-            Err(ObjectError::Taken { kind: ObjectKind::Group, name, pid: 0 }.into())
+            let options = match &launcher {
+                Some(launcher) => options.served_by(launcher.place()),
+                None => options,
+            };
+            let replica = Replica::create(&self.shared, &self.server_handle, &name, options)?;
+            launcher.map_or(Ok(()), |launcher| launcher.tell_of(&name))?;
+            Ok(Group { replica })
         })
     }
 
     /// Opens the group under a name.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
-    /// [`GroupError::GroupDestroyed`].
+    /// [`crate::ErrorKind::Object`]: the bytes are no name, no group has it, the agent does not answer;
+    /// [`GroupError::GroupDestroyed`]; [`GroupError::NoServer`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
         error::call(&self.shared, "open_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
-            let process = self.process();
-            let opened = objects::open(process, ObjectKind::Group, &name)?;
-            let group = self.group(&name, opened)?;
-            match group.phase()? {
-                Phase::Ended => {
-                    group.live.retire();
-                    Err(GroupError::GroupDestroyed { group: group.name().to_owned() }.into())
-                }
-                _ => Ok(group),
-            }
+            let replica = Replica::find(&self.shared, &self.server_handle, &name)?;
+            Ok(Group { replica })
         })
     }
 
     /// The names of the groups of this job on this host, in the order in which they were made.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the agent does not answer.
+    /// [`crate::ErrorKind::Object`]: the agent does not answer.
     pub fn group_names(&self) -> Result<Vec<String>> {
         let (mut names, mut last) = (Vec::new(), 0);
         while let Some((object, name)) = objects::next_group(self.process(), last)? {
@@ -172,295 +144,165 @@ impl Job {
         }
         Ok(names)
     }
-
-    /// Whether the group of a name that is taken is over, and the name free by now: whoever ended it
-    /// did not live to say so.
-    fn is_over(&self, name: &ObjectName) -> Result<bool> {
-        match self.open_group(name.as_str()) {
-            Ok(_) => Ok(false),
-            Err(Error { kind: ErrorKind::Object(ObjectError::Unknown { .. }), .. }) => Ok(true),
-            Err(Error { kind: ErrorKind::Group(GroupError::GroupDestroyed { .. }), .. }) => {
-                Ok(true)
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Job {
-    /// The group whose memory was made or opened; this process serves it first if it is to.
-    fn group(&self, name: &ObjectName, memory: (Object, OwnedFd)) -> Result<Group> {
-        let live = Live::open(&self.shared, &self.employment, name, memory)?;
-        live.serve_first()?;
-        Ok(Group { live })
-    }
 }
 
 impl Group {
-    /// Its name.
+    /// The name of the group.
     pub fn name(&self) -> &str {
-        &self.live.name
+        self.replica.name()
     }
 
-    /// Its number in the job, never that of another group.
+    /// The number of the group in the job. No other group has it.
     pub fn number(&self) -> u64 {
-        self.live.object.number()
+        self.replica.number()
     }
 
-    /// How it was made.
+    /// How the group was made.
     pub fn options(&self) -> GroupOptions {
-        self.live.options
+        self.replica.options()
     }
 
-    /// Who is in it now.
+    /// The members now.
     ///
     /// # Errors
-    /// [`GroupError::Broken`], [`ErrorKind::Thread`].
+    /// [`GroupError::Broken`], [`crate::ErrorKind::Thread`].
     pub fn view(&self) -> Result<GroupView> {
-        self.live.with(|mirror| Ok(self.view_of(mirror)))
+        self.call("view", |replica| Ok(self.view_of(replica.view()?)))
     }
 
-    /// Waits until the view has another number than this, for a while.
+    /// Waits until the view has another number than `number`, for at most `time`.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`ErrorKind::Ended`],
-    /// [`ErrorKind::Thread`].
+    /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
-        let next = self.live.wait(deadline_ns(Some(time)), nobody, |mirror| {
-            if mirror.state.view() != number {
-                return Ok(Some(self.view_of(mirror)));
-            }
-            self.live.check_goes_on(&mirror.state).map(|()| None)
-        });
-        match next {
-            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
-                Err(ErrorKind::TimedOut(time).into())
-            }
-            other => other,
-        }
+        self.call("view_after", |replica| {
+            Ok(self.view_of(replica.view_after(number, TimeLimit::within(time))?))
+        })
     }
 
-    /// How many broadcasts were accepted so far.
+    /// How many broadcasts the group has accepted.
     ///
     /// # Errors
-    /// [`GroupError::Broken`], [`ErrorKind::Thread`].
+    /// [`GroupError::Broken`], [`crate::ErrorKind::Thread`].
     pub fn broadcasts(&self) -> Result<u64> {
-        self.live.with(|mirror| Ok(mirror.state.broadcasts()))
+        self.call("broadcasts", |replica| Ok(replica.broadcasts()?))
     }
 
-    fn view_of(&self, mirror: &Mirror) -> GroupView {
-        let (host, state) = (HostId(self.live.shared.segment.plan().host), &mirror.state);
-        GroupView {
-            number: state.view(),
-            has_started: state.has_started(),
-            members: state
-                .members()
-                .iter()
-                .map(|member| GroupMember {
-                    waiting: state.broadcasts() - self.live.taken(mirror, member),
-                    ..member_of(host, member)
-                })
-                .collect(),
-        }
+    fn view_of(&self, view: MembersView) -> GroupView {
+        let host = HostId(self.replica.shared().segment.plan().host);
+        let members = view.members.iter().map(|member| member_of(host, member)).collect();
+        GroupView { number: view.number, has_started: view.has_started, members }
     }
 
-    /// Waits until there were as many members once as it takes.
+    /// Waits until the group has had its minimum of members once.
     ///
     /// # Errors
-    /// [`GroupError::GroupDestroyed`], [`GroupError::Destroying`], [`ErrorKind::Ended`],
-    /// [`ErrorKind::Thread`].
+    /// [`GroupError::GroupDestroyed`], [`GroupError::Destroying`], [`crate::ErrorKind::Ended`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn wait_started(&self) -> Result<()> {
-        self.live.wait_started(None)
+        self.call("wait_started", |replica| Ok(replica.wait_started(TimeLimit::Unlimited)?))
     }
 
-    /// The same, for a while.
+    /// Waits as [`Group::wait_started`] does, for at most `time`.
     ///
     /// # Errors
     /// [`GroupError::MinimumNotReached`], and as [`Group::wait_started`].
     pub fn wait_started_within(&self, time: Duration) -> Result<()> {
-        self.live.wait_started(deadline_ns(Some(time)))
+        self.call("wait_started", |replica| Ok(replica.wait_started(TimeLimit::within(time))?))
     }
 
-    /// Sends a message to all who are members when it is accepted; returns then. Who calls it need not
+    /// Sends a message to all processes that are members when it is accepted; returns then. The caller need not
     /// be a member. It waits until the group has started, and while there is no room.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`],
-    /// [`GroupError::Full`] where the group was made to say so, [`ErrorKind::Ended`], [`ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`], [`GroupError::Full`]
+    /// where the group was made to refuse, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn broadcast(&self, message: &Message) -> Result<()> {
-        self.send(message, Sender::Stranger, Manner::Patient)
+        self.send(message, Sender::NonMember, TimeLimit::Unlimited)
     }
 
-    /// The same, for a while; then nothing was sent.
+    /// Sends as [`Group::broadcast`] does, within `time`. After an error nothing was sent.
     ///
     /// # Errors
-    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`ErrorKind::TimedOut`] where the group has a
+    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`crate::ErrorKind::TimedOut`] where the group has a
     /// server that did not do it in time; and as [`Group::broadcast`].
     pub fn broadcast_within(&self, message: &Message, time: Duration) -> Result<()> {
-        self.send(message, Sender::Stranger, Manner::within(time))
+        self.send(message, Sender::NonMember, TimeLimit::within(time))
     }
 
-    /// The same if that is possible without waiting: a server is given a second to answer.
+    /// Sends as [`Group::broadcast`] does, if that is possible without waiting. A server has a second to answer.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] where it did not, and as [`Group::broadcast_within`].
+    /// [`crate::ErrorKind::WouldBlock`] where it did not answer, and as [`Group::broadcast_within`].
     pub fn try_broadcast(&self, message: &Message) -> Result<()> {
-        self.send(message, Sender::Stranger, Manner::AtOnce)
+        self.send(message, Sender::NonMember, TimeLimit::Now)
     }
 
-    /// Waits until all that was accepted here so far is in all mailboxes: who looks there then finds it at
-    /// once. Without a server that is so as soon as it is accepted.
+    /// Waits until all broadcasts that were accepted so far are in all mailboxes, so that a member finds them at
+    /// once. Without a server they are there as soon as they are accepted.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`crate::ErrorKind::Ended`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn wait_delivered(&self) -> Result<()> {
-        self.delivered_until(None)
+        self.call("wait_delivered", |replica| Ok(replica.wait_delivered(TimeLimit::Unlimited)?))
     }
 
-    /// The same, for a while.
+    /// Waits as [`Group::wait_delivered`] does, for at most `time`.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`], and as [`Group::wait_delivered`].
+    /// [`crate::ErrorKind::TimedOut`], and as [`Group::wait_delivered`].
     pub fn wait_delivered_within(&self, time: Duration) -> Result<()> {
-        self.delivered_until(Some(time))
-    }
-
-    fn delivered_until(&self, time: Option<Duration>) -> Result<()> {
-        let live = &self.live;
-        let accepted = live.with(|mirror| {
-            live.check_open(&mirror.state)?;
-            Ok(mirror.state.broadcasts())
-        })?;
-        if live.desk.is_none() {
-            return Ok(());
-        }
-        let server = |mirror: &Mirror| mirror.state.server().map(|server| server.who.slot);
-        let delivered = live.wait(deadline_ns(time), server, |mirror| {
-            // Of a server that is gone, members take all that was accepted.
-            if mirror.state.unserved().max(live.log.sent_on()) >= accepted {
-                return Ok(Some(()));
-            }
-            live.check_goes_on(&mirror.state).map(|()| None)
-        });
-        match delivered {
-            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
-                Err(ErrorKind::TimedOut(time.unwrap_or_default()).into())
-            }
-            other => other,
-        }
+        self.call("wait_delivered", |replica| Ok(replica.wait_delivered(TimeLimit::within(time))?))
     }
 
     #[inline]
-    pub(crate) fn send(&self, message: &Message, sender: Sender, manner: Manner) -> Result<()> {
-        self.live.broadcast(message, sender, manner)
+    pub(crate) fn send(&self, message: &Message, sender: Sender, limit: TimeLimit) -> Result<()> {
+        self.call("broadcast", |replica| {
+            let mut scratch = Vec::new();
+            let (tag, bytes) = message.outgoing(&mut scratch)?;
+            let outgoing = Outgoing { tag, bytes, share: &|| message.shared_values() };
+            Ok(replica.broadcast(&outgoing, sender, limit)?)
+        })
     }
 
-    /// Destroys the group for all: what waits for it ends with [`GroupError::GroupDestroyed`], but for
+    /// Destroys the group for all processes. Calls that wait for it end with [`GroupError::GroupDestroyed`], but for
     /// broadcasts that wait for room, which finish first. Members still retrieve what was accepted.
     ///
     /// # Errors
-    /// [`GroupError::DestroyedWithLoss`] when they wait for a mailbox of this process, whose only thread
-    /// does not retrieve while it is here: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`] when somebody else does or did,
-    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
+    /// [`GroupError::DestroyedWithLoss`] when broadcasts wait for a mailbox of this process, whose only thread
+    /// cannot retrieve during this call: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`]
+    /// when another process destroys it or has destroyed it, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn destroy(&self) -> Result<()> {
-        self.destroy_until(None)
+        self.call("destroy", |replica| Ok(replica.destroy(TimeLimit::Unlimited)?))
     }
 
-    /// The same, where broadcasts that wait for room have so much time to finish.
+    /// Destroys the group as [`Group::destroy`] does. Broadcasts that wait for room have `time` to finish.
     ///
     /// # Errors
     /// [`GroupError::DestroyedWithLoss`]: it is destroyed, but some did not finish; and as
     /// [`Group::destroy`].
     pub fn destroy_within(&self, time: Duration) -> Result<()> {
-        self.destroy_until(Some(time))
+        self.call("destroy", |replica| Ok(replica.destroy(TimeLimit::within(time))?))
     }
 
-    fn destroy_until(&self, time: Option<Duration>) -> Result<()> {
-        let live = &self.live;
-        let deadline_ns = deadline_ns(time);
-        let has_drained = match &live.desk {
-            None => {
-                self.begin_to_destroy()?;
-                live.wait(deadline_ns, nobody, |mirror| Ok(self.has_drained(mirror)))
-            }
-            Some(desk) => self.destroy_by_server(desk, deadline_ns)?,
-        };
-        let ended = match has_drained {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(Error { kind: ErrorKind::TimedOut(_), .. }) => self.end_with_loss(),
-            Err(error) => Err(error),
-        };
-        live.retire();
-        ended
-    }
-
-    /// Has the server destroy it: whether all that was held has finished, once it has begun.
-    fn destroy_by_server(
+    /// Does the work of a call. Its error names the call.
+    #[inline]
+    fn call<T>(
         &self,
-        desk: &ServerClient,
-        deadline_ns: Option<u64>,
-    ) -> Result<Result<bool>> {
-        let live = &self.live;
-        live.with(|mirror| live.check_open(&mirror.state))?;
-        match live.ask_to_destroy(desk, deadline_ns) {
-            Ok((Answer::Destroying, asked)) => {
-                Ok(live.wait_for_reply(&asked, desk, deadline_ns, |mirror, told| {
-                    Ok(self.has_drained(mirror).filter(|has_ended| told || !has_ended))
-                }))
-            }
-            Ok(_) => {
-                let why = live.with(|mirror| live.check_open(&mirror.state)).err();
-                Err(why.unwrap_or(ErrorKind::WouldBlock.into()))
-            }
-            // The server did not in time: it is done without.
-            Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {
-                self.begin_to_destroy().map(|()| Ok(false))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn begin_to_destroy(&self) -> Result<()> {
-        let live = &self.live;
-        live.with(|mirror| {
-            live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
-        })?;
-        Ok(())
-    }
-
-    /// Whether what was held has finished; false where that waits for this thread.
-    fn has_drained(&self, mirror: &Mirror) -> Option<bool> {
-        let has_ended = mirror.state.phase() == Phase::Ended;
-        (has_ended || self.live.is_in_the_way(mirror)).then_some(has_ended)
-    }
-
-    /// Ends what is held.
-    fn end_with_loss(&self) -> Result<()> {
-        let live = &self.live;
-        let lost = live.with(|mirror| {
-            let (slow, _) = live.slowest(mirror);
-            let is_held = !mirror.state.held().is_empty();
-            live.append(mirror, EntryWord::End, |_| Ok(()))?;
-            Ok(is_held.then(|| slow.iter().map(|member| member.id).collect()))
-        })?;
-        match lost {
-            None => Ok(()),
-            Some(members) => {
-                let group = live.name.clone();
-                Err(GroupError::DestroyedWithLoss { group, members }.into())
-            }
-        }
-    }
-
-    fn phase(&self) -> Result<Phase> {
-        self.live.with(|mirror| Ok(mirror.state.phase()))
+        name: &'static str,
+        call: impl FnOnce(&Arc<Replica>) -> Result<T>,
+    ) -> Result<T> {
+        error::call(self.replica.shared(), name, || call(&self.replica))
     }
 }
 
-fn member_of(host: HostId, member: &MemberRecord) -> GroupMember {
-    let process = u64::from(member.slot) | u64::from(member.incarnation) << 32;
-    let words = [host.0, process, u64::from(member.context), member.place];
-    GroupMember { id: member.id, mailbox: MailboxAddress::from_words(words), waiting: 0 }
+fn member_of(host: HostId, ViewedMember { record, waiting }: &ViewedMember) -> GroupMember {
+    let (slot, incarnation) = (Slot(record.slot), Incarnation(record.incarnation));
+    let process = ProcessId { host, slot, incarnation };
+    let mailbox = MailboxAddress { process, context: record.context, place: record.place };
+    GroupMember { id: record.id, mailbox, waiting: *waiting }
 }
 
 impl std::fmt::Debug for Group {

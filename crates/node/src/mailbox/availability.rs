@@ -1,5 +1,5 @@
-//! Telling of messages that wait in a mailbox: a descriptor that can be polled, a function that is
-//! called. Whoever of the process receives writes; the progress thread does while nobody calls.
+//! Announcing messages that wait in a mailbox: a descriptor that can be polled, a function that is
+//! called. Any receiving thread of the process announces; between calls the progress thread does.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,26 +7,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use landeck_engine::Shared;
 use landeck_memory::fork;
+use landeck_named_groups::Subscription;
 use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::{MailboxError, Result};
-use crate::named_group::Subscription;
-use landeck_engine::Shared;
 
-/// What tells of the messages of one mailbox.
+/// Announces the messages of one mailbox.
 pub(super) struct Availability {
     /// Counts the messages that wait: each read takes one.
     waiting: OwnedFd,
     /// Counts arrivals for the thread that calls.
     arrivals: Arc<OwnedFd>,
-    is_over: Arc<AtomicBool>,
+    is_closed: Arc<AtomicBool>,
     callers: Vec<JoinHandle<()>>,
 }
 
 impl Availability {
-    /// Begins to tell of what comes, and of what waits already.
+    /// Begins to announce messages, and announces those that wait already.
     pub(super) fn new(shared: &Arc<Shared>, context: u32) -> Result<Self> {
         if !shared.has_helper() {
             return Err(MailboxError::NoProgressThread.into());
@@ -46,16 +46,16 @@ impl Availability {
         add(&waiting, before as u64);
         add(&arrivals, before as u64);
         shared.goes_on();
-        Ok(Self { waiting, arrivals, is_over: Arc::default(), callers: Vec::new() })
+        Ok(Self { waiting, arrivals, is_closed: Arc::default(), callers: Vec::new() })
     }
 
-    /// Tells of what comes from a group as well, until nothing does any more.
+    /// Announces the messages of a group as well, until no more will come.
     pub(super) fn watch(&self, shared: &Shared, subscription: &Arc<Subscription>) -> Result<()> {
         let told = self.waiting.try_clone().map_err(MailboxError::NoDescriptor)?;
         let arrived = self.arrivals.clone();
-        let watched = Subscription::watched(subscription);
+        let watch = Subscription::watch(subscription);
         let look = move || {
-            watched.tell(|| {
+            watch.announce(|| {
                 add(&told, 1);
                 add(&arrived, 1);
             })
@@ -69,19 +69,19 @@ impl Availability {
         self.waiting.as_fd()
     }
 
-    /// One that was told of was taken.
-    pub(super) fn one_less(&self) {
-        // Nothing to read: it came before anybody was told.
+    /// Takes one announced message off the count.
+    pub(super) fn count_down(&self) {
+        // A message that came before the first announcement leaves nothing to read.
         let _ = rustix::io::read(&self.waiting, &mut [0; 8]);
     }
 
-    /// Has a function called from now on.
+    /// Calls a function when messages arrive, from now on.
     pub(super) fn call(&mut self, mut call: Box<dyn FnMut() + Send>) -> io::Result<()> {
-        let (arrivals, is_over) = (self.arrivals.clone(), self.is_over.clone());
+        let (arrivals, is_closed) = (self.arrivals.clone(), self.is_closed.clone());
         let thread = without_signals(|| {
             let builder = std::thread::Builder::new().name("landeck-mailbox".to_owned());
             builder.spawn(move || {
-                while wait(&arrivals) && !is_over.load(Ordering::Acquire) {
+                while wait(&arrivals) && !is_closed.load(Ordering::Acquire) {
                     call();
                 }
             })
@@ -98,10 +98,10 @@ impl Drop for Availability {
             self.callers.drain(..).for_each(std::mem::forget);
             return;
         }
-        self.is_over.store(true, Ordering::Release);
+        self.is_closed.store(true, Ordering::Release);
         for caller in self.callers.drain(..) {
             add(&self.arrivals, 1);
-            // A function that panicked has said so.
+            // A panic of the function was printed in its thread.
             let _ = caller.join();
         }
     }

@@ -1,34 +1,35 @@
-//! What a mailbox retrieves from the groups that it is a member of, beside what is posted to it.
+//! Retrieving messages of the groups that a mailbox is a member of, beside posted messages.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use landeck_engine::Shared;
 use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
+use landeck_named_groups::{Forwarded, NextMessage, ServiceError, Subscription, TimeLimit};
+use landeck_wire::ProcessId;
 
+use super::Mailbox;
 use super::availability::Availability;
-use super::{Limit, Mailbox};
-use crate::error::{MailboxError, Result};
+use crate::error::{self, Error, MailboxError, Result};
 use crate::message::{Message, tag_of_values};
-use crate::named_group::{FORWARDED, Front, Subscription, bytes_of};
 use crate::typed::Typed;
-use landeck_engine::Shared;
 
 /// The groups of a mailbox.
 #[derive(Default)]
 pub(super) struct FromGroups {
     subscriptions: Vec<Arc<Subscription>>,
-    /// Where what was retrieved last came from.
+    /// The group and the member from which the last message came.
     pub(super) last: Option<(u64, Option<u32>)>,
-    /// Whether servers may have sent it messages.
+    /// Whether servers may have sent it notices.
     is_served: bool,
-    /// Whether the descriptor has told of what was retrieved last.
-    was_told: bool,
-    /// Where the next look begins, so that nobody is heard for ever while others wait.
-    turn: usize,
+    /// Whether the descriptor has announced the last message.
+    was_announced: bool,
+    /// The group that is read first next time, so that no group is read for ever while others wait.
+    next_group: usize,
 }
 
-/// Where a message is.
+/// The place of the next message.
 enum Found {
     Posted(Status),
     InGroup,
@@ -39,43 +40,43 @@ impl FromGroups {
         self.subscriptions.is_empty() && !self.is_served
     }
 
-    /// Leaves all groups: the mailbox goes.
+    /// Leaves all groups with the mailbox.
     pub(super) fn leave(&mut self) {
         for subscription in self.subscriptions.drain(..) {
-            // Who was put out has no need to leave.
-            let _ = subscription.leave();
+            // A member that was removed has no need to leave.
+            let _ = subscription.leave_directly();
             subscription.close();
         }
     }
 
-    /// Has the mailbox's descriptor tell of what they bring.
+    /// Has the mailbox's descriptor announce their messages.
     pub(super) fn watch(&self, shared: &Shared, availability: &Availability) -> Result<()> {
         self.subscriptions.iter().try_for_each(|it| availability.watch(shared, it))
     }
 
-    /// Groups that nothing will come from any more are forgotten.
+    /// Forgets groups from which nothing more will come.
     fn forget_spent(&mut self) {
         self.subscriptions.retain(|subscription| !subscription.is_spent());
     }
 
-    /// Reads the first message of a group, and takes it if that is said.
+    /// Reads the next message of some group, and takes it if `read` says so. Returns its result and the sender.
     fn read<T>(
         &mut self,
-        mut read: impl FnMut(&Front<'_>) -> (T, bool),
-    ) -> Result<Option<(T, landeck_wire::ProcessId)>> {
+        mut read: impl FnMut(&NextMessage<'_>) -> (T, bool),
+    ) -> std::result::Result<Option<(T, ProcessId)>, ServiceError> {
         let count = self.subscriptions.len();
-        let first = if self.turn < count { self.turn } else { 0 };
+        let first = if self.next_group < count { self.next_group } else { 0 };
         for at in (first..count).chain(0..first) {
             let subscription = &self.subscriptions[at];
             let group = subscription.group();
-            let mut with_sender = |front: &Front<'_>| {
-                let (result, is_taken) = read(front);
-                ((result, front.process, front.member), is_taken)
+            let mut with_sender = |next: &NextMessage<'_>| {
+                let (result, is_taken) = read(next);
+                ((result, next.process, next.member), is_taken)
             };
-            if let Some((found, was_told)) = subscription.read(&mut with_sender)? {
+            if let Some((found, was_announced)) = subscription.read(&mut with_sender)? {
                 let (result, process, member) = found;
-                self.turn = at + 1;
-                self.was_told = was_told;
+                self.next_group = at + 1;
+                self.was_announced = was_announced;
                 self.last = Some((group, member));
                 return Ok(Some((result, process)));
             }
@@ -87,9 +88,9 @@ impl FromGroups {
         self.subscriptions.iter().any(|subscription| subscription.is_ready())
     }
 
-    fn is_ready_by_now(&self) -> Result<bool> {
+    fn is_ready_by_log(&self) -> std::result::Result<bool, ServiceError> {
         for subscription in &self.subscriptions {
-            if subscription.is_ready_by_now()? {
+            if subscription.is_ready_by_log()? {
                 return Ok(true);
             }
         }
@@ -98,7 +99,7 @@ impl FromGroups {
 }
 
 impl Mailbox {
-    /// From now on retrieves from a group as well.
+    /// Adds a group from which the mailbox retrieves.
     pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) -> Result<()> {
         self.groups.forget_spent();
         self.groups.is_served |= subscription.is_served();
@@ -109,38 +110,37 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Takes what a server has said: that a message of a group is there. One for a member that has left
-    /// is nobody's.
-    pub(super) fn hear_server(&mut self) -> Result<()> {
-        let mut words = [0u64; 2];
-        let id = self.shared.kernel.enter()?.receive_own(self.wanted(Some(FORWARDED)));
-        // The descriptor tells of the message itself from now on.
-        self.one_less();
+    /// Takes a server's notice that a message of a group is there. A notice for a member that has left is dropped.
+    pub(super) fn note_forwarded(&mut self) -> Result<()> {
+        let id = self.shared.kernel.enter()?.receive_own(self.wanted(Some(Forwarded::TAG)));
+        // The descriptor announces the message itself from now on.
+        self.count_down();
         let completion = self.shared.wait_or_abandon(id.into(), None);
-        let completion = completion.map_err(|error| self.error(error, None))?;
+        let completion = completion.map_err(|error| self.error(error, TimeLimit::Unlimited))?;
         if let Some(received) = &completion.data {
-            bytes_of(received).copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut words));
-        }
-        let [group, number] = words;
-        let mut groups = self.groups.subscriptions.iter();
-        if let Some(subscription) = groups.find(|it| it.group() == group && !it.is_spent()) {
-            subscription.forward(number);
+            let Forwarded { group, message } = Forwarded::from_received(received);
+            let mut groups = self.groups.subscriptions.iter();
+            if let Some(subscription) = groups.find(|it| it.group() == group && !it.is_spent()) {
+                subscription.forward(message);
+            }
         }
         self.shared.kernel.enter()?.have_watched();
         Ok(())
     }
 
-    /// A message that the descriptor may have told of was taken.
-    fn one_less_of_groups(&self) {
-        if self.groups.was_told {
-            self.one_less();
+    /// Counts down the descriptor if it has announced the message that was taken.
+    fn count_down_announced(&self) {
+        if self.groups.was_announced {
+            self.count_down();
         }
     }
 
-    /// That a member was put out was said, by an error: what was told of is not to be had any more.
-    fn forget_told(&self) {
-        let told: u64 = self.groups.subscriptions.iter().map(|it| it.told_in_vain()).sum();
-        (0..told).for_each(|_| self.one_less());
+    /// The error of a group. It may report that a member was removed, whose announced messages are lost then.
+    #[cold]
+    fn group_error(&self, error: ServiceError) -> Error {
+        let lost = self.groups.subscriptions.iter().map(|it| it.take_vain_announcements());
+        (0..lost.sum()).for_each(|_| self.count_down());
+        error::in_call(&self.shared, "retrieve", error.into())
     }
 
     /// Takes a message of a group, if there is one.
@@ -149,23 +149,25 @@ impl Mailbox {
             return Ok(false);
         }
         let spare = &mut self.spare;
-        let read = self.groups.read(|front| {
-            if front.is_long() {
-                if let Some(values) = front.take_values() {
-                    *spare = message.receive_shared(values).or(spare.take());
+        let read = self.groups.read(|next| {
+            let length = next.bytes.len();
+            if next.is_long() {
+                if let Some(values) = next.take_values()
+                    && message.receive_shared(values, next.tag, length, spare)
+                {
                     return (None, true);
                 }
                 message.take_spare(spare);
             }
-            match message.own_room(front.bytes.len()) {
-                Ok(room) => (Some(Ok((front.tag, front.bytes.copy_to_slice(room)))), true),
+            match message.own_room(length) {
+                Ok(room) => (Some(Ok((next.tag, next.bytes.copy_to_slice(room)))), true),
                 Err(no_memory) => (Some(Err(no_memory)), false),
             }
         });
-        let read = read.inspect_err(|_| self.forget_told())?;
+        let read = read.map_err(|error| self.group_error(error))?;
         let Some((copied, process)) = read else { return Ok(false) };
         let copied = copied.transpose()?;
-        self.one_less_of_groups();
+        self.count_down_announced();
         self.last_poster = Some(process);
         if let Some((tag, length)) = copied {
             message.receive_here(tag, length)?;
@@ -173,7 +175,7 @@ impl Mailbox {
         Ok(true)
     }
 
-    /// The same into values, if it is such.
+    /// Takes a message of a group into values, if it consists of such.
     pub(super) fn take_values_of_groups<T: Typed>(
         &mut self,
         into: &mut [T],
@@ -183,22 +185,22 @@ impl Mailbox {
         }
         let buffer_bytes = size_of_val(into);
         let into = landeck_memory::plain::bytes_of_mut(into);
-        let read = self.groups.read(|front| {
-            let message_bytes = front.bytes.len();
-            if front.tag != tag_of_values::<T>() {
+        let read = self.groups.read(|next| {
+            let message_bytes = next.bytes.len();
+            if next.tag != tag_of_values::<T>() {
                 return (Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }), false);
             }
             if message_bytes > buffer_bytes {
                 let message_bytes = message_bytes as u64;
                 return (Err(MailboxError::TooLong { message_bytes, buffer_bytes }), false);
             }
-            front.bytes.copy_to_slice(into);
+            next.bytes.copy_to_slice(into);
             (Ok(message_bytes / size_of::<T>()), true)
         });
-        let read = read.inspect_err(|_| self.forget_told())?;
+        let read = read.map_err(|error| self.group_error(error))?;
         let Some((count, process)) = read else { return Ok(None) };
         let count = count?;
-        self.one_less_of_groups();
+        self.count_down_announced();
         self.last_poster = Some(process);
         Ok(Some(count))
     }
@@ -209,59 +211,59 @@ impl Mailbox {
         message: &mut Message,
         time: Option<Duration>,
     ) -> Result<()> {
-        let limit = Limit::of(time);
+        let limit = TimeLimit::of(time);
         loop {
             if self.take_message_of_groups(message)? {
                 return Ok(());
             }
             match self.wait_for_any(limit)? {
-                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
                     self.groups.last = None;
-                    return self.take_kept(message, status.tag, limit);
+                    return self.take_posted(message, status.tag, limit);
                 }
                 Found::InGroup => {}
             }
         }
     }
 
-    /// The same into values.
+    /// Waits for a message, of a group or posted, and takes it into values.
     pub(super) fn take_values_of_any<T: Typed>(
         &mut self,
         into: &mut [T],
         time: Option<Duration>,
     ) -> Result<usize> {
-        let limit = Limit::of(time);
+        let limit = TimeLimit::of(time);
         loop {
             if let Some(count) = self.take_values_of_groups(into)? {
                 return Ok(count);
             }
             match self.wait_for_any(limit)? {
-                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
                     self.groups.last = None;
-                    return self.take_kept_values(into, status, limit);
+                    return self.take_posted_values(into, status, limit);
                 }
                 Found::InGroup => {}
             }
         }
     }
 
-    fn wait_for_any(&mut self, limit: Limit) -> Result<Found> {
+    fn wait_for_any(&mut self, limit: TimeLimit) -> Result<Found> {
         self.groups.forget_spent();
         let (shared, groups) = (self.shared.clone(), &self.groups);
         if shared.spin_once(|| groups.is_ready())? {
             return Ok(Found::InGroup);
         }
-        let waits: Vec<_> = groups.subscriptions.iter().map(|it| it.waits()).collect();
+        let waits: Vec<_> = groups.subscriptions.iter().map(|it| it.announce_wait()).collect();
         let record = WaitRecord {
             operation: Operation::Receive,
             context: self.address.context,
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = shared.wait_until(&record, limit.deadline_ns, |kernel| {
-            match groups.is_ready_by_now() {
+        let found = shared.wait_until(&record, limit.deadline_ns(), |kernel| {
+            match groups.is_ready_by_log() {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),
@@ -270,7 +272,7 @@ impl Mailbox {
             kernel.probe(wanted).map(|status| Ok(Found::Posted(status)))
         });
         drop(waits);
-        let found = found.map_err(|error| self.error(error, limit.time))?;
-        found.inspect_err(|_| self.forget_told())
+        let found = found.map_err(|error| self.error(error, limit))?;
+        found.map_err(|error| self.group_error(error))
     }
 }

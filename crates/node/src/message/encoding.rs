@@ -58,7 +58,7 @@ impl Message {
         Ok((ENCODED, Bytes::from(&scratch[..])))
     }
 
-    /// The same for a message that lies in one piece as it travels.
+    /// The tag and the bytes of a message that lies in one piece as it travels; none for any other message.
     #[inline]
     pub(crate) fn outgoing_piece(&self) -> Option<(u32, Bytes<'_>)> {
         match self.pieces[..] {
@@ -83,7 +83,7 @@ impl Message {
         Ok(())
     }
 
-    /// Replaces what is in the message by what came.
+    /// Replaces the content of the message by a message that came.
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`](super::MessageError::NotAMessage); nothing is in the message then.
@@ -91,7 +91,7 @@ impl Message {
         self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
 
-    /// The same with bytes of this process.
+    /// Replaces the content of the message by a message that came as bytes of this process.
     ///
     /// # Errors
     /// As [`Message::receive`].
@@ -126,6 +126,12 @@ pub(super) fn decoded(
     if tag == ENCODED { decode(data, pieces) } else { elements(tag, data, pieces) }
 }
 
+/// The kind that the tag of elements names.
+#[inline]
+pub(super) fn kind_of_tag(tag: u32) -> Option<Kind> {
+    (tag & !0xffff == ELEMENTS).then(|| kind_of(tag as u16)).flatten()
+}
+
 /// Elements of the kind that a tag names.
 #[inline]
 fn elements(
@@ -133,8 +139,7 @@ fn elements(
     data: Bytes<'_>,
     pieces: &mut Vec<Piece>,
 ) -> std::result::Result<(), &'static str> {
-    let kind = (tag & !0xffff == ELEMENTS).then(|| kind_of(tag as u16)).flatten();
-    let kind = kind.ok_or("its tag names no kind of element")?;
+    let kind = kind_of_tag(tag).ok_or("its tag names no kind of element")?;
     let length = data.len();
     if !length.is_multiple_of(kind.size_bytes() as usize) {
         return Err("it is no whole number of elements");

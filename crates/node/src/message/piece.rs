@@ -1,4 +1,4 @@
-//! What a message consists of: pieces of one form each, and the memory that they lie in.
+//! The parts of a message: pieces of one form each, and the memory that they lie in.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub(super) enum Memory {
 /// Most bytes that are copied and not shared.
 pub(super) const SHORT_BYTES_MAX: usize = 256;
 
-/// What messages share.
+/// Memory that messages share.
 pub(crate) enum Storage {
     /// Bytes of this process.
     Own(Vec<u8>),
-    /// A block in the heap of whoever sent it, read in place.
+    /// A block in the heap of its sender, read in place.
     Borrowed {
         /// The block.
         block: Borrowed,
@@ -86,7 +86,7 @@ impl Memory {
         }
     }
 
-    /// What has become long is shared from now on.
+    /// Makes memory that has become long shareable.
     pub(super) fn share_if_long(&mut self) {
         if let Self::Short(bytes) = self
             && bytes.len() > SHORT_BYTES_MAX
@@ -95,7 +95,7 @@ impl Memory {
         }
     }
 
-    /// What has no pieces any more begins anew; false where it is not one message's alone.
+    /// Makes memory without pieces private again; false where another message shares it.
     pub(super) fn make_short(&mut self) -> bool {
         if let Self::Shared(_) = self {
             let Some(bytes) = self.writable() else { return false };
@@ -105,7 +105,7 @@ impl Memory {
     }
 }
 
-/// What a piece is unpacked as.
+/// The form in which a piece is unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Elements of one kind, any number at a time.

@@ -21,7 +21,7 @@ impl Message {
         }
     }
 
-    /// The same, if they are one piece.
+    /// The values as one buffer, if they are one piece of one kind.
     #[inline(always)]
     pub(crate) fn run_in_place(&self) -> Option<(Kind, Buffer)> {
         match self.pieces[..] {
@@ -47,8 +47,8 @@ impl Message {
         Ok((first, Area::joined(self.pieces.iter().map(|piece| self.area_of(piece)))))
     }
 
-    /// The tag with which the message travels, and its bytes from where they lie. What stands
-    /// between its pieces is written to `headers`, which is to stay as long as the area is used.
+    /// The tag with which the message travels, and its bytes from where they lie. The headers
+    /// between its pieces are written to `headers`, which must live as long as the area is used.
     pub(crate) fn outgoing_area(&self, headers: &mut Vec<u8>) -> (u32, Area) {
         if let Ok((kind, area)) = self.run() {
             return (tag_of_kind(kind), area);
@@ -70,8 +70,8 @@ impl Message {
         (super::encoding::ENCODED, Area::joined(areas))
     }
 
-    /// Memory for so many bytes that are to come: that of the message if nobody shares it. What is
-    /// in the message is gone.
+    /// Memory for a message of so many bytes: that of this message if no other message shares it. The content of
+    /// this message is lost.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -95,8 +95,8 @@ impl Message {
         self.own_room(SHORT_BYTES_MAX)
     }
 
-    /// So many bytes for what is to come here: the message's own memory where it has any, as most have
-    /// that were received into before. What is in the message is gone.
+    /// So many bytes for a message that arrives here: the message's own memory where it has any, as most have
+    /// that were received into before. The content of the message is lost.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -114,7 +114,7 @@ impl Message {
         })
     }
 
-    /// The same where its memory is shared, or of another length.
+    /// So many bytes for a message whose memory is shared, or of another length.
     #[inline(never)]
     fn other_room(&mut self, bytes: usize) -> std::result::Result<&mut [u8], NoMemory> {
         let is_there = match &self.memories[..] {
@@ -201,7 +201,7 @@ impl Message {
     #[inline]
     fn buffer_of(&self, piece: &Piece) -> Buffer {
         let bytes = self.bytes_of(piece);
-        // SAFETY: a piece lies within its storage, which the message keeps; whoever uses the buffer
+        // SAFETY: a piece lies within its storage, which the message keeps; the user of the buffer
         // borrows the message until then.
         unsafe { Buffer::new(bytes.start(), bytes.len()) }
     }

@@ -1,16 +1,16 @@
-//! What a member of a named group sends while its [`Member`] is in other hands: a front's threads may
-//! broadcast with one object at once, also while another of them waits in a synchronisation.
+//! Broadcasts of a named group's member whose [`Member`] is in other hands: threads of a front may broadcast
+//! with one object at once, also while another of them waits in a synchronisation.
 
 use std::time::Duration;
 
 pub use landeck_groups::service::Seat;
+use landeck_named_groups::{Sender, TimeLimit};
 
 use crate::error::Result;
 use crate::group_service::{Group, Member};
 use crate::message::Message;
-use crate::named_group::sending::{Manner, Sender};
 
-/// What a member is in its group, as a value to keep anywhere.
+/// A member's place in its group, as a value to keep anywhere.
 pub fn seat(member: &Member) -> Seat {
     member.seat()
 }
@@ -20,18 +20,18 @@ pub fn seat(member: &Member) -> Seat {
 /// # Errors
 /// As [`Member::broadcast`].
 pub fn broadcast(group: &Group, seat: Seat, message: &Message) -> Result<()> {
-    group.send(message, Sender::Member { seat, gets_it: true }, Manner::Patient)
+    group.send(message, Sender::Member { seat, receives: true }, TimeLimit::Unlimited)
 }
 
-/// The same to all but the sender.
+/// Sends a message to all members but the sender.
 ///
 /// # Errors
 /// As [`Member::broadcast_to_others`].
 pub fn broadcast_to_others(group: &Group, seat: Seat, message: &Message) -> Result<()> {
-    group.send(message, Sender::Member { seat, gets_it: false }, Manner::Patient)
+    group.send(message, Sender::Member { seat, receives: false }, TimeLimit::Unlimited)
 }
 
-/// To all, for a while.
+/// Sends a message to all members, within a time.
 ///
 /// # Errors
 /// As [`Member::broadcast_within`].
@@ -41,13 +41,13 @@ pub fn broadcast_within(
     message: &Message,
     time: Duration,
 ) -> Result<()> {
-    group.send(message, Sender::Member { seat, gets_it: true }, Manner::within(time))
+    group.send(message, Sender::Member { seat, receives: true }, TimeLimit::within(time))
 }
 
-/// To all, if that is possible without waiting.
+/// Sends a message to all members if that is possible without waiting.
 ///
 /// # Errors
 /// As [`Member::try_broadcast`].
 pub fn try_broadcast(group: &Group, seat: Seat, message: &Message) -> Result<()> {
-    group.send(message, Sender::Member { seat, gets_it: true }, Manner::AtOnce)
+    group.send(message, Sender::Member { seat, receives: true }, TimeLimit::Now)
 }

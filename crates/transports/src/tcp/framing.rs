@@ -1,23 +1,23 @@
-//! Bytes in, messages out: where one message ends on a stream and the next begins.
+//! Framing: finds where one message ends on a stream and the next begins.
 //!
-//! A message is its header, 16 bytes, and as many bytes of data as the header says. Whose process
-//! leaves in good order ends the stream with a goodbye, which is a header of its own kind; a stream
-//! that ends without is cut off. Nothing here knows of sockets. The staging memory is there only while bytes are in it, and comes from and
-//! goes back to a [`Staging`] that all connections share.
+//! A message is its header, 16 bytes, and as many bytes of data as the header says. A process that leaves in good order
+//! ends the stream with a goodbye, which is a header of its own kind; a stream that ends without one was cut off.
+//! Nothing here knows of sockets. The staging memory exists only while bytes are in it. It comes from and returns to a
+//! [`Staging`] that all connections share.
 
 use landeck_channel::BrokenPeer;
 use landeck_wire::{HEADER_BYTES, Header, Kind};
 
-/// Longest data of one message.
+/// The longest data of one message.
 pub const DATA_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that are read from a socket at once: one message of full length, and many short ones.
+/// The number of bytes that are read from a socket at once: one message of full length, or many short ones.
 pub const STAGING_BYTES: usize = 128 * 1024;
 
-/// Staging memory that nobody uses is kept for the next connection that has something to read.
+/// The number of unused staging memories that are kept for later connections.
 const SPARE_MAX: usize = 4;
 
-/// Staging memory that waits for bytes.
+/// Unused staging memories.
 #[derive(Default)]
 pub struct Staging {
     spare: Vec<Box<[u8]>>,
@@ -26,7 +26,7 @@ pub struct Staging {
 /// The incoming half of one stream.
 #[derive(Default)]
 pub struct Framing {
-    /// None while no bytes are here.
+    /// The staging memory; `None` while it would be empty.
     memory: Option<Box<[u8]>>,
     begin: usize,
     end: usize,
@@ -45,7 +45,7 @@ impl Staging {
 }
 
 impl Framing {
-    /// Where to read to. Empty only while there is a message that nobody took.
+    /// The room to read into. It is empty only while there is a message that the sink has not taken.
     pub fn room(&mut self, staging: &mut Staging) -> &mut [u8] {
         let memory = self.memory.get_or_insert_with(|| staging.lend());
         if self.begin > 0 && self.end > STAGING_BYTES / 2 {
@@ -56,16 +56,15 @@ impl Framing {
         &mut memory[self.end..]
     }
 
-    /// Takes note of so many bytes read.
+    /// Records that so many bytes were read.
     pub fn filled(&mut self, bytes: usize) {
         self.end = (self.end + bytes).min(STAGING_BYTES);
     }
 
-    /// The first whole message. None when there is none (yet), or only a goodbye.
+    /// The first whole message. `None` if there is none (yet), or only a goodbye.
     ///
     /// # Errors
-    /// [`BrokenPeer`] when no sender sends such bytes, or any after its goodbye; nothing behind them
-    /// means anything.
+    /// [`BrokenPeer`] if no sender sends such bytes, or if bytes follow a goodbye; nothing behind them is valid.
     pub fn first(&self) -> Result<Option<(Header, &[u8])>, BrokenPeer> {
         let Some((head, rest)) = self.staged().split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -85,7 +84,7 @@ impl Framing {
         Ok(rest.get(..length).map(|data| (header, data)))
     }
 
-    /// Whether all that is here is a goodbye. It stays, and is the last thing that may come.
+    /// Whether the only content is a goodbye. It stays, and is the last thing that may come.
     pub fn says_goodbye(&self) -> bool {
         self.staged() == Header::GOODBYE.encode()
     }
@@ -94,12 +93,12 @@ impl Framing {
         self.memory.as_ref().map_or(&[], |memory| &memory[self.begin..self.end])
     }
 
-    /// Goes on behind a message with data of this length, which was the first.
+    /// Continues behind the first message, which has data of this length.
     pub fn consume(&mut self, data_bytes: usize) {
         self.begin = (self.begin + HEADER_BYTES + data_bytes).min(self.end);
     }
 
-    /// Whether no bytes wait here, not even of a part of a message.
+    /// Whether no bytes wait here, not even a part of a message.
     pub fn is_empty(&self) -> bool {
         self.begin == self.end
     }
@@ -109,14 +108,14 @@ impl Framing {
         self.begin == 0 && self.end == STAGING_BYTES
     }
 
-    /// Gives the memory back if nothing is in it.
+    /// Returns the memory if it is empty.
     pub fn rest(&mut self, staging: &mut Staging) {
         if self.is_empty() {
             self.clear(staging);
         }
     }
 
-    /// Drops what is here.
+    /// Drops the content.
     pub fn clear(&mut self, staging: &mut Staging) {
         if let Some(memory) = self.memory.take() {
             staging.take_back(memory);

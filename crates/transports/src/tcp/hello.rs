@@ -1,4 +1,4 @@
-//! The first words of a connection: who is there, and the proof that both belong to the job.
+//! The hello of a connection: the identities of both sides, and the proof that both belong to the job.
 //!
 //! ```text
 //! connector                                   acceptor
@@ -11,35 +11,35 @@
 //! proof      keyed hash of the role, the connector's and the acceptor's greeting
 //! ```
 //!
-//! The job's secret itself does not travel, and an acceptor computes nothing from it for those
-//! who have not proven themselves. A machine of bytes in and bytes out; what it wants to read it
-//! says exactly, so nothing behind the hello is read with it.
+//! The job's secret itself does not travel, and an acceptor computes nothing from it for a connector that has not
+//! proven itself. The hello is a state machine of bytes in and bytes out. It reads exactly the bytes that it needs, so
+//! nothing behind the hello is read with it.
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::proof::{PROOF_BYTES, Token, is_same};
 
 const MAGIC: &[u8; 8] = b"LANDECK\n";
-/// Counts the formats of everything that travels on a connection.
+/// The version of the formats of everything that travels on a connection.
 const VERSION: u32 = 1;
 const GREETING_BYTES: usize = 48;
-/// Bytes of a nonce.
+/// The length of a nonce.
 pub(super) const NONCE_BYTES: usize = 16;
 
-/// Which side one is on.
+/// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Connector,
     Acceptor,
 }
 
-/// Why a hello failed.
+/// The reason why a hello failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    /// The other side is something else.
+    /// The other side speaks another protocol.
     #[error("the other side does not speak Landeck: check the address")]
     NotLandeck,
-    /// The other side is older or newer.
+    /// The other side speaks an older or newer version.
     #[error(
         "the other side speaks version {0} of the protocol, this one version {VERSION}: run the same release on both"
     )]
@@ -51,12 +51,12 @@ pub enum HelloError {
     OtherJob,
 }
 
-/// What follows from what was read.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// More is to be read.
+    /// More must be read.
     Reading,
-    /// The other side has proven that it is this process.
+    /// The other side has proven its identity.
     Proven(ProcessId),
 }
 
@@ -79,13 +79,13 @@ impl Hello {
         Self { role, token: token.clone(), own, theirs: None, input, input_bytes: 0, output }
     }
 
-    /// Where to read to; exactly what is wanted next.
+    /// The room to read into: exactly the bytes that are needed next.
     pub(super) fn room(&mut self) -> &mut [u8] {
         let wanted = self.wanted();
         &mut self.input[self.input_bytes..wanted]
     }
 
-    /// Takes note of so many bytes read.
+    /// Records that so many bytes were read.
     pub(super) fn filled(&mut self, bytes: usize) -> Result<Progress, HelloError> {
         self.input_bytes += bytes;
         self.check_magic()?;
@@ -99,7 +99,7 @@ impl Hello {
         }
     }
 
-    /// What the acceptor says to a proven connector that it admits.
+    /// Queues the acceptor's proof for a proven connector that it admits.
     pub(super) fn admit(&mut self) {
         if let (Role::Acceptor, Some(theirs)) = (self.role, self.theirs) {
             let proof = self.proof_of(Role::Acceptor, &theirs);
@@ -107,12 +107,12 @@ impl Hello {
         }
     }
 
-    /// Bytes to be sent.
+    /// The bytes to be sent.
     pub(super) fn output(&self) -> &[u8] {
         &self.output
     }
 
-    /// Takes note of so many bytes sent.
+    /// Records that so many bytes were sent.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.output.drain(..bytes);
     }
@@ -121,7 +121,7 @@ impl Hello {
         if self.theirs.is_none() { GREETING_BYTES } else { PROOF_BYTES }
     }
 
-    /// Says no as early as possible: a stranger may never send a whole greeting.
+    /// Refuses as early as possible: a stranger may never send a whole greeting.
     fn check_magic(&self) -> Result<(), HelloError> {
         let seen = self.input_bytes.min(MAGIC.len());
         let is_right = self.theirs.is_some() || self.input[..seen] == MAGIC[..seen];

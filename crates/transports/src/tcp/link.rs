@@ -14,19 +14,19 @@ use super::framing::{DATA_BYTES_MAX, Framing, Staging};
 use super::hello::{Hello, HelloError, Progress};
 use super::socket::{self, Moved};
 
-/// Most bytes of a connection that wait in this process for the network to take them.
+/// The most bytes of a connection that wait in this process for the network to accept them.
 pub const UNSENT_BYTES_MAX: usize = 256 * 1024;
 
-/// Why there is no connection (any more).
+/// The reason why there is no connection (any more).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkEnd {
-    /// The process of one of the two sides has left in good order. All that it sent has arrived.
-    #[error("a process of the two has left in good order")]
+    /// The process of one side has left in good order. Everything that it sent has arrived.
+    #[error("one of the two processes has left in good order")]
     Left,
-    /// The other side closed it without a goodbye, or its process ended.
+    /// The other side closed the connection without a goodbye, or its process ended.
     #[error("the other side closed the connection")]
     Closed,
-    /// The other side closed it during the hello.
+    /// The other side closed the connection during the hello.
     #[error(
         "the other side closed the connection during the hello: it belongs to another job, or does not expect this process"
     )]
@@ -40,7 +40,7 @@ pub enum LinkEnd {
     /// The network failed.
     #[error("the network failed: {0}")]
     Network(#[from] Errno),
-    /// The other side sent what no sender sends.
+    /// The other side sent something that no sender sends.
     #[error(transparent)]
     Broken(#[from] BrokenPeer),
 }
@@ -49,37 +49,37 @@ pub enum LinkEnd {
 pub(super) struct Link {
     key: u64,
     stage: Stage,
-    /// None before the other side has come, and when the connection is at its end.
+    /// The socket; `None` before the other side has come, and after the connection has ended.
     socket: Option<OwnedFd>,
-    /// What the socket is watched for.
+    /// The events that the socket is watched for.
     watched: Option<(u64, EventFlags)>,
-    /// When it must be open.
+    /// When the connection must be open.
     deadline: Instant,
     framing: Framing,
     unsent: VecDeque<u8>,
     sequence: u16,
-    /// We have said goodbye, or will when what is unsent is sent.
+    /// This side has said goodbye, or will do so once everything unsent is sent.
     has_left: bool,
-    /// Why nothing can be sent any more, while what the other side sent before is still read.
+    /// The reason why nothing can be sent any more, while earlier data of the other side are still read.
     mute: Option<Errno>,
-    /// In a child made by fork the connection is the parent's.
+    /// The process that owns the connection; in a forked child that is the parent.
     owner: u32,
 }
 
-/// How far a connection has come.
+/// The stage of a connection.
 pub(super) enum Stage {
     /// The other side is to connect to us.
     Awaited,
-    /// The hello is under way.
+    /// The hello is in progress.
     Greeting(Hello),
-    /// The other side has proven who it is.
+    /// The other side has proven its identity.
     Open(ProcessId),
     /// There is no connection any more.
     Ended(LinkEnd),
 }
 
 impl Link {
-    /// A place for a connection that the other side is to make.
+    /// Creates a place for a connection that the other side is to make.
     pub(super) fn awaited(key: u64, deadline: Instant) -> Self {
         Self {
             key,
@@ -96,7 +96,7 @@ impl Link {
         }
     }
 
-    /// A connection whose hello begins. `key` is what events on it are called.
+    /// Creates a connection whose hello begins. `key` identifies it in events.
     pub(super) fn greeting(key: u64, socket: OwnedFd, hello: Hello, deadline: Instant) -> Self {
         let mut link = Self::awaited(key, deadline);
         link.stage = Stage::Greeting(hello);
@@ -121,7 +121,7 @@ impl Link {
         self.deadline
     }
 
-    /// Whether it ended and nothing that arrived before waits here.
+    /// Whether it has ended and no message that arrived before waits here.
     pub(super) fn is_gone(&self) -> bool {
         self.is_ended() && !matches!(self.framing.first(), Ok(Some(_)))
     }
@@ -131,14 +131,14 @@ impl Link {
         matches!(self.stage, Stage::Ended(LinkEnd::Left)) && self.is_gone()
     }
 
-    /// Whether bytes wait for the network; after a goodbye, also whether the other host is not known
-    /// to have all: a socket that is closed before may lose them.
+    /// Whether bytes wait for the network. After a goodbye, also whether the other host is not known to have
+    /// everything: a socket that is closed before may lose bytes.
     pub(super) fn has_unsent(&self) -> bool {
         let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
         !self.unsent.is_empty() || self.has_left && self.mute.is_none() && is_under_way()
     }
 
-    /// Says goodbye behind what was sent before.
+    /// Says goodbye behind everything that was sent before.
     pub(super) fn leave(&mut self) {
         let is_nobody_there = matches!(self.stage, Stage::Awaited) && self.unsent.is_empty();
         if self.has_left || self.is_ended() || self.mute.is_some() {
@@ -152,8 +152,7 @@ impl Link {
         self.flush();
     }
 
-    /// Ends the connection when the other host has been silent for so long. What has come from it is read
-    /// to its end.
+    /// Ends the connection if the other host has been silent for so long. Data that have come from it are still read.
     pub(super) fn end_if_silent(&mut self, longest: Duration) {
         if let (Stage::Open(_), Some(socket), None) = (&self.stage, &self.socket, self.mute)
             && socket::is_silent(socket, longest)
@@ -163,12 +162,12 @@ impl Link {
         }
     }
 
-    /// Lets an opening take until then at most.
+    /// Limits the time of an opening.
     pub(super) fn hasten(&mut self, deadline: Instant) {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// Sends a message, or keeps what the network does not take now.
+    /// Sends a message, or keeps the bytes that the network does not accept now.
     pub(super) fn try_send(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
         if !self.unsent.is_empty() {
             self.flush();
@@ -201,7 +200,7 @@ impl Link {
         Ok(())
     }
 
-    /// Goes on with the hello. The process on the other side once it is proven.
+    /// Continues the hello. Returns the process on the other side once it is proven.
     pub(super) fn greet(&mut self) -> Option<ProcessId> {
         match self.try_greet() {
             Ok(process) => process,
@@ -217,7 +216,7 @@ impl Link {
         }
     }
 
-    /// From the hello to messages: the other side is who it says and may stay.
+    /// Opens the connection after the hello: the other side has proven its identity and is admitted.
     pub(super) fn open(&mut self, process: ProcessId) {
         if let Stage::Greeting(hello) = &mut self.stage {
             hello.admit();
@@ -229,7 +228,7 @@ impl Link {
         self.flush();
     }
 
-    /// Takes the place of one that was awaited, with what waits there to be sent.
+    /// Replaces a connection that was awaited, and takes its unsent bytes.
     pub(super) fn replace(&mut self, awaited: &mut Self) {
         self.key = awaited.key;
         self.unsent = std::mem::take(&mut awaited.unsent);
@@ -237,7 +236,7 @@ impl Link {
         self.has_left = awaited.has_left;
     }
 
-    /// Sends what waits, as far as the network takes it.
+    /// Sends waiting bytes, as far as the network accepts them.
     pub(super) fn flush(&mut self) {
         if self.is_opening() {
             return;
@@ -249,13 +248,13 @@ impl Link {
                 Err(error) => self.fall_silent(error),
             }
         }
-        self.unsent = VecDeque::new(); // gives the memory back
+        self.unsent = VecDeque::new(); // frees the memory
         if let (Some(socket), true) = (&self.socket, self.has_left) {
             socket::end_sending(socket);
         }
     }
 
-    /// Reads what has arrived, at most one staging memory full. True if there was anything.
+    /// Reads the data that have arrived, at most one staging memory. Returns whether there were any.
     pub(super) fn read(&mut self, staging: &mut Staging) -> bool {
         let Some(socket) = &self.socket else { return false };
         let room = self.framing.room(staging);
@@ -274,7 +273,7 @@ impl Link {
         false
     }
 
-    /// Offers the messages that are here. Whether the sink took any, and whether it holds one.
+    /// Offers the messages that have arrived. Returns whether the sink took any, and whether it holds one.
     pub(super) fn offer(
         &mut self,
         from: Peer,
@@ -312,8 +311,8 @@ impl Link {
         (any, false)
     }
 
-    /// Ends the connection; what has arrived stays until it is offered. After our goodbye the other
-    /// side may close when it likes.
+    /// Ends the connection; messages that have arrived stay until they are offered. After our goodbye the other side
+    /// may close at any time.
     pub(super) fn finish(&mut self, end: LinkEnd) {
         self.socket = None;
         self.watched = None;
@@ -323,12 +322,12 @@ impl Link {
         }
     }
 
-    /// Drops what has arrived and gives the memory back.
+    /// Drops the data that have arrived, and frees the memory.
     pub(super) fn forget(&mut self, staging: &mut Staging) {
         self.framing.clear(staging);
     }
 
-    /// Has the socket watched for what it is waiting for now.
+    /// Watches the socket for the events that it now waits for.
     pub(super) fn watch(&mut self, epoll: &OwnedFd) {
         let wanted = Some(self.interest()).filter(|flags| !flags.is_empty());
         let wanted = wanted.map(|flags| (self.key, flags));
@@ -383,7 +382,7 @@ impl Link {
         }
     }
 
-    /// Keeps what is left of a message after so many bytes of it were sent.
+    /// Keeps the rest of a message of which so many bytes were sent.
     fn keep(&mut self, head: &[u8], data: Bytes<'_>, sent: usize) {
         self.unsent.extend(head.iter().skip(sent));
         let mut rest = data.part(sent.saturating_sub(head.len()), DATA_BYTES_MAX);
@@ -395,7 +394,7 @@ impl Link {
         }
     }
 
-    /// Nothing can be sent any more. What the other side sent before is read to its end, which says
+    /// Records that nothing can be sent any more. Earlier data of the other side are read to their end, which tells
     /// whether it has left.
     fn fall_silent(&mut self, error: Errno) {
         self.unsent = VecDeque::new();

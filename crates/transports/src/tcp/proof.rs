@@ -1,4 +1,4 @@
-//! Proof that one knows a job's secret, without showing it: a keyed hash of what both sides said.
+//! Proves the knowledge of a job's secret without showing it: a keyed hash of both greetings.
 //!
 //! SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, 2012), a pseudorandom function
 //! under a 128-bit key.
@@ -7,18 +7,18 @@ use std::fmt;
 use std::hint::black_box;
 use std::str::FromStr;
 
-/// Bytes of a proof.
+/// The length of a proof.
 pub(super) const PROOF_BYTES: usize = 16;
 
-/// The secret that the processes of a job share and nobody else knows.
+/// The secret that only the processes of a job share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 16]);
 
 impl Token {
-    /// A new secret from the system's randomness.
+    /// Creates a secret from the system's randomness.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// If the system gives no randomness.
     pub fn random() -> Result<Self, std::io::Error> {
         let mut bytes = [0; 16];
         fill_random(&mut bytes)?;
@@ -41,7 +41,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A text that is no token. It does not repeat the text, which may be a secret with a misprint.
+/// The error for a text that is no token. It does not repeat the text, which may be a secret with a misprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the job's secret is not a text of 32 hexadecimal digits: take the one that the job gave")]
 pub struct TokenError;

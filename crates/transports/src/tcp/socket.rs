@@ -8,31 +8,31 @@ use landeck_memory::Bytes;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-/// Connections that the system keeps for us until we accept them.
+/// The number of connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 128;
-/// The longest time between two attempts of the system to reach the other host, in milliseconds. Where
-/// it cannot be set (before Linux 6.15) it grows to two minutes.
+/// The longest time between two attempts of the system to reach the other host, in milliseconds. Where it cannot be set
+/// (before Linux 6.15) it grows to two minutes.
 const RETRY_INTERVAL_MAX_MS: libc::c_int = 5_000;
 const TCP_RTO_MAX_MS: libc::c_int = 44;
-/// Attempts in a row without an answer that are more than bad luck.
+/// The number of successive unanswered attempts that indicate more than bad luck.
 const UNANSWERED_MIN: u8 = 3;
-/// After so long without a byte the system asks whether the other host is there ...
+/// The time without a byte after which the system probes the other host.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
-/// ... and again, so often, until it gives up.
+/// The interval between such probes; after `KEEPALIVE_COUNT` of them the system gives up.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_COUNT: u32 = 5;
 
-/// What a system call on a socket came to.
+/// The result of a system call on a socket.
 pub(super) enum Moved {
-    /// So many bytes.
+    /// So many bytes were moved.
     Bytes(usize),
-    /// None now.
+    /// None can be moved now.
     Later,
     /// The other side sends no more.
     Closed,
 }
 
-/// A socket that listens, and where it does so.
+/// Opens a listening socket; returns it with its address.
 pub(super) fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), Errno> {
     let socket = open(address)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
@@ -42,7 +42,7 @@ pub(super) fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), Errno
     Ok((socket, bound))
 }
 
-/// A socket that is being connected.
+/// Opens a socket that begins to connect.
 pub(super) fn connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
     let socket = open(address)?;
     set_up(&socket)?;
@@ -52,8 +52,7 @@ pub(super) fn connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// The next connection of a listening socket. None when there is none, or when it ended before it
-/// was accepted.
+/// Accepts the next connection of a listening socket. `None` if there is none, or if it ended before it was accepted.
 pub(super) fn accept(listener: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
     match net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(socket) => Ok(set_up(&socket).ok().map(|()| socket)),
@@ -75,13 +74,13 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
     sent(net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL))
 }
 
-/// Sends a head and data that may be in shared memory, without copying them together.
+/// Sends a head and data that may be in shared memory, without joining them by a copy.
 pub(super) fn send_both(socket: &OwnedFd, head: &[u8], data: Bytes<'_>) -> Result<Moved, Errno> {
     let mut parts = [
         libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
         libc::iovec { iov_base: data.start().as_ptr().cast(), iov_len: data.len() },
     ];
-    // SAFETY: a message header of zeroes is one that names no address, no parts and no control data.
+    // SAFETY: a message header of zeroes names no address, no parts and no control data.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = parts.as_mut_ptr();
     message.msg_iovlen = if data.is_empty() { 1 } else { 2 };
@@ -94,8 +93,7 @@ pub(super) fn send_both(socket: &OwnedFd, head: &[u8], data: Bytes<'_>) -> Resul
     }
 }
 
-/// Says that nothing more follows and takes away what has arrived: a socket that is closed with
-/// bytes unread would take back what it has sent.
+/// Ends sending, and reads what has arrived: a socket that is closed with bytes unread would revoke its sent bytes.
 pub(super) fn close_gently(socket: &OwnedFd) {
     const ROUNDS_MAX: u32 = 64;
     end_sending(socket);
@@ -107,24 +105,23 @@ pub(super) fn close_gently(socket: &OwnedFd) {
     }
 }
 
-/// Says that nothing more follows. What was sent before goes on, and what comes is still read.
+/// Ends sending. Bytes sent before are still delivered, and arriving bytes are still read.
 pub(super) fn end_sending(socket: &OwnedFd) {
-    // Where there is no connection any more, reading says so.
+    // If there is no connection any more, reading reports it.
     let _ = net::shutdown(socket, net::Shutdown::Write);
 }
 
-/// Whether bytes are under way, or the end of sending, that the other host is not known to have.
+/// Whether bytes, or the end of sending, are under way that the other host is not known to have.
 pub(super) fn has_unacknowledged(socket: &OwnedFd) -> bool {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the call writes one integer, to the place given.
+    // SAFETY: the call writes one integer to the given place.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     result == 0 && bytes > 0
 }
 
-/// Whether the other host has left unanswered for so long what asks for an answer: bytes, or the
-/// question whether there is room for more. The host answers, not the process: one that is stopped, and
-/// has no more room, is not silent. So this is not the system's own limit for unacknowledged bytes
-/// (`TCP_USER_TIMEOUT`), which takes it for gone.
+/// Whether the other host has left data or window probes unanswered for so long. The host answers, not the process: a
+/// stopped process without room is not silent. The system's own limit for unacknowledged bytes (`TCP_USER_TIMEOUT`) is
+/// not used, because it takes such a process for gone.
 pub(super) fn is_silent(socket: &OwnedFd, longest: Duration) -> bool {
     information(socket).is_some_and(|info| {
         let unanswered = info.tcpi_retransmits.max(info.tcpi_probes);
@@ -133,16 +130,16 @@ pub(super) fn is_silent(socket: &OwnedFd, longest: Duration) -> bool {
     })
 }
 
-/// Ends both directions. What has come is still read.
+/// Ends both directions. Data that have come are still read.
 pub(super) fn cut(socket: &OwnedFd) {
     let _ = net::shutdown(socket, net::Shutdown::Both);
 }
 
 fn information(socket: &OwnedFd) -> Option<libc::tcp_info> {
-    // SAFETY: zeroes are a value of this structure of integers.
+    // SAFETY: zeroes are a valid value of this structure of integers.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the system writes at most so many bytes, to the structure, which has as many.
+    // SAFETY: the system writes at most `bytes` bytes, which is the size of the structure.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -155,11 +152,11 @@ fn information(socket: &OwnedFd) -> Option<libc::tcp_info> {
     (result == 0).then_some(info)
 }
 
-/// Bounds the time between attempts, where the system can.
+/// Limits the time between attempts, if the system supports that.
 fn retry_often(socket: BorrowedFd<'_>) {
     let longest = RETRY_INTERVAL_MAX_MS;
-    // SAFETY: the system reads one integer, which lives until the call returns. A system that does not
-    // know the setting refuses it.
+    // SAFETY: the system reads one integer, which lives until the call returns. A system that does not know the setting
+    // refuses it.
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

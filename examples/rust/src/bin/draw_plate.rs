@@ -25,7 +25,7 @@ struct Options {
     plate: PathBuf,
     /// Where the picture goes (PNG).
     picture: PathBuf,
-    /// What is to be seen, in a sentence.
+    /// A sentence that says what the picture shows.
     heading: String,
     /// Smaller, below the heading.
     #[arg(long, default_value = "")]

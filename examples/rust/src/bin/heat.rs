@@ -4,7 +4,7 @@
 //! landeck run -n 4 heat --size 512 --steps 2000 --check
 //! ```
 //!
-//! What is computed, and how the plate is divided, stands in the module `heat`.
+//! The module `heat` describes the computation and the division of the plate.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};

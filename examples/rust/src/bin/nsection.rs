@@ -78,7 +78,7 @@ struct Search<'a> {
     evaluations: u64,
 }
 
-/// What a process says that has found no change of the sign in its parts.
+/// The answer of a process that has found no change of sign in its parts.
 const NOTHING: u64 = u64::MAX;
 
 impl<'a> Search<'a> {

@@ -104,7 +104,7 @@ fn own_architecture(job: &Job, options: &Options) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What the broadcast will be, before it is done: a plan is a value.
+/// Shows the broadcast before it is done: a plan is a value.
 fn show(world: &World, postal: Postal, options: &Options) -> Result<(), Problem> {
     let wrong = |error: &dyn std::fmt::Display| Problem::Wrong(error.to_string());
     let group = Group::whole(world.size() as u32).map_err(|error| wrong(&error))?;

@@ -5,7 +5,7 @@ use landeck::{Result, Tag, World};
 use super::block::Block;
 use super::division::{Division, Side};
 
-/// What travels over the sides of a block that have a neighbour. Made once, used in every step.
+/// The exchange over the sides of a block that have a neighbour. It is made once and used in every step.
 pub struct Halo {
     borders: Vec<Border>,
 }

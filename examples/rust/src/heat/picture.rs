@@ -12,13 +12,13 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::division::Division;
 use super::plate::{COLDEST, Plate, WARMEST};
 
-/// What the picture shows.
+/// The content of the picture.
 pub struct Picture<'a> {
     /// How the plate is divided.
     pub division: Division,
     /// The cells of the whole plate, row by row.
     pub cells: &'a [f64],
-    /// What is to be seen, in a sentence.
+    /// A sentence that says what the picture shows.
     pub heading: String,
     /// Smaller, below the heading.
     pub below: String,

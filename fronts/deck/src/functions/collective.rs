@@ -167,8 +167,8 @@ unsafe fn group(g: *mut Handle) -> Result<Used<Group>, Mistake> {
     Ok(group)
 }
 
-/// An operation to which each member brings a message, and of which the root alone gets one: the
-/// argument with that name.
+/// Runs an operation to which each member brings a message, and of which the root alone gets one: the argument with
+/// that name.
 ///
 /// # Safety
 /// Unless null or misaligned, `g` and `own` are readable, and so is the result at the root.
@@ -192,7 +192,8 @@ unsafe fn to_root(
     replaced(own, result, |own, result| Ok(call(world, own, result, root)?))
 }
 
-/// The same where all members get one.
+/// Runs an operation to which each member brings a message, and of which each member gets one: the argument with
+/// that name.
 ///
 /// # Safety
 /// Unless null or misaligned, `g`, `own` and the result are readable.

@@ -272,7 +272,7 @@ pub(crate) unsafe fn size(g: *mut Handle, members: *mut c_int) -> Result<(), Mis
 }
 
 impl Options {
-    /// What they come to.
+    /// Returns the options as the Rust API has them.
     fn understood(&self) -> Result<GroupOptions, Mistake> {
         let mut options = GroupOptions::default().persistent(self.persistent != 0);
         match u32::try_from(self.messages) {

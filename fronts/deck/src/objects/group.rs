@@ -38,7 +38,7 @@ pub(crate) struct Membership {
     preset: Option<Preset>,
 }
 
-/// What the members do together, for one thread at a time.
+/// The world in which the members of a group call collective operations, entered by one thread.
 pub(crate) enum Together<'a> {
     World(Entry<'a, MessageWorld>),
     Named(Entry<'a, Option<Membership>>),
@@ -76,7 +76,7 @@ impl Group {
         }
     }
 
-    /// What its members do together, before an operation: whoever joined or left counts from here on.
+    /// Enters the world of the members for a new operation. Processes that have joined or left count from here on.
     #[inline(always)]
     pub(crate) fn together(&self) -> Result<Together<'_>, Mistake> {
         match self {
@@ -85,7 +85,7 @@ impl Group {
         }
     }
 
-    /// The same as of the last operation.
+    /// Enters the world of the members as the last operation had it.
     pub(crate) fn last_together(&self) -> Result<Together<'_>, Mistake> {
         match self {
             Self::World(world) => Ok(Together::World(alone(world)?)),
@@ -111,7 +111,7 @@ impl Group {
 }
 
 impl Named {
-    /// As whom it sends; none for who is no member.
+    /// The seat from which the process sends; `None` if it is no member.
     #[inline]
     pub(crate) fn seat(&self) -> Option<Seat> {
         match self.seat.load(Ordering::Acquire) {
@@ -125,7 +125,7 @@ impl Named {
         alone(&self.membership)
     }
 
-    /// What the members do together.
+    /// Enters the world of the members; if it advances, processes that have joined or left count.
     #[inline(never)]
     fn together(&self, advances: bool) -> Result<Together<'_>, Mistake> {
         let mut membership = self.alone()?;

@@ -18,7 +18,7 @@ pub(crate) struct Mailbox {
     own: Option<Own>,
 }
 
-/// What only the thread has that created it.
+/// The part of a mailbox that only its creating thread uses.
 struct Own {
     creator: usize,
     /// None once it is destroyed.

@@ -84,7 +84,7 @@ impl Messages {
         InUse::of(unsafe { self.find(argument, place) }?)
     }
 
-    /// The same; none where it is the one that the caller uses already.
+    /// The message of a handle that the program passes by its address; `None` if the caller uses that message already.
     ///
     /// # Safety
     /// As [`Messages::at`].

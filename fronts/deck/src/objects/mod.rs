@@ -1,4 +1,4 @@
-//! What programs hold. Each kind of object has a table of its own, so a handle of another kind is
+//! The objects that programs hold. Each kind has a table of its own, so a handle of another kind is
 //! noticed; that of threads (0x21) stands beside them.
 
 pub(crate) mod group;

@@ -13,14 +13,14 @@ use crate::errors;
 use crate::handle::Handle;
 use crate::mistake::Mistake;
 
-/// What a thread runs.
+/// The function that a thread runs.
 pub(crate) type Body = Option<unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void>;
 
 /// The number by which the system knows each thread; 0 for one that was not made here. They are used under
 /// the lock alone: a thread may be joined while it is being made, and by several at once.
 static THREADS: Mutex<Table<Cell<libc::pthread_t>>> = Mutex::new(Table::new(0x21));
 
-/// What a thread begins with: plain values, so its first frame owns nothing while the body runs.
+/// The start values of a thread. They are plain, so its first frame owns nothing while the body runs.
 #[derive(Clone, Copy)]
 struct Start {
     body: unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void,

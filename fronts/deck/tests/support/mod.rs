@@ -87,7 +87,7 @@ pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libdeck.so.1")
 }
 
-/// What every test needs, built once.
+/// The tools of every test, built once.
 struct Tools {
     launcher: PathBuf,
     /// Holds the libraries under the names by which the linker and the loader look for them.

@@ -373,7 +373,7 @@ pub(crate) const T_PVAR_CLASS_AGGREGATE: c_int = 8;
 pub(crate) const T_PVAR_CLASS_TIMER: c_int = 9;
 pub(crate) const T_PVAR_CLASS_GENERIC: c_int = 10;
 
-/// What they are called.
+/// The names of the error classes.
 pub(crate) static ERROR_CLASSES: [(c_int, &str); 63] = [
     (SUCCESS, "MPI_SUCCESS"),
     (ERR_BUFFER, "MPI_ERR_BUFFER"),
@@ -440,7 +440,7 @@ pub(crate) static ERROR_CLASSES: [(c_int, &str); 63] = [
     (ERR_ABI, "MPI_ERR_ABI"),
 ];
 
-/// What they are called.
+/// The names of the datatypes.
 pub(crate) static DATATYPES: [(Handle, &str); 71] = [
     (DATATYPE_NULL, "MPI_DATATYPE_NULL"),
     (AINT, "MPI_AINT"),

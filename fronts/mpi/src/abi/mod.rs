@@ -22,7 +22,7 @@ pub(crate) type Callback = *const c_void;
 /// Combines: `inoutvec[i] = invec[i] op inoutvec[i]`.
 pub(crate) type UserFunction =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
-/// The same for large counts.
+/// A function of the program that combines values, with large counts.
 pub(crate) type UserFunctionLarge =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
 /// Is told of an error on an object.
@@ -61,7 +61,7 @@ pub(crate) unsafe fn function<F: Copy>(callback: Callback) -> Option<F> {
 
 const LARGEST_CONSTANT_CALLBACK: usize = COMM_DUP_FN;
 
-/// What a receive tells of its message.
+/// A status: the sender, tag and length of a received message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {

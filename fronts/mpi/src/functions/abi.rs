@@ -1,4 +1,4 @@
-//! What the ABI says of itself.
+//! Queries about the ABI itself.
 
 use std::ffi::{c_int, c_void};
 

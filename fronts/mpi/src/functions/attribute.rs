@@ -31,7 +31,7 @@ pub(crate) unsafe fn comm_create_keyval(
     unsafe { create(Kind::Communicator, functions, extra_state, ("comm_keyval", comm_keyval)) }
 }
 
-/// The same under its old name.
+/// MPI_Keyval_create: the old name of [`comm_create_keyval`].
 pub(crate) unsafe fn keyval_create(
     copy_fn: Callback,
     delete_fn: Callback,
@@ -72,7 +72,7 @@ pub(crate) unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Result<(), Mis
     unsafe { free(Kind::Communicator, ("comm_keyval", comm_keyval)) }
 }
 
-/// The same under its old name.
+/// MPI_Keyval_free: the old name of [`comm_free_keyval`].
 pub(crate) unsafe fn keyval_free(keyval: *mut c_int) -> Result<(), Mistake> {
     // SAFETY: as above.
     unsafe { free(Kind::Communicator, ("keyval", keyval)) }
@@ -101,7 +101,7 @@ pub(crate) unsafe fn comm_set_attr(
     set((comm, attributes), key, attribute_val)
 }
 
-/// The same under its old name.
+/// MPI_Attr_put: the old name of [`comm_set_attr`].
 pub(crate) unsafe fn attr_put(
     comm: Handle,
     keyval: c_int,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn comm_get_attr(
     unsafe { get(attributes, key, attribute_val, flag) }
 }
 
-/// The same under its old name.
+/// MPI_Attr_get: the old name of [`comm_get_attr`].
 pub(crate) unsafe fn attr_get(
     comm: Handle,
     keyval: c_int,
@@ -184,7 +184,7 @@ pub(crate) unsafe fn comm_delete_attr(comm: Handle, comm_keyval: c_int) -> Resul
     delete((comm, attributes), (Kind::Communicator, "comm_keyval", comm_keyval))
 }
 
-/// The same under its old name.
+/// MPI_Attr_delete: the old name of [`comm_delete_attr`].
 pub(crate) unsafe fn attr_delete(comm: Handle, keyval: c_int) -> Result<Walk, Mistake> {
     let attributes = &communicator::get("comm", comm)?.attributes;
     delete((comm, attributes), (Kind::Communicator, "keyval", keyval))

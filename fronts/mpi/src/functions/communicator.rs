@@ -1,4 +1,4 @@
-//! What a communicator is, and what programs attach to it.
+//! The properties of a communicator, and names, hints and handlers that programs attach to it.
 
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, PoisonError};

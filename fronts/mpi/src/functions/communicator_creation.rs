@@ -30,7 +30,7 @@ pub(crate) unsafe fn comm_dup(comm: Handle, newcomm: *mut Handle) -> Result<Walk
     unsafe { duplicate(comm, hints, newcomm) }
 }
 
-/// The same with hints of its own.
+/// MPI_Comm_dup_with_info: a copy with hints of its own.
 pub(crate) unsafe fn comm_dup_with_info(
     comm: Handle,
     info: Handle,
@@ -53,7 +53,7 @@ pub(crate) unsafe fn comm_idup(
     unsafe { start_duplicate(comm, hints, newcomm, request) }
 }
 
-/// The same with hints of its own.
+/// MPI_Comm_idup_with_info: a non-blocking copy with hints of its own.
 pub(crate) unsafe fn comm_idup_with_info(
     comm: Handle,
     info: Handle,
@@ -212,7 +212,8 @@ pub(crate) unsafe fn comm_free(comm: *mut Handle) -> Result<Walk, Mistake> {
     })
 }
 
-/// The same, when all members of the own group have called it: nobody sends any more.
+/// MPI_Comm_disconnect: frees the communicator when all members of the own group have called it, so no member sends
+/// any more.
 pub(crate) unsafe fn comm_disconnect(comm: *mut Handle) -> Result<Walk, Mistake> {
     // SAFETY: the program gives the address of a handle, or it is refused.
     let handle = unsafe { pointer::read("comm", comm)? };
@@ -264,7 +265,7 @@ const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
 const SHARED_MEMORY: &str = "mpi_shared_memory";
 const SET_NAME: &str = "mpi_pset_name";
 
-/// What the processes of a new communicator have in common.
+/// The property that the processes of a new communicator share.
 enum Sharing {
     /// The process is in none.
     Nothing,

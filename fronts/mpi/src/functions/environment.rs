@@ -85,8 +85,9 @@ pub(crate) unsafe fn abort(comm: Handle, errorcode: c_int) -> Result<(), Mistake
     if !fork::is_child() {
         communicator::get("comm", comm)?;
     }
-    let text = format!("{} called MPI_Abort with code {errorcode}", job::own_name());
-    fork::say(&format!("{text}. {}.", job::what_ends()));
+    let call = format!("called MPI_Abort with code {errorcode}");
+    let text = format!("{} {call}", job::own_name());
+    job::say_why(&text, "", &call, false);
     job::abort(errorcode, &text)
 }
 
@@ -155,7 +156,7 @@ pub(crate) unsafe fn alloc_mem(
     unsafe { give("baseptr", baseptr, start.cast()) }
 }
 
-/// What the memory is to begin at a multiple of. A hint that cannot be followed is none.
+/// The requested alignment of the memory. A hint that cannot be followed is ignored.
 fn alignment_of(info: &Info) -> usize {
     let hint = info.get("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse().ok());
     hint.filter(|bytes: &usize| bytes.is_power_of_two()).unwrap_or(1)

@@ -26,7 +26,7 @@ pub(crate) unsafe fn op_create(
     unsafe { create(Function::Short(function), commute, op) }
 }
 
-/// The same for large counts.
+/// MPI_Op_create_c: an operation whose function takes large counts.
 pub(crate) unsafe fn op_create_c(
     user_fn: Callback,
     commute: c_int,

@@ -36,7 +36,7 @@ pub(crate) unsafe fn send_init(
     unsafe { init(way, buf, (count, datatype), (dest, tag), comm, request) }
 }
 
-/// The same, each time over when, besides, its receive has begun.
+/// MPI_Ssend_init: a persistent synchronous send, complete when its receive has begun.
 pub(crate) unsafe fn ssend_init(
     buf: *const c_void,
     count: i64,
@@ -51,7 +51,7 @@ pub(crate) unsafe fn ssend_init(
     unsafe { init(way, buf, (count, datatype), (dest, tag), comm, request) }
 }
 
-/// The same, to receives that are there already: as any other.
+/// MPI_Rsend_init: a persistent send whose receive is posted already. It is done like any other.
 pub(crate) unsafe fn rsend_init(
     buf: *const c_void,
     count: i64,
@@ -66,7 +66,7 @@ pub(crate) unsafe fn rsend_init(
     unsafe { init(way, buf, (count, datatype), (dest, tag), comm, request) }
 }
 
-/// The same, by way of the buffer that is attached.
+/// MPI_Bsend_init: a persistent send through the attached buffer.
 pub(crate) unsafe fn bsend_init(
     buf: *const c_void,
     count: i64,

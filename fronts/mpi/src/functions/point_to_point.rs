@@ -495,7 +495,7 @@ unsafe fn start_receive(
 /// Sends and receives at once. A send that can go at once is over before the receive begins.
 ///
 /// # Safety
-/// What is sent is readable, the items are writable, and so is the status, unless it is null.
+/// The sent items are readable. The received items are writable, and so is the status, unless it is null.
 unsafe fn exchange(
     world: &World,
     to: Option<usize>,
@@ -518,7 +518,7 @@ unsafe fn exchange(
 /// Starts to send and to receive; gives the handle of the request.
 ///
 /// # Safety
-/// What is sent is readable, and what is received writable, until it is complete.
+/// The sent items stay readable, and the received ones writable, until the request is complete.
 unsafe fn start_exchange(
     (comm, communicator): (Handle, &'static Arc<Communicator>),
     world: &World,

@@ -55,7 +55,7 @@ pub(crate) unsafe fn session_finalize(session: *mut Handle) -> Result<(), Mistak
     freed.buffer.flush().and(job::leave_at_exit())
 }
 
-/// What is known of a session: its thread level.
+/// MPI_Session_get_info: the facts about a session, which are its thread level.
 pub(crate) unsafe fn session_get_info(
     session: Handle,
     info_used: *mut Handle,
@@ -101,7 +101,7 @@ pub(crate) unsafe fn session_get_nth_pset(
     }
 }
 
-/// What is known of a set: how many processes it has.
+/// MPI_Session_get_pset_info: the facts about a process set, which are its size.
 pub(crate) unsafe fn session_get_pset_info(
     session: Handle,
     pset_name: *const c_char,

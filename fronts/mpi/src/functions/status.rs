@@ -1,4 +1,4 @@
-//! What a status says.
+//! Queries of a status.
 
 use std::ffi::c_int;
 

@@ -19,7 +19,7 @@ pub(crate) struct Attribute {
     /// The number of its key.
     pub(crate) number: c_int,
     pub(crate) keyval: Arc<Keyval>,
-    /// What the program set: an address, most often.
+    /// The value that the program set: an address, most often.
     pub(crate) value: usize,
 }
 
@@ -187,7 +187,7 @@ impl CopyCall {
         }
     }
 
-    /// What the program answered.
+    /// Returns the copied attribute that the program has answered with, if any.
     fn answer(call: OnHeap<Self>, attribute: Attribute) -> Result<Option<Attribute>, Mistake> {
         // SAFETY: `new` made it of a box, and each is answered once.
         let call = unsafe { Box::from_raw(call.0.as_ptr()) };

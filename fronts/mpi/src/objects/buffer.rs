@@ -262,7 +262,7 @@ impl Flush {
         &self.world
     }
 
-    /// What is to leave next.
+    /// Returns the operation that is to leave the buffer next.
     pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         let first = self.buffer.first_before(self.end)?;
         Ok(first.map_or(WaitsFor::Nothing, |(operation, _)| WaitsFor::Operation(operation)))

@@ -51,7 +51,7 @@ pub(crate) struct Communicator {
 /// The other side of an intercommunicator.
 pub(crate) struct Remote {
     pub(crate) group: Arc<Group>,
-    /// What the two sides talk over. Its local world is that of the communicator; the ranks of its
+    /// The bridge between the two sides. Its local world is that of the communicator; the ranks of its
     /// remote ones are those of the remote group.
     pub(crate) bridge: Bridge,
 }
@@ -116,7 +116,7 @@ impl Communicator {
         Self { error_handler: self.error_handler.inherit(), ..made }
     }
 
-    /// The same of two groups.
+    /// An intercommunicator that is made of this communicator and inherits the error handler and the session.
     pub(crate) fn child_across(&self, bridge: Bridge) -> Self {
         let made = Self::across(bridge, self.session().cloned());
         Self { error_handler: self.error_handler.inherit(), ..made }
@@ -237,7 +237,7 @@ pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Communi
     }
 }
 
-/// The same of one that is not MPI_COMM_WORLD.
+/// Returns the communicator of a handle that is not MPI_COMM_WORLD.
 #[inline(never)]
 fn get_other(argument: &str, handle: Handle) -> Result<&'static Arc<Communicator>, Mistake> {
     if handle == COMM_SELF {
@@ -273,7 +273,7 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
     freed.map_err(|error| Kind::Communicator.refuse(argument, handle, error))
 }
 
-/// What the error handler of a communicator does; none if there is no such communicator. A child made by
+/// Returns the reaction of a communicator's error handler; none if there is no such communicator. A child made by
 /// fork has the handlers that its parent had.
 pub(crate) fn reaction(handle: Handle) -> Option<Reaction> {
     let communicator = match handle {

@@ -30,7 +30,7 @@ pub(crate) struct Completing {
     remaining: Remaining,
 }
 
-/// What is left to do.
+/// The calls of the program's functions that a completion still makes.
 enum Remaining {
     Nothing,
     Rest(Rest),
@@ -63,8 +63,7 @@ impl End {
     }
 }
 
-/// What is known of a message that was not received well: of one that was too long, all that is
-/// known of others.
+/// Returns the status of a failed receive. If the message was too long, its sender, tag and length are known.
 #[cold]
 pub(crate) fn status_of_error(error: &landeck::Error) -> Status {
     match &error.kind {

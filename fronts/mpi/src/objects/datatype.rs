@@ -25,7 +25,7 @@ pub(crate) struct Datatype {
     pub(crate) size_bytes: u64,
     /// Items lie one behind the other, without gaps, from the address that is given.
     pub(crate) is_dense: bool,
-    /// What it is in a reduction.
+    /// The element that it is in a reduction.
     pub(crate) element: Option<Element>,
     /// Whether it may be used for messages.
     pub(crate) is_committed: AtomicBool,
@@ -188,7 +188,7 @@ pub(crate) fn plain_bytes(handle: Handle) -> usize {
     place.map_or(0, |bytes| bytes.load(Ordering::Relaxed).into())
 }
 
-/// The same, for messages: it must be committed.
+/// Returns the datatype of a handle for messages: it must be committed.
 #[inline]
 pub(crate) fn get_committed(
     argument: &str,

@@ -138,7 +138,7 @@ fn refuse(argument: &str, number: c_int, what: &str) -> Mistake {
     Mistake::new(ERR_ARG, format_args!("{argument} is {number}, {what}"))
 }
 
-/// What a class of the standard means.
+/// Returns the meaning of an error class of the standard.
 fn meaning(class: c_int) -> &'static str {
     MEANINGS
         .iter()

@@ -11,7 +11,7 @@ use crate::abi::{ERR_OTHER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Error
 use crate::mistake::Mistake;
 use crate::objects::kind::Kind;
 
-/// What is done about a mistake.
+/// The reaction to a mistake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reaction {
     /// The whole job ends.
@@ -49,7 +49,7 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
     release(handle).map_err(|error| Kind::ErrorHandler.refuse(argument, handle, error))
 }
 
-/// What the handler of a handle does for objects of a kind.
+/// Returns the reaction of a handler for objects of a kind.
 pub(crate) fn reaction(argument: &str, handle: Handle, kind: Kind) -> Result<Reaction, Mistake> {
     match handle {
         ERRORS_ARE_FATAL => Ok(Reaction::Fatal),
@@ -81,7 +81,7 @@ pub(crate) fn initial() -> Result<Handle, Mistake> {
     INITIAL.clone()
 }
 
-/// What is done before MPI_Init and after MPI_Finalize.
+/// Returns the reaction to mistakes before MPI_Init and after MPI_Finalize.
 pub(crate) fn initial_reaction() -> Reaction {
     initial()
         .and_then(|handle| reaction("errhandler", handle, Kind::Communicator))
@@ -150,7 +150,7 @@ impl Slot {
         Self { kind, handle: Mutex::new(predefined) }
     }
 
-    /// The same handler for another object: children inherit.
+    /// Returns this handler for a child object, which inherits it.
     pub(crate) fn inherit(&self) -> Self {
         let handle = self.handle();
         Self { kind: self.kind, handle: Mutex::new(handle) }
@@ -177,7 +177,7 @@ impl Slot {
         *place
     }
 
-    /// What the handler does.
+    /// Returns the reaction of the handler.
     pub(crate) fn reaction(&self) -> Reaction {
         reaction("errhandler", *self.lock(), self.kind).unwrap_or(Reaction::Fatal)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Exchange {
     operations: Vec<raw::Operation>,
     /// The first ones, which were seen to be over.
     over: AtomicUsize,
-    /// What could not begin.
+    /// The mistake of an operation that could not begin.
     mistake: Option<Mistake>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Message<I> {
 }
 
 impl<I> Message<I> {
-    /// The same, its items in another form.
+    /// The message with other items.
     pub(crate) fn with<J>(&self, items: J) -> Message<J> {
         Message { rank: self.rank, way: self.way, items }
     }

@@ -24,7 +24,7 @@ pub(crate) struct Generalized {
 const FREED: u8 = 1;
 const COMPLETE: u8 = 2;
 
-/// What the program gave with its operation.
+/// The functions that the program gave with its operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
     pub(crate) query: Option<QueryFunction>,
@@ -99,7 +99,7 @@ impl fmt::Debug for Generalized {
     }
 }
 
-/// What the program is asked.
+/// A question to the program: which of its functions is called.
 #[derive(Clone, Copy, Debug)]
 enum Question {
     Query,
@@ -111,11 +111,11 @@ enum Question {
 #[derive(Debug)]
 pub(crate) struct Asking {
     left: [Option<Question>; 2],
-    /// What is asked at the moment; it stays where it is.
+    /// The call that goes on at the moment. Its address does not change.
     asked: Box<Asked>,
 }
 
-/// What a call is told, and what it answers.
+/// The arguments of a call, and its answer.
 #[derive(Debug)]
 struct Asked {
     functions: Functions,
@@ -157,7 +157,7 @@ impl Asking {
         Some(Call { run: Asked::run, data: (&raw mut *asked).cast() })
     }
 
-    /// What the program has answered, after the last step.
+    /// Returns the program's answer after the last step.
     pub(crate) fn end(&self) -> End {
         let mistake = self.asked.failed.map(|(question, code)| {
             let which = match question {

@@ -32,12 +32,12 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
     removed.map(|_| ()).map_err(|error| Kind::Info.refuse(argument, handle, error))
 }
 
-/// What an info object holds now; nothing for MPI_INFO_NULL.
+/// Returns a copy of an info object; an empty one for MPI_INFO_NULL.
 pub(crate) fn snapshot_or_empty(argument: &str, handle: Handle) -> Result<Info, Mistake> {
     if handle == INFO_NULL { Ok(Info::default()) } else { snapshot(argument, handle) }
 }
 
-/// What an info object holds now.
+/// Returns a copy of an info object.
 pub(crate) fn snapshot(argument: &str, handle: Handle) -> Result<Info, Mistake> {
     if handle == INFO_ENV {
         return Ok(Info::of_environment());
@@ -63,7 +63,7 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
 }
 
 impl Info {
-    /// What is known of how this program was started.
+    /// The facts about the start of this program (MPI_INFO_ENV).
     pub(crate) fn of_environment() -> Self {
         let mut info = Self::default();
         let mut words = std::env::args();

@@ -23,7 +23,7 @@ pub(crate) struct Keyval {
     extra_state: usize,
 }
 
-/// What becomes of an attribute when its object is duplicated.
+/// The treatment of an attribute when its object is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Copying {
     Never,

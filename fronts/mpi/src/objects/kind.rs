@@ -101,7 +101,7 @@ impl Kind {
             || (0x100..=0x200).contains(&handle) && handle.is_multiple_of(8)
     }
 
-    /// What is wrong with a handle that should be one of this kind.
+    /// Returns the mistake for a handle that should be one of this kind.
     #[cold]
     pub(crate) fn refuse(self, argument: &str, handle: Handle, error: HandleError) -> Mistake {
         let wanted = self.name();
@@ -116,7 +116,7 @@ impl Kind {
         Mistake::new(self.class(), format_args!("{argument} is {handle:#x}, {what}"))
     }
 
-    /// The same for a handle that is predefined, or not in the table of its kind.
+    /// Returns the mistake for a handle that is predefined, or not in the table of its kind.
     #[cold]
     pub(crate) fn refuse_unknown(self, argument: &str, handle: Handle) -> Mistake {
         self.refuse(argument, handle, HandleError::Unknown(handle as u64))

@@ -42,7 +42,7 @@ pub(crate) const SIZED: [(c_int, c_int, Handle); 18] = [
     (abi::MPIX_TYPECLASS_LOGICAL, 16, abi::LOGICAL16),
 ];
 
-/// What `long` has in the portable format.
+/// The size of `long` in the portable format.
 const EXTERNAL_LONG_BYTES: usize = 4;
 
 /// The value and the index of a pair that has a name.
@@ -84,7 +84,7 @@ pub(crate) fn kind_of(handle: Handle) -> Option<Kind> {
     Kind::new(family, bytes).ok()
 }
 
-/// What a predefined datatype is in a reduction.
+/// Returns the element that a predefined datatype is in a reduction.
 pub(crate) fn element_of_name(handle: Handle) -> Option<Element> {
     match pair_of(handle) {
         Some(kinds) => element_of_pair(kinds),
@@ -97,7 +97,7 @@ pub(crate) fn element_of_name(handle: Handle) -> Option<Element> {
 /// and programs count on that.
 const CHAR: Element = if c_char::MIN < 0 { Element::I8 } else { Element::U8 };
 
-/// What elements of a kind are in a reduction, if the standard has any for them: it has none for
+/// Returns the element of a kind in a reduction, if the standard has one: it has none for
 /// characters and for what was packed.
 pub(crate) fn element_of(kind: Kind) -> Option<Element> {
     Some(match (kind.family(), kind.size_bytes()) {
@@ -128,7 +128,7 @@ pub(crate) fn element_of(kind: Kind) -> Option<Element> {
     })
 }
 
-/// What a value and its index are in a reduction.
+/// Returns the element that a value and its index are in a reduction.
 pub(crate) fn element_of_pair([value, index]: [Kind; 2]) -> Option<Element> {
     let place = match element_of(index)? {
         Element::I32 => Place::I32,

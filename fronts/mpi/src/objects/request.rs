@@ -22,7 +22,7 @@ use crate::objects::generalized::Generalized;
 use crate::objects::kind::Kind;
 use crate::walk::Call;
 
-/// What a handle of a request leads to.
+/// The object behind a request handle.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A message that is sent or received.
@@ -52,11 +52,11 @@ pub(crate) struct Message {
 pub(crate) struct Pending {
     pub(crate) operation: raw::Operation,
     pub(crate) communicator: Arc<Communicator>,
-    /// What is left to do when the operation is over.
+    /// The remaining steps when the operation is over.
     pub(crate) rest: Mutex<Option<Rest>>,
 }
 
-/// What is left to do when the operation of a request is over, before the request is: steps as those
+/// The remaining steps between the end of a request's operation and that of the request. They are like those
 /// of a [`Walk`](crate::walk::Walk), with calls of the program's functions between them.
 pub(crate) type Rest = Box<dyn FnMut() -> Result<Option<Call>, Mistake> + Send + Sync>;
 
@@ -76,11 +76,11 @@ pub(crate) struct Persistent {
     pub(crate) is_message: bool,
     /// Starts it once.
     pub(crate) begin: Box<dyn Fn() -> Result<Started, Mistake> + Send + Sync>,
-    /// What goes on since the last start.
+    /// The operation since the last start.
     pub(crate) active: Mutex<Option<Started>>,
 }
 
-/// What a start has led to.
+/// The result of a start.
 #[derive(Debug)]
 pub(crate) enum Started {
     /// It is over already.
@@ -98,7 +98,7 @@ pub(crate) struct Entry {
     is_seen: AtomicBool,
 }
 
-/// What a request waits for.
+/// The event that a request waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitsFor {
     /// It is not started.
@@ -149,7 +149,7 @@ pub(crate) fn keep_receive(operation: raw::Operation, communicator: Holder) -> H
     keep(Request::PointToPoint(Message { operation, communicator }))
 }
 
-/// What a handle is.
+/// The kind of a request handle that was looked up.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
     Null,
@@ -276,7 +276,7 @@ impl Pending {
 }
 
 impl Persistent {
-    /// What has been started and not completed.
+    /// The operation that has been started and not completed.
     pub(crate) fn active(&self) -> MutexGuard<'_, Option<Started>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,7 +288,7 @@ impl Entry {
         Self { request, seen: Mutex::new(None), is_seen: AtomicBool::new(false) }
     }
 
-    /// What it waits for at the moment.
+    /// Returns the event that it waits for at the moment.
     pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         if self.is_seen() {
             return Ok(WaitsFor::Nothing);
@@ -296,7 +296,7 @@ impl Entry {
         self.request.waits_for()
     }
 
-    /// What it waits for when the operation that it waited for is over.
+    /// Returns the event that it waits for when the operation that it waited for is over.
     pub(crate) fn waits_next(&self) -> Result<Option<raw::Operation>, Mistake> {
         if !self.request.has_several() {
             return Ok(None);
@@ -436,7 +436,7 @@ impl fmt::Debug for Persistent {
     }
 }
 
-/// What the program gets to know of a message.
+/// Returns the status of a message as the program sees it.
 #[inline]
 pub(crate) fn status_of(status: &landeck::Status) -> Status {
     // Ranks and tags are not negative as C's integers: `arguments` refused those.

@@ -49,7 +49,7 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Session>, Mista
     removed.map_err(|error| Kind::Session.refuse(argument, handle, error))
 }
 
-/// What the error handler of a session does; none if there is no such session.
+/// Returns the reaction of a session's error handler; none if there is no such session.
 pub(crate) fn reaction(handle: Handle) -> Option<Reaction> {
     // SAFETY: as in `get`, whose words to children made by fork this is to pass on.
     let session = job::is_joined().then(|| unsafe { TABLE.get(handle as u64) }.ok()).flatten();

@@ -1,4 +1,4 @@
-//! What a communicator knows of its topology.
+//! The topology of a communicator.
 
 use crate::abi::PROC_NULL;
 
@@ -67,7 +67,7 @@ impl Cartesian {
         coordinates
     }
 
-    /// Who stands at a distance from a rank in one dimension; MPI_PROC_NULL outside of the grid.
+    /// Returns the rank at a distance from another one in one dimension; MPI_PROC_NULL outside of the grid.
     pub(crate) fn neighbour(&self, rank: i32, dimension: usize, distance: i64) -> i32 {
         let mut coordinates = self.coordinates(rank);
         let place = i64::from(coordinates[dimension]) + distance;

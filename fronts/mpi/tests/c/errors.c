@@ -1,4 +1,4 @@
-/* One mistake, named by the first argument; rank 0 makes it. */
+/* One mistake, named by the first argument; rank 0 makes it, or every rank. */
 #include "check.h"
 
 static int is(const char *mistake, char **argv) { return strcmp(mistake, argv[1]) == 0; }
@@ -38,6 +38,10 @@ int main(int argc, char **argv)
         if (is("abort", argv)) MPI_Abort(MPI_COMM_WORLD, 17);
         if (is("exit", argv)) exit(23);
     }
+    /* Mistakes of every rank: the same one, and one of each. */
+    if (is("all abort", argv)) MPI_Abort(MPI_COMM_WORLD, 17);
+    if (is("all the same", argv)) MPI_Send(value, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+    if (is("each its own", argv)) MPI_Send(value, 1, MPI_INT, 0, -7 - rank, MPI_COMM_WORLD);
     if (is("after", argv)) {
         MPI_Finalize();
         MPI_Send(value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);

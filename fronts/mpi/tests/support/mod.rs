@@ -20,7 +20,7 @@ pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a test starts may go on after its end.
 const GONE_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the programs are run with.
+/// The launcher of the programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Launcher {
     /// `landeck run`.
@@ -31,7 +31,7 @@ pub(crate) enum Launcher {
     None,
 }
 
-/// Whose library the programs find.
+/// The MPI library that the programs find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Library {
     /// The one under test.
@@ -40,7 +40,7 @@ pub(crate) enum Library {
     Mpich,
 }
 
-/// Whose script compiles a program.
+/// The compiler script of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Compiler {
     /// Ours, as it is installed.
@@ -132,7 +132,7 @@ pub(crate) fn interposer(name: &str) -> PathBuf {
     compile(&compiler("CC", "cc"), &["-std=c11", "-shared", "-fPIC"], &format!("{name}.c"))
 }
 
-/// The same for a C++ program, if there is a compiler. Else this says that the test is skipped.
+/// Builds a C++ program, if there is a compiler. Otherwise it says that the test is skipped.
 pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> {
     let compiler = compiler("CXX", "c++");
     if Command::new(&compiler).arg("--version").output().is_err() {
@@ -246,7 +246,7 @@ pub(crate) fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stdout(), "SKIPPED {test}: {why}");
 }
 
-/// What every test needs, built once.
+/// The tools of every test, built once.
 struct Tools {
     launcher: PathBuf,
     /// Holds the library under the names by which the linker and the loader look for it.

@@ -17,7 +17,7 @@ use super::{GONE_LIMIT, RUN_LIMIT, tools};
 /// How a launcher answers what it does not answer as hydra does: given the rank and the command.
 pub(crate) type Manner = fn(rank: u32, command: &str) -> Reply;
 
-/// What becomes of a request.
+/// The reply to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reply {
     /// It is answered as hydra answers.
@@ -30,15 +30,15 @@ pub(crate) enum Reply {
     Gone,
 }
 
-/// What has become of a job.
+/// The end of a job.
 pub(crate) struct Ended {
-    /// What each process wrote and how it ended.
+    /// The output and exit status of each process.
     pub(crate) processes: Vec<Output>,
-    /// What each process said to the launcher.
+    /// The lines that each process sent to the launcher.
     pub(crate) said: Vec<Vec<String>>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Server {
     state: Mutex<State>,
     changed: Condvar,
@@ -136,7 +136,7 @@ impl Server {
         said
     }
 
-    /// What hydra answers; `None` when it ends the job.
+    /// Returns the answer of hydra; `None` when it ends the job.
     fn reply(&self, command: &str, line: &str) -> Option<String> {
         Some(match command {
             "init" => "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n".to_owned(),

@@ -14,7 +14,7 @@ pub(super) struct Sanitizer {
     pub(super) name: String,
     /// The library under test.
     pub(super) library: PathBuf,
-    /// What the code of programs and library calls.
+    /// The runtime that programs and the library call.
     runtime: PathBuf,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn wanted() -> Option<&'static Sanitizer> {
 }
 
 impl Sanitizer {
-    /// What a compiler is told that makes code for it. A mistake that is found ends the program.
+    /// Adds the compiler flags for instrumented code. A mistake that is found ends the program.
     pub(super) fn compile(&self, compiler: &mut Command, source: &Path, object: &Path) {
         let also = if self.name == "address" { ",undefined" } else { "" };
         compiler.arg(format!("-fsanitize={}{also}", self.name)).arg("-fno-sanitize-recover=all");
@@ -43,7 +43,7 @@ impl Sanitizer {
         compiler.args(["-g", "-fno-omit-frame-pointer", "-c"]).arg(source).arg("-o").arg(object);
     }
 
-    /// What a compiler is told that makes a program of that.
+    /// Adds the linker flags for an instrumented program.
     pub(super) fn link(&self, compiler: &mut Command, object: &Path, target: &Path) {
         compiler.arg(object).arg("-o").arg(target).arg("-Wl,--whole-archive").arg(&self.runtime);
         // The library finds the runtime in the program.

@@ -3,12 +3,16 @@
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::{Any, Error, ErrorKind, Job, Tag};
+use landeck::{
+    Any, Error, ErrorKind, Job, Options, Persistent, Region, RegionAddress, Repeated, SendMode,
+    Sum, Tag, ThreadMode, World,
+};
 use landeck_testing::{Trail, Watchdog};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{
-    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, in_enduring_job, is_member, job_of, kill_myself, text,
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, in_enduring_job, in_job, is_member, job_of, kill_myself,
+    text,
 };
 
 #[test]
@@ -138,5 +142,89 @@ fn one_who_left_well_is_told_from_one_who_died() {
         assert_eq!(how, "has left the job");
         println!("survivor done");
         job.leave().unwrap();
+    });
+}
+
+#[test]
+fn an_error_names_the_call_that_it_comes_from() {
+    let name = "faults::an_error_names_the_call_that_it_comes_from";
+    in_enduring_job(2, name, 137, |job| {
+        let world = job.world();
+        let mut region = job.create_region(8).unwrap();
+        if world.rank() == 1 {
+            world.send(&region.address().to_words(), 0, Tag(1)).unwrap();
+            world.receive::<u8>(0, Tag(2)).unwrap();
+            kill_myself();
+        }
+        own_calls_are_named(&job, &mut region);
+        calls_that_need_the_dead_are_named(&job, &world);
+        println!("survivor done");
+        job.leave().unwrap();
+    });
+}
+
+/// Asserts that a call has failed whose error has this name, and the rank of the process.
+fn assert_call<T>(result: landeck::Result<T>, call: &str) {
+    let Err(error) = result else { panic!("{call} succeeds") };
+    assert_eq!((error.call, error.rank), (Some(call), Some(0)), "{error}");
+    let words = format!("rank 0: {call}: ");
+    assert!(error.to_string().starts_with(&words), "{error}");
+}
+
+fn own_calls_are_named(job: &Job, region: &mut Region) {
+    let moment = Duration::from_millis(1);
+    assert_call(region.read(8, &mut [0u8]), "read");
+    assert_call(region.write(8, &[0u8]), "write");
+    assert_call(region.word(1).map(drop), "word");
+    assert_call(region.wait_notified_within(1, moment), "wait_notified");
+    let remote = job.open_region(region.address()).unwrap();
+    assert_call(remote.put(8, &[0u8]), "put");
+    assert_call(remote.put_and_notify(8, &[0u8]), "put_and_notify");
+    assert_call(remote.get(8, &mut [0u8]), "get");
+    assert_call(remote.fetch_add(8, 1), "fetch_add");
+    assert_call(remote.swap(8, 1), "swap");
+    assert_call(remote.compare_swap(8, 0, 1), "compare_swap");
+    let mut inbox = job.create_mailbox().unwrap();
+    assert_call(inbox.register(""), "register");
+    assert_call(inbox.unregister("nobody's"), "unregister");
+    assert_call(job.loan::<u8>(usize::MAX >> 1), "loan");
+    // A process that does not join has no rank.
+    let joined =
+        [(Job::join(), "join"), (Job::join_running("?", Options::default()), "join_running")];
+    for (joined, call) in joined {
+        let error = joined.err().expect("no such job");
+        assert_eq!((error.call, error.rank), (Some(call), None), "{error}");
+    }
+}
+
+fn calls_that_need_the_dead_are_named(job: &Job, world: &World) {
+    let words = world.receive(1, Tag(1)).unwrap().0;
+    let remote = job.open_region(RegionAddress::from_words(words)).unwrap();
+    let mut sum = Persistent::all_reduce(world, vec![1u8], Sum).unwrap();
+    let mut receive = Repeated::<u8>::receive(world, 1, 1, Tag(3));
+    sum.start().unwrap();
+    receive.start().unwrap();
+    let copy = world.start_duplicate().unwrap();
+    world.send(&[1u8], 1, Tag(2)).unwrap();
+    assert_call(receive.wait(), "receive");
+    assert_call(sum.wait(), "allreduce");
+    assert_call(copy.finish(), "duplicate");
+    assert_call(remote.get(0, &mut [0u8]), "get");
+    let mut send = Repeated::send(world, SendMode::Standard, vec![1u8], 1, Tag(4));
+    assert_call(send.start(), "send");
+}
+
+#[test]
+fn jobs_and_worlds_are_printed_with_what_tells_them_apart() {
+    let name = "faults::jobs_and_worlds_are_printed_with_what_tells_them_apart";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let rank = world.rank();
+        assert_eq!(format!("{world:?}"), format!("World {{ rank: Some({rank}), size: 2, .. }}"));
+        let own = world.split(Some(rank as u32), 0).unwrap();
+        assert_eq!(format!("{own:?}"), "Some(World { rank: Some(0), size: 1, .. })");
+        let job = format!("{job:?}");
+        let words = format!("slot: Slot({rank})");
+        assert!(job.starts_with("Job { process: ProcessId {") && job.contains(&words), "{job}");
     });
 }

@@ -221,8 +221,12 @@ fn what_nobody_noticed_is_named_when_they_leave() {
     meeting.barrier().unwrap();
     let rank = world.rank();
     drop((world, meeting));
+    let was_called = called.is_ok();
     match called.and(job.leave()) {
-        Err(error) => assert_named(&error, 2, 2),
+        Err(error) => {
+            assert_named(&error, 2, 2);
+            assert!(!was_called || error.call == Some("leave"), "{error}");
+        }
         Ok(()) => assert_ne!(rank, 0, "the root has what nobody should have sent"),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     pub(crate) result_from: u64,
 }
 
-/// What a process is in an operation with a root.
+/// The role of a process in an operation with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It has no root.

@@ -15,7 +15,7 @@ use crate::arguments::Items;
 use crate::mistake::Mistake;
 use crate::objects::communicator::Remote;
 
-/// What each member of both groups has of one side, in bytes from its start.
+/// The data of one side for each member of both groups, in bytes from its start.
 struct Parts {
     start: *mut u8,
     layouts: Vec<Layout>,
@@ -24,7 +24,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Nothing for so many.
+    /// No data for so many members.
     fn none(members: usize) -> Result<Self, Mistake> {
         Ok(Self {
             start: std::ptr::null_mut(),
@@ -46,7 +46,7 @@ impl Parts {
     }
 }
 
-/// Who of the other group gets something from this process, or gives it something.
+/// The members of the other group that exchange data with this process.
 #[derive(Clone, Copy)]
 enum Partners {
     Nobody,
@@ -64,7 +64,7 @@ impl Partners {
     }
 }
 
-/// Exchanges what a call is about.
+/// Exchanges the data of a call.
 pub(super) fn exchange<R>(
     asked: &Asked,
     remote: &Remote,

@@ -124,12 +124,12 @@ impl Asked {
         unsafe { give("request", request, handle) }
     }
 
-    /// What is to be done with the values when the layer below has brought them together.
+    /// The combination of the values, once the layer below has collected them.
     fn fold(&self) -> Result<Option<Shared>, Mistake> {
         Ok(Fold::of(self)?.map(|fold| Arc::new(Mutex::new(fold))))
     }
 
-    /// As one operation of the layer below.
+    /// Hands the call to the layer below as one operation.
     fn below<R>(
         &self,
         folds: Option<&Shared>,

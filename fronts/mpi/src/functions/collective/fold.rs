@@ -20,22 +20,22 @@ use crate::objects::datatype::Datatype;
 use crate::objects::operation::{Function, Own};
 use crate::walk::{Call, Walk};
 
-/// Values of several processes, and what is to become of them.
+/// The collected values of several processes, and their combination.
 pub(crate) struct Fold {
     collected: Collected,
-    /// What an item looks like where the values are collected.
+    /// The layout of an item in the collected values.
     layout: Layout,
     /// Items of a value.
     length: u64,
     combines: Combines,
-    /// What the items are. The program's functions are told of it, also when it has been freed.
+    /// The type of the items. The program's functions receive it, also when it has been freed.
     _datatype: Arc<Datatype>,
     result: Outcome,
-    /// What the program combines at the moment.
+    /// The combination that the program computes at the moment.
     call: Option<Box<Combination>>,
 }
 
-/// Where the result goes: its items, which begin so many items into the value.
+/// The destination of the result: its items, which begin so many items into the value.
 struct Outcome {
     start: *mut u8,
     layout: Layout,
@@ -47,7 +47,7 @@ struct Outcome {
 // of the fold itself.
 unsafe impl Send for Fold {}
 
-/// A fold of which the request and what starts it know.
+/// A fold that the request and its starter share.
 pub(crate) type Shared = Arc<Mutex<Fold>>;
 
 /// One application of the program's operation: `inout = in op inout`. It lives on the heap.
@@ -62,7 +62,7 @@ pub(crate) struct Combination {
     pub(crate) extent_bytes: i64,
 }
 
-/// So many items at most are told to a function for short counts; more are several calls.
+/// A function for short counts gets at most so many items in a call; more take several calls.
 const MOST_AT_ONCE: u64 = c_int::MAX as u64;
 
 impl Combination {
@@ -94,7 +94,7 @@ impl Combination {
         }
     }
 
-    /// What is told at once behind so many items.
+    /// The part behind so many items that one call combines.
     fn piece(self, done: u64) -> Self {
         let bytes = self.extent_bytes.wrapping_mul(done as i64) as isize;
         Self {

@@ -45,7 +45,7 @@ macro_rules! each_moving {
 }
 pub(crate) use each_moving;
 
-/// The same for those that combine them.
+/// Hands the operations that combine data to a macro, in the form of [`each_moving`].
 macro_rules! each_combining {
     ($form:ident) => { $form! {
         reduce ireduce reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Handle, op: Handle, root: c_int);

@@ -35,10 +35,10 @@ pub(crate) unsafe fn bcast(
     Ok(Asked { role, output, ..Asked::new(communicator, Collective::Broadcast) })
 }
 
-/// What goes together at a root, or comes from it: who has one item, and who a block for each.
+/// A call that collects data at a root or distributes them from it: the root has a block for each process.
 struct Rooted {
     asked: Asked,
-    /// Of whom there are blocks.
+    /// The number of processes with blocks at the root.
     processes: u32,
 }
 
@@ -49,7 +49,7 @@ fn rooted(operation: Collective, root: c_int, comm: Handle) -> Result<Rooted, Mi
     Ok(Rooted { asked, processes: communicator.messages().1 })
 }
 
-/// What this process itself brings to a root, or gets from it.
+/// The data that this process itself brings to a root, or gets from it.
 fn own_part(asked: &Asked, named: Named, count: i64, datatype: Handle) -> Result<Side, Mistake> {
     let far = asked.communicator.remote.is_some();
     match asked.role {
@@ -104,7 +104,7 @@ pub(crate) unsafe fn gather(
     })
 }
 
-/// The same, with as many of each as it has.
+/// MPI_Gatherv: each process may bring another number of items.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn gatherv(
     sendbuf: *const c_void,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn scatter(
     scattered(rooted(Collective::Scatter, root, comm)?, input, output)
 }
 
-/// The same, with as many for each as it says.
+/// MPI_Scatterv: each process may get another number of items.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn scatterv(
     sendbuf: *const c_void,
@@ -168,7 +168,7 @@ pub(crate) unsafe fn scatterv(
     scattered(scatter, input, output)
 }
 
-/// What everybody brings, or that it stands in its place already.
+/// The input of this process, which may be in the output already (MPI_IN_PLACE).
 fn own_input(
     communicator: &Arc<Communicator>,
     named: Named,
@@ -204,7 +204,7 @@ pub(crate) unsafe fn allgather(
     with_both(Asked::new(communicator, Collective::AllGather), input, output)
 }
 
-/// The same, with as many of each as it has.
+/// MPI_Allgatherv: each process may bring another number of items.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn allgatherv(
     sendbuf: *const c_void,
@@ -244,7 +244,7 @@ pub(crate) unsafe fn alltoall(
     with_both(Asked::new(communicator, Collective::AllToAll), input, output)
 }
 
-/// The same, with as many for each as it says.
+/// MPI_Alltoallv: each process may get another number of items.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoallv(
     sendbuf: *const c_void,
@@ -269,7 +269,7 @@ pub(crate) unsafe fn alltoallv(
     with_both(Asked::new(communicator, Collective::AllToAll), input, output)
 }
 
-/// The same, with a datatype for each, and displacements in bytes.
+/// MPI_Alltoallw: each process has a datatype of its own, and displacements are in bytes.
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoallw(
     sendbuf: *const c_void,

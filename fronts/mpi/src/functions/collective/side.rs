@@ -1,4 +1,4 @@
-//! What the program brings to a collective operation, or gets from it.
+//! The sides of a collective operation: the data that the program brings to it and gets from it.
 
 use std::ffi::c_void;
 
@@ -88,7 +88,7 @@ impl Named {
         self.varying_of(counts, displacements, datatype)
     }
 
-    /// The same of counts that were read.
+    /// Blocks of the given lengths and displacements.
     pub(super) fn varying_of(
         self,
         counts: Vec<u64>,

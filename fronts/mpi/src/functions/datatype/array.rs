@@ -54,7 +54,7 @@ pub(crate) unsafe fn type_create_subarray(
     unsafe { finish(newtype, layout, contents) }
 }
 
-/// What one process has of an array that is dealt out.
+/// MPI_Type_create_darray: the part of one process in a distributed array.
 #[allow(clippy::too_many_arguments)] // the standard has them
 pub(crate) unsafe fn type_create_darray(
     size: c_int,

@@ -281,7 +281,7 @@ pub(crate) unsafe fn type_create_struct(
     unsafe { finish(newtype, layout, contents.parts(parts)) }
 }
 
-/// The same bytes with another beginning and extent.
+/// MPI_Type_create_resized: a datatype with another lower bound and extent.
 pub(crate) unsafe fn type_create_resized(
     oldtype: Handle,
     lb: i64,
@@ -292,7 +292,7 @@ pub(crate) unsafe fn type_create_resized(
     unsafe { resized(false, [lb, extent], oldtype, newtype) }
 }
 
-/// The same bytes with another beginning and extent.
+/// MPI_Type_create_resized_c: a datatype with another lower bound and extent.
 pub(crate) unsafe fn type_create_resized_c(
     oldtype: Handle,
     lb: i64,
@@ -345,7 +345,7 @@ pub(super) unsafe fn finish(
     unsafe { give("newtype", newtype, handle) }
 }
 
-/// What cannot be laid out.
+/// The error for a datatype that cannot be laid out.
 #[cold]
 pub(super) fn unfit(error: LayoutError) -> Mistake {
     Mistake::new(ERR_ARG, error)

@@ -11,7 +11,7 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
 use crate::objects::neighbours::Neighbours;
 
-/// The same items to all, so many from each.
+/// MPI_Neighbor_allgather: all neighbours get the same items, and each sends so many.
 pub(super) unsafe fn neighbor_allgather(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -27,7 +27,7 @@ pub(super) unsafe fn neighbor_allgather(
     Ok(Asked { communicator, outgoing, incoming })
 }
 
-/// The same items to all, as many from each as the program says.
+/// MPI_Neighbor_allgatherv: all neighbours get the same items, and each sends a number of its own.
 #[allow(clippy::too_many_arguments)] // They are the standard's.
 pub(super) unsafe fn neighbor_allgatherv(
     sendbuf: *const c_void,
@@ -89,7 +89,7 @@ pub(super) unsafe fn neighbor_alltoallv(
     Ok(Asked { communicator, outgoing, incoming })
 }
 
-/// The same, each with a datatype of its own, and displacements in bytes.
+/// MPI_Neighbor_alltoallw: each neighbour has a datatype of its own, and displacements are in bytes.
 #[allow(clippy::too_many_arguments)] // They are the standard's.
 pub(super) unsafe fn neighbor_alltoallw(
     sendbuf: *const c_void,
@@ -127,7 +127,7 @@ fn with_neighbours(
     Ok((communicator, neighbours))
 }
 
-/// What this process tells.
+/// The messages that this process sends.
 fn sent<'a>(
     buffer: *const c_void,
     count_name: &'static str,
@@ -136,7 +136,7 @@ fn sent<'a>(
     Side { buffer, name: "sendbuf", count_name, neighbours: &neighbours.destinations }
 }
 
-/// What it hears.
+/// The messages that this process receives.
 fn received<'a>(
     buffer: *mut c_void,
     count_name: &'static str,

@@ -1,4 +1,4 @@
-//! What a process tells its neighbours, or hears from them: a block for each, in their order.
+//! The messages that a process sends to its neighbours, or receives from them: a block for each, in their order.
 
 use std::ffi::c_void;
 
@@ -25,7 +25,7 @@ pub(super) struct Side<'a> {
 type Messages = Vec<Message<Items>>;
 
 impl Side<'_> {
-    /// The same items for all.
+    /// Messages of the same items to all neighbours.
     pub(super) fn same(self, count: i64, datatype: Handle) -> Result<Messages, Mistake> {
         let items = self.first(count, datatype)?;
         self.messages(|_| Ok(items))
@@ -64,7 +64,7 @@ impl Side<'_> {
         })
     }
 
-    /// The same, where each has a datatype of its own, and displacements are bytes. The buffer may be
+    /// Messages with a datatype for each neighbour and displacements in bytes. The buffer may be
     /// MPI_BOTTOM, and the displacements addresses.
     ///
     /// # Safety

@@ -46,7 +46,7 @@ pub(super) enum Chosen {
 #[derive(Debug)]
 struct Current {
     completing: Completing,
-    /// What its handle becomes.
+    /// The new value of its handle.
     left: Handle,
     /// Where its end is kept, if it is looked at.
     keeper: Option<&'static Entry>,

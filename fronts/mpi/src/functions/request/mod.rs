@@ -27,7 +27,7 @@ use crate::abi::{Handle, Status};
 use crate::arguments::length_of;
 use crate::mistake::Mistake;
 
-/// What the program gives to calls about several requests.
+/// The arguments of a call about several requests.
 #[derive(Clone, Copy, Debug)]
 struct Several {
     requests: *mut Handle,

@@ -7,7 +7,7 @@ use super::Several;
 use crate::mistake::Mistake;
 use crate::objects::request::{self, Found, WaitsFor};
 
-/// What is known of several requests.
+/// The state of several requests.
 #[derive(Debug)]
 pub(super) enum Known {
     /// None of them was started.

@@ -71,7 +71,7 @@ pub(crate) unsafe fn cartdim_get(comm: Handle, ndims: *mut c_int) -> Result<(), 
     unsafe { give("ndims", ndims, grid.dimensions.len() as c_int) }
 }
 
-/// What a grid is, and where this process stands.
+/// MPI_Cart_get: the shape of a grid, and the coordinates of this process.
 pub(crate) unsafe fn cart_get(
     comm: Handle,
     maxdims: c_int,

@@ -51,7 +51,7 @@ pub(crate) unsafe fn dist_graph_create_adjacent(
     unsafe { keep(communicator, graph, info, comm_dist_graph) }
 }
 
-/// The same, where each process gives edges of whatever nodes.
+/// MPI_Dist_graph_create: each process gives edges of any nodes.
 #[allow(clippy::too_many_arguments)] // They are the standard's.
 pub(crate) unsafe fn dist_graph_create(
     comm_old: Handle,
@@ -210,7 +210,7 @@ struct Edge {
     weight: c_int,
 }
 
-/// What a node is told of an edge: whether it leaves it, the other end, the weight.
+/// The number of words that a node is sent about an edge: whether it leaves the node, the other end, the weight.
 const TOLD_WORDS: usize = 3;
 
 /// This process's part of a graph whose edges all processes have: in the order of the ranks that

@@ -1,4 +1,4 @@
-//! How a group is made, and how that travels: as two words beside its memory.
+//! How a group is made, and the encoding of that as two words beside its memory.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use landeck_host::report::thousands;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_objects::group_log::{GroupShape, MESSAGES_MAX};
 
-use crate::error::GroupError;
+use crate::group_error::GroupError;
 
-/// Bits that the bytes have room in; above them stands a slot.
+/// Bits of the second word that hold the bytes; the slot stands above them.
 const BYTES_BITS: u32 = 48;
 const SLOT_MASK: u64 = (1 << 16) - 1;
-/// Most bytes that the messages of a group have together: beside them lie 8 bytes for each 4 KiB, and the log.
+/// The most bytes that the messages of a group can have together. Beside them lie 8 bytes for each 4 KiB, and the log.
 const BYTES_MAX: u64 = AREA_BYTES_MAX - (4 << 30);
 
-/// How a group is made. What is not said is as [`GroupOptions::default`] has it.
+/// How a group is made.
 ///
 /// ```
-/// use landeck::{GroupOptions, WhenFull};
+/// # use landeck_named_groups::{GroupOptions, WhenFull};
 /// use std::time::Duration;
 /// let options = GroupOptions::default()
 ///     .minimum(4)
@@ -35,35 +35,35 @@ pub struct GroupOptions {
     served_by: ServedBy,
 }
 
-/// Who does what members ask for.
+/// The process that appends to a group's log for its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServedBy {
-    /// Each does it itself, by one exchange of one word.
+    /// Each process appends its own entries, by one exchange of one word each.
     #[default]
     Nobody,
-    /// A server, which is asked by messages: a thread of the process that makes the group.
+    /// A server, which gets requests as messages. It is a thread of the process that makes the group.
     Creator,
-    /// The same in the process of this slot ([`crate::Job::slot`]), from when it opens the group.
+    /// A server in the process of this slot of the job, from when that opens the group.
     Process(u32),
-    /// The same in the launcher, beside all processes: `landeck run --serve-groups`.
+    /// A server in the launcher, beside all processes: `landeck run --serve-groups`.
     Launcher,
 }
 
-/// What becomes of a broadcast for which there is no room, because a member does not retrieve.
+/// The treatment of a broadcast that has no room because a member does not retrieve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// It waits.
     #[default]
     Hold,
-    /// It waits for so long (whole milliseconds); then the members that have taken least are put out
-    /// of the group.
+    /// It waits for so long (whole milliseconds); then the members that have retrieved least are removed
+    /// from the group.
     Evict(Duration),
     /// It is refused ([`GroupError::Full`]).
     Refuse,
 }
 
 impl Default for GroupOptions {
-    /// No minimum, 1,024 messages of 256 MiB together, over with the last member, broadcasts wait.
+    /// No minimum; 1,024 messages of 256 MiB together; ends with the last member; broadcasts wait.
     fn default() -> Self {
         Self {
             minimum: 0,
@@ -77,99 +77,97 @@ impl Default for GroupOptions {
 }
 
 impl GroupOptions {
-    /// So many members it takes to start: until they have been there once, broadcast,
+    /// Sets how many members the group needs to start. Until it has had so many once, broadcasts,
     /// synchronisation and collective operations wait.
     #[must_use]
     pub const fn minimum(self, minimum: u32) -> Self {
         Self { minimum, ..self }
     }
 
-    /// So many messages may wait in a mailbox (rounded up to a power of two); one process may have
+    /// Sets how many messages may wait in a mailbox (rounded up to a power of two). One process may have
     /// half of them.
     #[must_use]
     pub const fn messages(self, messages: u32) -> Self {
         Self { messages, ..self }
     }
 
-    /// So many bytes may the messages have together, and thus one message. Memory is used where
+    /// Sets how many bytes the messages may have together, and thus one message. Memory is used where
     /// messages lie, not before.
     #[must_use]
     pub const fn bytes(self, bytes: u64) -> Self {
         Self { bytes, ..self }
     }
 
-    /// Whether it stays without members, until it is destroyed.
+    /// Sets whether the group stays without members, until it is destroyed.
     #[must_use]
     pub const fn persistent(self, is_persistent: bool) -> Self {
         Self { is_persistent, ..self }
     }
 
-    /// What becomes of a broadcast for which there is no room.
+    /// Sets what happens to a broadcast without room.
     #[must_use]
     pub const fn when_full(self, when_full: WhenFull) -> Self {
         Self { when_full, ..self }
     }
 
-    /// Whether a server does what is asked for, as it was in DECK, and where it is. Each join, leave and
-    /// destruction is then a message to the server and one back, a broadcast one to the server and
-    /// one to each member, a synchronisation one from and one to each member; broadcasts of different
-    /// senders come in no order that is promised. What is accepted is as safe as without. When the
-    /// server is gone, the next process that asks it for something takes its seat.
+    /// Sets whether the group has a server, as DECK's groups had, and where it is. Each join, leave and destruction
+    /// is then a message to the server and one back. A broadcast is one message to the server and one to each member,
+    /// a synchronisation one from and one to each member. Broadcasts of different senders arrive in no promised
+    /// order. Accepted entries are as safe as without a server. When the server is gone, the next process that needs
+    /// it takes its seat.
     #[must_use]
     pub const fn served_by(self, served_by: ServedBy) -> Self {
         Self { served_by, ..self }
     }
 
-    /// The slot of the process that is to serve first; none without a server.
-    pub(super) fn first_server(&self) -> Option<u32> {
+    /// The slot of the process that serves first; none without a server.
+    pub(crate) fn first_server(&self) -> Option<u32> {
         match self.served_by {
             ServedBy::Process(slot) => Some(slot),
             ServedBy::Nobody | ServedBy::Creator | ServedBy::Launcher => None,
         }
     }
 
-    pub(crate) fn is_for_launcher(&self) -> bool {
-        self.served_by == ServedBy::Launcher
-    }
-
-    /// The same where the creator is known, and what the launcher is named by if it is to serve.
-    pub(crate) fn made_by(self, slot: u32, launcher: Option<ServedBy>) -> Self {
-        match (self.served_by, launcher) {
-            (ServedBy::Creator, _) => self.served_by(ServedBy::Process(slot)),
-            (ServedBy::Launcher, Some(launcher)) => self.served_by(launcher),
-            _ => self,
+    /// The options with the creator's slot in place of [`ServedBy::Creator`].
+    pub(crate) fn made_by(self, slot: u32) -> Self {
+        match self.served_by {
+            ServedBy::Creator => self.served_by(ServedBy::Process(slot)),
+            ServedBy::Nobody | ServedBy::Process(_) | ServedBy::Launcher => self,
         }
     }
 
-    /// How many members it takes to start.
+    /// How many members the group needs to start.
     pub const fn members_to_start(&self) -> u32 {
         self.minimum
     }
 
-    /// Whether it has a server, and where the first one is: in a group that was made, in no other place than
-    /// a process.
+    /// Whether the group has a server, and where the first one is. In a group that was made, that is always a
+    /// process.
     pub const fn served_by_whom(&self) -> ServedBy {
         self.served_by
     }
 
-    pub(super) fn full(&self) -> WhenFull {
+    pub(crate) fn full(&self) -> WhenFull {
         self.when_full
     }
 
-    pub(super) fn rules(&self) -> Rules {
+    pub(crate) fn rules(&self) -> Rules {
         Rules { minimum: self.minimum, is_persistent: self.is_persistent }
     }
 
-    pub(super) fn shape(&self) -> Option<GroupShape> {
+    pub(crate) fn shape(&self) -> Option<GroupShape> {
         GroupShape::new(self.messages, self.bytes, SNAPSHOT_WORDS_MAX as u32)
     }
 
-    /// Broadcasts that one process may have in mailboxes.
-    pub(super) fn credit(&self) -> u64 {
+    /// How many broadcasts one process may have in mailboxes.
+    pub(crate) fn credit(&self) -> u64 {
         u64::from(self.messages.next_power_of_two() / 2).max(1)
     }
 
-    /// The shape of the group, if there can be such a one.
+    /// The shape of the group's memory.
+    ///
+    /// # Errors
+    /// [`GroupError::Options`]: no group can have these options.
     pub(crate) fn check(&self) -> Result<GroupShape, GroupError> {
         let Self { minimum, messages, bytes, .. } = *self;
         let wrong = |what| Err(GroupError::Options { what });
@@ -195,8 +193,8 @@ impl GroupOptions {
         }
     }
 
-    /// Minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes (48),
-    /// slot of the server (16).
+    /// The options as words: minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes
+    /// (48), slot of the server (16).
     pub(crate) fn to_words(self) -> [u64; 2] {
         let (policy, time_ms) = match self.when_full {
             WhenFull::Hold => (0, 0),
@@ -214,8 +212,8 @@ impl GroupOptions {
         ]
     }
 
-    /// The options of [`GroupOptions::to_words`]; none for words that are none.
-    pub(super) fn from_words([word, bytes]: [u64; 2]) -> Option<Self> {
+    /// The options of [`GroupOptions::to_words`]; none for words that encode no options.
+    pub(crate) fn from_words([word, bytes]: [u64; 2]) -> Option<Self> {
         let flags = word >> 24 & 0xff;
         let slot = (bytes >> BYTES_BITS) as u32;
         let bytes = bytes & ((1 << BYTES_BITS) - 1);

@@ -1,37 +1,37 @@
-//! What comes of a request, as it stands in a word of the log.
+//! The answer to a request, as a client's word of the log holds it.
 
 use landeck_groups::service::Outcome;
 
 const VALUE_BITS: u32 = 20;
 const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
 
-/// What came of a request; numbers are low bits.
+/// The answer to a request. Numbers are low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It changes nothing any more.
+    /// The request changes nothing any more.
     Nothing,
     /// The message was accepted.
     Accepted(u32),
-    /// The mailbox is a member.
+    /// The mailbox is a new member.
     Joined(u32),
-    /// It was one.
+    /// The mailbox was a member before.
     AlreadyMember(u32),
-    /// There are as many members as can be.
+    /// The group has as many members as it can have.
     Full,
-    /// The group takes no such thing.
+    /// The group takes no such request any more.
     Closed,
-    /// It is a member no more.
+    /// The member has left.
     Left,
-    /// It has come to this round.
+    /// The member has arrived at this round.
     Come(u32),
     /// The group is being destroyed.
     Destroying,
-    /// There is no room for the message, or the member has no copy of what was accepted before.
+    /// The message has no room, or the leaving member lacks a copy of a message that was accepted before.
     NotNow,
 }
 
 impl Answer {
-    pub(super) fn of(outcome: Outcome) -> Self {
+    pub(crate) fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Broadcast(number) => Self::Accepted(number as u32),
             Outcome::Joined(id) => Self::Joined(id),
@@ -45,7 +45,13 @@ impl Answer {
         }
     }
 
-    pub(super) fn to_bits(self) -> u32 {
+    /// The number with these low bits that is nearest to `seen`, a number from shortly before or after.
+    pub(crate) fn nearest(seen: u64, low: u32) -> u64 {
+        let ahead = low.wrapping_sub(seen as u32) << (32 - VALUE_BITS);
+        seen.wrapping_add_signed(i64::from(ahead as i32 >> (32 - VALUE_BITS)))
+    }
+
+    pub(crate) fn to_bits(self) -> u32 {
         let (kind, value) = match self {
             Self::Nothing => (0, 0),
             Self::Accepted(number) => (1, number),
@@ -61,7 +67,7 @@ impl Answer {
         kind << VALUE_BITS | value & VALUE_MASK
     }
 
-    pub(super) fn from_bits(bits: u32) -> Self {
+    pub(crate) fn from_bits(bits: u32) -> Self {
         let value = bits & VALUE_MASK;
         match bits >> VALUE_BITS {
             1 => Self::Accepted(value),
@@ -76,12 +82,6 @@ impl Answer {
             _ => Self::Nothing,
         }
     }
-}
-
-/// The number with these low bits that is nearest to one that was seen shortly before or after.
-pub(super) fn nearest(seen: u64, low: u32) -> u64 {
-    let ahead = low.wrapping_sub(seen as u32) << (32 - VALUE_BITS);
-    seen.wrapping_add_signed(i64::from(ahead as i32 >> (32 - VALUE_BITS)))
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     fn numbers_are_known_by_their_low_bits() {
         for number in [0u64, 5, 1 << 20, (1 << 20) - 1, (1 << 40) + 3] {
             for seen in [number.saturating_sub(1), number, number + 1, number + 400_000] {
-                assert_eq!(nearest(seen, number as u32 & VALUE_MASK), number, "{seen}");
+                assert_eq!(Answer::nearest(seen, number as u32 & VALUE_MASK), number, "{seen}");
             }
         }
     }

@@ -1,30 +1,30 @@
-//! Why a group does not do what was asked.
+//! Why a group refuses a call.
 
 use landeck_groups::service::MEMBERS_MAX;
 
-/// Why a group does not do what was asked. It is as it was before, unless the text says otherwise.
+/// Why a group refuses a call. The group is as it was before, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// There never were as many members as it takes.
+    /// The group has not had its minimum of members in the time given.
     #[error(
         "the group \"{group}\" has {have} members and starts with {want}: wait longer, or have more join"
     )]
     MinimumNotReached {
         /// The group.
         group: String,
-        /// Members there are.
+        /// How many members it has.
         have: u32,
-        /// Members it takes.
+        /// How many members it needs.
         want: u32,
     },
-    /// It is being destroyed.
+    /// The group is being destroyed.
     #[error("the group \"{group}\" is being destroyed: it takes nothing new; make another one")]
     Destroying {
         /// The group.
         group: String,
     },
-    /// It is no more.
+    /// The group has ended.
     #[error(
         "the group \"{group}\" is no more: it was destroyed, or its last member has left; make it anew"
     )]
@@ -32,17 +32,17 @@ pub enum GroupError {
         /// The group.
         group: String,
     },
-    /// It was destroyed before all broadcasts that were held had room.
+    /// The group was destroyed before all held broadcasts found room.
     #[error(
         "the group \"{group}\" is destroyed; broadcasts that waited for {} are lost: have them retrieve, or allow more time", named(.members)
     )]
     DestroyedWithLoss {
         /// The group.
         group: String,
-        /// Who had not taken what there was no room beside.
+        /// The members that had not retrieved, so that there was no room.
         members: Vec<u32>,
     },
-    /// A member died while all waited for each other.
+    /// A member died during a synchronisation.
     #[error(
         "member {member} of the group \"{group}\" died during the synchronisation: all others have come; go on without it"
     )]
@@ -52,27 +52,27 @@ pub enum GroupError {
         /// The member.
         member: u32,
     },
-    /// The mailbox is a member.
+    /// The mailbox is a member already.
     #[error(
         "this mailbox is member {member} of the group \"{group}\" already: join with another one"
     )]
     AlreadyMember {
         /// The group.
         group: String,
-        /// Its number.
+        /// The member's number.
         member: u32,
     },
-    /// The mailbox is no member (any more).
+    /// The mailbox is not a member, or not any more.
     #[error(
         "member {member} of the group \"{group}\" is none any more: it has left, or was put out because its mailbox stayed full; join again"
     )]
     NoMember {
         /// The group.
         group: String,
-        /// Its number.
+        /// The member's number.
         member: u32,
     },
-    /// There are as many members as there can be.
+    /// The group has as many members as a group can have.
     #[error(
         "the group \"{group}\" has {MEMBERS_MAX} members, as many as a group can have: leave one, or make another group"
     )]
@@ -80,16 +80,16 @@ pub enum GroupError {
         /// The group.
         group: String,
     },
-    /// What members have not retrieved leaves no room.
+    /// Messages that members have not retrieved leave no room.
     #[error(
         "the group \"{group}\" is full: {} let {waiting} messages wait. Retrieve there, make the group with more room, or put out who does not retrieve (`WhenFull::Evict`)", named(.members)
     )]
     Full {
         /// The group.
         group: String,
-        /// Who has taken least.
+        /// The members that have retrieved least.
         members: Vec<u32>,
-        /// How many messages wait for these.
+        /// How many messages wait for them.
         waiting: u64,
     },
     /// The message is longer than the group's memory.
@@ -101,16 +101,16 @@ pub enum GroupError {
         group: String,
         /// Bytes of the message.
         bytes: u64,
-        /// Bytes that there is room for.
+        /// The most bytes that a message can have.
         most: u64,
     },
-    /// What was asked for cannot be the shape of a group.
+    /// No group can have these options.
     #[error("a group cannot be made so: {what}")]
     Options {
-        /// What cannot be, and what can.
+        /// The wrong option, and its range.
         what: String,
     },
-    /// A world has each process once.
+    /// A process has joined twice, and a world has each process once.
     #[error(
         "a process has joined the group \"{group}\" twice: collective operations have one member of each process; use `sync` and `broadcast`, or leave with one of them"
     )]
@@ -118,27 +118,27 @@ pub enum GroupError {
         /// The group.
         group: String,
     },
-    /// The members that the next operations of a process go by are too old to be known.
+    /// The group no longer knows the participants of the member's next operation.
     #[error(
         "operation {number} of the group \"{group}\" went by members that nobody knows any more: this member was left behind; leave, and join again"
     )]
     LeftBehind {
         /// The group.
         group: String,
-        /// Which operation.
+        /// The number of the operation.
         number: u64,
     },
-    /// Nobody can serve the group.
+    /// The group has no server, and this process cannot become it.
     #[error(
         "the group \"{group}\" has no server, and this process cannot be one: {why}. Start the job with more room for guests, or make the group without a server"
     )]
     NoServer {
         /// The group.
         group: String,
-        /// What was in the way.
+        /// Why it cannot, in words.
         why: String,
     },
-    /// The launcher was to serve the group.
+    /// The launcher was to serve the group, and it serves none.
     #[error(
         "the group \"{group}\" cannot be made: its server is to be in the launcher, which serves no groups. Start the job with `landeck run --serve-groups`, or have another process serve it"
     )]
@@ -146,14 +146,14 @@ pub enum GroupError {
         /// The group.
         group: String,
     },
-    /// The group's memory holds what no process writes.
+    /// The group's memory holds words that no process writes.
     #[error(
         "the memory of the group \"{group}\" was overwritten ({what}): destroy it, and make another one"
     )]
     Broken {
         /// The group.
         group: String,
-        /// What was seen.
+        /// The part that is wrong.
         what: &'static str,
     },
 }

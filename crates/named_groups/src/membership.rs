@@ -1,0 +1,126 @@
+//! Joining a group, and a view of its members.
+
+use std::sync::Arc;
+
+use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Seat};
+
+use crate::answer::Answer;
+use crate::error::{Result, ServiceError};
+use crate::group_error::GroupError;
+use crate::origin::process_word;
+use crate::replica::{LocalState, Replica, no_peer};
+use crate::subscription::Subscription;
+use crate::time_limit::TimeLimit;
+
+/// The members of a group at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersView {
+    /// The number of the view: each change of the members makes the next.
+    pub number: u64,
+    /// Whether the group has reached its minimum once.
+    pub has_started: bool,
+    /// The members, in the order of their numbers.
+    pub members: Vec<ViewedMember>,
+}
+
+/// A member of a group at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewedMember {
+    /// The member as the folded state has it.
+    pub record: MemberRecord,
+    /// Broadcasts that it has not retrieved.
+    pub waiting: u64,
+}
+
+/// A new member: its place in the log, and the first broadcast that it receives.
+struct Joined {
+    seat: Seat,
+    first: u64,
+}
+
+impl Replica {
+    /// Makes a mailbox of this process a member. `context` and `place` are those of its address.
+    ///
+    /// # Errors
+    /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
+    /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`GroupError::Broken`],
+    /// [`ServiceError::Thread`], [`ServiceError::Ended`].
+    pub fn join(self: &Arc<Self>, context: u32, place: u64) -> Result<Arc<Subscription>> {
+        let Joined { seat, first } = match &self.server_client {
+            None => self.join_directly(context, place)?,
+            Some(client) => {
+                self.with(|local| self.check_open(&local.state))?;
+                let record = self
+                    .request_to_join(client, context, place)?
+                    .map_err(|answer| self.not_joined(answer))?;
+                Joined { seat: record.seat(), first: record.first }
+            }
+        };
+        Ok(Arc::new(Subscription::new(self.clone(), seat, first)))
+    }
+
+    fn join_directly(&self, context: u32, place: u64) -> Result<Joined> {
+        let process = self.shared.process();
+        let who = process_word(process.slot, process.incarnation);
+        self.with(|local| {
+            self.check_open(&local.state)?;
+            let words = [who, u64::from(context), place];
+            let entry = |cell| EntryWord::Join { cell };
+            let accepted = self.append_with_details(local, words, entry, |local| {
+                self.check_open(&local.state).map(|()| true)
+            })?;
+            let accepted = accepted.ok_or_else(|| self.log_refuses())?;
+            match accepted.outcome {
+                Outcome::Joined(id) => {
+                    let (seat, all) = (Seat::new(id, accepted.place), local.state.broadcasts());
+                    // More may have been accepted since.
+                    let first = local.state.member(seat).map_or(all, |member| member.first);
+                    Ok(Joined { seat, first })
+                }
+                other => Err(self.not_joined(Answer::of(other))),
+            }
+        })
+    }
+
+    fn not_joined(&self, answer: Answer) -> ServiceError {
+        let group = self.name.clone();
+        match answer {
+            Answer::AlreadyMember(member) => GroupError::AlreadyMember { group, member },
+            Answer::Full => GroupError::TooManyMembers { group },
+            _ => GroupError::GroupDestroyed { group },
+        }
+        .into()
+    }
+
+    /// The members now.
+    ///
+    /// # Errors
+    /// [`GroupError::Broken`], [`ServiceError::Thread`].
+    pub fn view(&self) -> Result<MembersView> {
+        self.with(|local| Ok(self.view_of(local)))
+    }
+
+    /// Waits until the view has another number than `number`.
+    ///
+    /// # Errors
+    /// [`ServiceError::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
+    /// [`ServiceError::Ended`], [`ServiceError::Thread`].
+    pub fn view_after(&self, number: u64, limit: TimeLimit) -> Result<MembersView> {
+        self.wait(limit, no_peer, |local| {
+            if local.state.view() != number {
+                return Ok(Some(self.view_of(local)));
+            }
+            self.check_not_destroyed(&local.state).map(|()| None)
+        })
+    }
+
+    fn view_of(&self, local: &LocalState) -> MembersView {
+        let state = &local.state;
+        let viewed = |record: &MemberRecord| ViewedMember {
+            record: *record,
+            waiting: state.broadcasts() - self.taken(local, record),
+        };
+        let members = state.members().iter().map(viewed).collect();
+        MembersView { number: state.view(), has_started: state.has_started(), members }
+    }
+}

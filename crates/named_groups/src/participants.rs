@@ -1,0 +1,92 @@
+//! The members that take part in the collective operations of a group from a number on.
+
+use landeck_groups::service::{Cut, EntryWord, Seat, State};
+
+use crate::error::Result;
+use crate::group_error::GroupError;
+use crate::replica::{LocalState, Replica, no_peer};
+use crate::time_limit::TimeLimit;
+
+/// The members that take part in collective operations, in the order of their ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Participants {
+    /// The number of the first operation that they take part in.
+    pub first_operation: u64,
+    /// The members.
+    pub members: Vec<Participant>,
+}
+
+/// A member that takes part in collective operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Participant {
+    /// The number of the member.
+    pub id: u32,
+    /// The slot of its process.
+    pub slot: u32,
+}
+
+impl Replica {
+    /// The participants of operation `number`. The first member that comes to the operation fixes them.
+    ///
+    /// # Errors
+    /// [`GroupError::LeftBehind`], [`GroupError::NoMember`], [`GroupError::Destroying`],
+    /// [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`crate::ServiceError::Thread`].
+    pub fn participants(&self, number: u64, seat: Seat) -> Result<Participants> {
+        self.with(|local| {
+            self.check_member(&local.state, seat)?;
+            self.fix_participants(local, number)?;
+            let left_behind = || GroupError::LeftBehind { group: self.name.clone(), number };
+            Ok(local.state.cut(number).map(Participants::of).ok_or_else(left_behind)?)
+        })
+    }
+
+    /// The first participants that include this member. It waits until the other members come to their
+    /// next operation.
+    ///
+    /// # Errors
+    /// [`GroupError::NoMember`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`],
+    /// [`GroupError::Broken`], [`crate::ServiceError::Ended`], [`crate::ServiceError::Thread`].
+    pub fn first_participants(&self, seat: Seat) -> Result<Participants> {
+        self.wait(TimeLimit::Unlimited, no_peer, |local| {
+            self.check_not_destroyed(&local.state)?;
+            self.check_member(&local.state, seat)?;
+            let state = &local.state;
+            let last = state.cuts_made();
+            let is_there = |seat| state.member(seat).is_some();
+            // If none of the members that would fix the next participants is left, any member does.
+            let is_abandoned = state.cut(last).is_none_or(|cut| !seats_of(cut).any(is_there));
+            if is_abandoned {
+                self.fix_participants(local, last + 1)?;
+            }
+            let newest = local.state.cut(local.state.cuts_made());
+            let own = newest.filter(|cut| seats_of(cut).any(|it| it == seat));
+            Ok(own.map(Participants::of))
+        })
+    }
+
+    fn fix_participants(&self, local: &mut LocalState, number: u64) -> Result<()> {
+        if local.state.cuts_made() < number {
+            let number = EntryWord::low_bits(number);
+            self.append(local, EntryWord::Cut { number }, |local| self.check_open(&local.state))?;
+        }
+        Ok(())
+    }
+
+    fn check_member(&self, state: &State, seat: Seat) -> Result<()> {
+        self.check_open(state)?;
+        state.member(seat).map(drop).ok_or_else(|| self.no_member(seat.id))
+    }
+}
+
+impl Participants {
+    fn of(cut: &Cut) -> Self {
+        let members = cut.members.iter();
+        let participant =
+            |&[id, slot, ..]: &[u64; 4]| Participant { id: id as u32, slot: slot as u32 };
+        Self { first_operation: cut.number, members: members.map(participant).collect() }
+    }
+}
+
+fn seats_of(cut: &Cut) -> impl Iterator<Item = Seat> + '_ {
+    cut.members.iter().map(|&[id, _, _, joined_at]| Seat::new(id as u32, joined_at))
+}

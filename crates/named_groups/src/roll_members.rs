@@ -1,0 +1,26 @@
+//! The members of a view as bits of the roll.
+
+use landeck_groups::service::State;
+use landeck_objects::group_log::Roll;
+
+/// The members of a view as bits of the roll.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RollMembers {
+    view: u64,
+    /// None when a member has no bit on the roll, or there are no members.
+    bits: Option<u32>,
+}
+
+impl RollMembers {
+    /// The bits of the members of a state; computed once for each view.
+    pub(crate) fn of(&mut self, state: &State) -> Option<u32> {
+        if self.view != state.view() {
+            let members = state.members().iter();
+            let places = members.map(|member| 1u32.checked_shl(member.id));
+            let has_bits = state.members().last().is_some_and(|last| last.id < Roll::MEMBERS);
+            let bits = places.flatten().fold(0, |all, place| all | place);
+            *self = Self { view: state.view(), bits: has_bits.then_some(bits) };
+        }
+        self.bits
+    }
+}

@@ -1,0 +1,408 @@
+//! Sending to a group: waiting for room, and eviction.
+
+use std::time::Duration;
+
+use landeck_groups::service::{EntryWord, Outcome, Phase};
+use landeck_memory::system::now_ns;
+use landeck_objects::group_log::{CELL_BYTES, Claim};
+
+use crate::answer::Answer;
+use crate::error::{Result, ServiceError};
+use crate::group_error::GroupError;
+use crate::message::{Broadcast, Outgoing, Sender, SharedValues};
+use crate::options::WhenFull;
+use crate::origin::Origin;
+use crate::replica::{Accepted, LocalState, Replica};
+use crate::server_client::ServerClient;
+use crate::time_limit::TimeLimit;
+
+/// Messages up to this length are copied while no other thread of the process uses the group.
+const COPIED_INSIDE: u64 = 64 << 10;
+
+/// Longer messages are not copied out for their own sender, which has the values.
+pub(crate) const SHARED_FROM: u64 = 4 << 10;
+
+/// How long the server has to answer a call that may not wait.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// The result of an attempt to broadcast.
+enum SendAttempt {
+    Accepted,
+    NotStarted,
+    NoRoom,
+}
+
+/// A broadcast that waits for room. The log shows it until this is dropped.
+struct HeldBroadcast<'a> {
+    replica: &'a Replica,
+    ticket: u32,
+}
+
+impl Replica {
+    /// Sends a message to all members; returns when the log has accepted it.
+    ///
+    /// # Errors
+    /// [`GroupError::NoMember`], [`GroupError::MinimumNotReached`], [`GroupError::Full`], [`GroupError::TooLong`],
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`GroupError::Broken`],
+    /// [`ServiceError::TimedOut`], [`ServiceError::WouldBlock`], [`ServiceError::Ended`], [`ServiceError::Thread`].
+    pub fn broadcast(
+        &self,
+        message: &Outgoing<'_>,
+        sender: Sender,
+        limit: TimeLimit,
+    ) -> Result<()> {
+        let broadcast = Broadcast { tag: message.tag, bytes: message.bytes, sender, ticket: None };
+        let length = broadcast.length();
+        self.check_length(length)?;
+        loop {
+            let sent = match &self.server_client {
+                Some(client) => self.try_by_server(client, &broadcast, limit)?,
+                None if length > COPIED_INSIDE => self.try_long(&broadcast)?,
+                None if length > SHARED_FROM => self.try_shared(&broadcast, message.share)?,
+                None => self.with_prepared_lines(|local| self.try_short(local, &broadcast))?,
+            };
+            match sent {
+                SendAttempt::Accepted => return Ok(()),
+                SendAttempt::NotStarted => self.wait_started(limit)?,
+                SendAttempt::NoRoom => return self.broadcast_held(broadcast, limit),
+            }
+        }
+    }
+
+    /// Waits until all broadcasts that were accepted so far are in all mailboxes. Without a server they are there as
+    /// soon as they are accepted.
+    ///
+    /// # Errors
+    /// [`ServiceError::TimedOut`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
+    /// [`ServiceError::Ended`], [`ServiceError::Thread`].
+    pub fn wait_delivered(&self, limit: TimeLimit) -> Result<()> {
+        let accepted = self.with(|local| {
+            self.check_open(&local.state)?;
+            Ok(local.state.broadcasts())
+        })?;
+        if self.server_client.is_none() {
+            return Ok(());
+        }
+        let server = |local: &LocalState| local.state.server().map(|server| server.who.slot);
+        self.wait(limit, server, |local| {
+            // Members find by themselves what was accepted by a server that is gone.
+            if local.state.unserved().max(self.log.sent_on()) >= accepted {
+                return Ok(Some(()));
+            }
+            self.check_not_destroyed(&local.state).map(|()| None)
+        })
+    }
+
+    /// Tries to send a short message whose values the sender's own mailbox gets without a copy.
+    #[inline(never)]
+    fn try_shared(
+        &self,
+        broadcast: &Broadcast<'_>,
+        share: &dyn Fn() -> Option<SharedValues>,
+    ) -> Result<SendAttempt> {
+        self.with_prepared_lines(|local| {
+            let sent = self.try_short(local, broadcast)?;
+            if broadcast.sender.receives()
+                && matches!(sent, SendAttempt::Accepted)
+                && let Some(values) = share()
+            {
+                let number = local.own_broadcasts.back();
+                local.kept_values = number.map(|&number| (number, values));
+            }
+            Ok(sent)
+        })
+    }
+
+    /// The values of a broadcast of this process, if they are kept. A second reader of them reads the group's memory.
+    pub(crate) fn take_values(&self, number: u64) -> Option<SharedValues> {
+        let mut local = self.local.enter_in_turn().ok()?;
+        let kept = local.kept_values.take_if(|(kept, _)| *kept == number)?;
+        Some(kept.1)
+    }
+
+    /// Tries to send a short message, while no other thread of this process uses the group.
+    fn try_short(&self, local: &mut LocalState, broadcast: &Broadcast<'_>) -> Result<SendAttempt> {
+        self.may_send(local, broadcast)?;
+        if !local.state.has_started() {
+            return Ok(SendAttempt::NotStarted);
+        }
+        if !self.has_room(local) {
+            return Ok(SendAttempt::NoRoom);
+        }
+        let claim = self.claim_for_message(local, broadcast.length())?;
+        let Some(claim) = claim else { return Ok(SendAttempt::NoRoom) };
+        self.fill(&claim, broadcast);
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false, by: 0 };
+        let accepted = self.accept(local, entry, Some(&claim))?;
+        if let Some(Accepted { outcome: Outcome::Broadcast(number), .. }) = accepted {
+            claim.end();
+            local.own_broadcasts.push_back(number);
+            return Ok(SendAttempt::Accepted);
+        }
+        // Another process was first.
+        self.append_message(local, claim, broadcast)
+    }
+
+    /// Tries to send a long message, which is copied while other threads of this process may use the group.
+    fn try_long(&self, broadcast: &Broadcast<'_>) -> Result<SendAttempt> {
+        if !self.may_begin(broadcast)? {
+            return Ok(SendAttempt::NotStarted);
+        }
+        let claim = self.with(|local| {
+            self.may_send(local, broadcast)?;
+            match self.has_room(local) {
+                true => self.claim(local, broadcast.length()),
+                false => Ok(None),
+            }
+        })?;
+        match claim {
+            Some(claim) => self.fill_and_append(claim, broadcast),
+            None => Ok(SendAttempt::NoRoom),
+        }
+    }
+
+    /// Tries to send a message of any length by the server.
+    fn try_by_server(
+        &self,
+        client: &ServerClient,
+        broadcast: &Broadcast<'_>,
+        limit: TimeLimit,
+    ) -> Result<SendAttempt> {
+        if !self.may_begin(broadcast)? {
+            return Ok(SendAttempt::NotStarted);
+        }
+        match limit {
+            TimeLimit::Now => {
+                match self.request_if_room(client, broadcast, TimeLimit::within(ANSWER_WITHIN)) {
+                    Err(ServiceError::TimedOut(_)) => Err(ServiceError::WouldBlock),
+                    sent => sent,
+                }
+            }
+            limit => self.request_if_room(client, broadcast, limit),
+        }
+    }
+
+    /// Requests a broadcast from the server, if there is room.
+    fn request_if_room(
+        &self,
+        client: &ServerClient,
+        broadcast: &Broadcast<'_>,
+        limit: TimeLimit,
+    ) -> Result<SendAttempt> {
+        let has_room = self.with(|local| {
+            self.may_send(local, broadcast)?;
+            Ok(self.has_room(local))
+        })?;
+        if !has_room {
+            return Ok(SendAttempt::NoRoom);
+        }
+        match self.request_broadcast(client, broadcast, limit)? {
+            Answer::Accepted(_) => Ok(SendAttempt::Accepted),
+            Answer::NotNow => Ok(SendAttempt::NoRoom),
+            _ => Err(self.with(|local| Ok(self.why_refused(local)))?),
+        }
+    }
+
+    fn check_length(&self, bytes: u64) -> Result<()> {
+        let most = self.log.shape().bytes().max(CELL_BYTES as u64);
+        if bytes > most {
+            return Err(GroupError::TooLong { group: self.name.clone(), bytes, most }.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the group has started, for a sender that may send.
+    fn may_begin(&self, broadcast: &Broadcast<'_>) -> Result<bool> {
+        self.with(|local| {
+            self.may_send(local, broadcast)?;
+            Ok(local.state.has_started())
+        })
+    }
+
+    /// Checks that a broadcast may be sent now. A held one may finish while the group is being destroyed.
+    fn may_send(&self, local: &LocalState, broadcast: &Broadcast<'_>) -> Result<()> {
+        let state = &local.state;
+        if let Some(ticket) = broadcast.ticket {
+            let is_held = || state.held().iter().any(|held| held.ticket == ticket);
+            return match state.phase() {
+                Phase::Destroying if is_held() => Ok(()),
+                _ => self.check_not_destroyed(state),
+            };
+        }
+        self.check_open(state)?;
+        match broadcast.sender {
+            Sender::Member { seat, .. } if state.member(seat).is_none() => {
+                Err(self.no_member(seat.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why an accepted entry was no broadcast.
+    fn why_refused(&self, local: &LocalState) -> ServiceError {
+        self.check_not_destroyed(&local.state).err().unwrap_or(ServiceError::WouldBlock)
+    }
+
+    /// Fills a message's memory and appends the message, if there is room by then.
+    fn fill_and_append(&self, claim: Claim<'_>, broadcast: &Broadcast<'_>) -> Result<SendAttempt> {
+        let is_long = broadcast.length() > COPIED_INSIDE;
+        if is_long {
+            self.fill(&claim, broadcast);
+        }
+        self.with(|local| {
+            if !is_long {
+                self.fill(&claim, broadcast);
+            }
+            self.append_message(local, claim, broadcast)
+        })
+    }
+
+    fn fill(&self, claim: &Claim<'_>, broadcast: &Broadcast<'_>) {
+        let origin = self.origin_of(broadcast.sender);
+        claim.fill(broadcast.tag, origin.to_words(), broadcast.bytes);
+    }
+
+    /// Appends a message whose memory is filled, if there is room.
+    fn append_message(
+        &self,
+        local: &mut LocalState,
+        claim: Claim<'_>,
+        broadcast: &Broadcast<'_>,
+    ) -> Result<SendAttempt> {
+        let was_held = broadcast.ticket.is_some();
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held, by: 0 };
+        let accepted =
+            self.append_if(local, entry, Some(&claim), |local| match self.has_room(local) {
+                true => self.may_send(local, broadcast).map(|()| true),
+                false => Ok(false),
+            })?;
+        match accepted {
+            None => Ok(SendAttempt::NoRoom),
+            Some(Accepted { outcome: Outcome::Broadcast(number), .. }) => {
+                claim.end();
+                local.own_broadcasts.push_back(number);
+                Ok(SendAttempt::Accepted)
+            }
+            Some(_) => Err(self.why_refused(local)),
+        }
+    }
+
+    /// The origin of a broadcast of this process.
+    pub(crate) fn origin_of(&self, sender: Sender) -> Origin {
+        let (slot, incarnation) = (self.shared.slot, self.log.incarnation());
+        let (sender, left_out) = (sender.id(), sender.left_out());
+        Origin { slot, incarnation, sender, left_out, request: None }
+    }
+
+    /// Sends a message that found no room, as the group was made to do.
+    #[cold]
+    fn broadcast_held(&self, broadcast: Broadcast<'_>, limit: TimeLimit) -> Result<()> {
+        if limit == TimeLimit::Now || self.options.full() == WhenFull::Refuse {
+            return Err(self.full()?);
+        }
+        let Some(held) = self.hold()? else { return Err(self.full()?) };
+        let broadcast = Broadcast { ticket: Some(held.ticket), ..broadcast };
+        loop {
+            let claim = self.wait_for_room(&broadcast, limit)?;
+            let sent = match &self.server_client {
+                None => self.fill_and_append(claim, &broadcast)?,
+                Some(client) => {
+                    // The server claims memory itself; this claim only showed that there is some.
+                    drop(claim);
+                    self.request_if_room(client, &broadcast, limit)?
+                }
+            };
+            if let SendAttempt::Accepted = sent {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait_for_room(&self, broadcast: &Broadcast<'_>, limit: TimeLimit) -> Result<Claim<'_>> {
+        loop {
+            let (until, evicts) = self.room_limit(limit);
+            let slowest =
+                |local: &LocalState| self.slowest(local).members.first().map(|it| it.slot);
+            let waited = self.wait(until, slowest, |local| {
+                self.may_send(local, broadcast)?;
+                let claim = match self.has_room(local) {
+                    true => self.claim(local, broadcast.length())?,
+                    false => None,
+                };
+                if claim.is_none() {
+                    self.report_no_room(local);
+                    if self.blocks_itself(local) {
+                        return Err(self.full_now(local));
+                    }
+                }
+                Ok(claim)
+            });
+            match waited {
+                Err(ServiceError::TimedOut(_)) if evicts => self.evict_slowest()?,
+                Err(ServiceError::TimedOut(_)) => return Err(self.full()?),
+                other => return other,
+            }
+        }
+    }
+
+    /// How long to wait for room, and whether the slowest members are evicted then.
+    fn room_limit(&self, limit: TimeLimit) -> (TimeLimit, bool) {
+        let WhenFull::Evict(time) = self.options.full() else { return (limit, false) };
+        let evict_ns = now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        match limit.deadline_ns() {
+            Some(own_ns) if own_ns <= evict_ns => (limit, false),
+            _ => (TimeLimit::Within { deadline_ns: evict_ns, time }, true),
+        }
+    }
+
+    fn evict_slowest(&self) -> Result<()> {
+        self.with(|local| {
+            for member in self.slowest(local).members {
+                self.append(local, EntryWord::Evict(member.seat()), |_| Ok(()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Records in the log that a broadcast is held; none when too many are.
+    fn hold(&self) -> Result<Option<HeldBroadcast<'_>>> {
+        self.with(|local| {
+            let slot = self.shared.slot;
+            let incarnation = self.shared.segment.slot_record(slot).incarnation;
+            let entry = EntryWord::Hold { slot, incarnation };
+            let accepted = self.append(local, entry, |local| self.check_open(&local.state))?;
+            match accepted.outcome {
+                Outcome::Held(ticket) => {
+                    self.log.is_held(true);
+                    Ok(Some(HeldBroadcast { replica: self, ticket }))
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+
+    #[cold]
+    fn full(&self) -> Result<ServiceError> {
+        self.with(|local| Ok(self.full_now(local)))
+    }
+
+    fn full_now(&self, local: &LocalState) -> ServiceError {
+        let slowest = self.slowest(local);
+        let (members, waiting) = (slowest.ids(), slowest.waiting);
+        GroupError::Full { group: self.name.clone(), members, waiting }.into()
+    }
+}
+
+impl Drop for HeldBroadcast<'_> {
+    fn drop(&mut self) {
+        let Self { replica, ticket } = *self;
+        replica.log.is_held(false);
+        // Where the group is broken, no process waits for this.
+        let _ = replica.with(|local| {
+            match local.state.held().iter().any(|held| held.ticket == ticket) {
+                true => replica.append(local, EntryWord::Release { ticket }, |_| Ok(())).map(drop),
+                false => Ok(()),
+            }
+        });
+    }
+}
