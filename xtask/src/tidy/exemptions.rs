@@ -89,7 +89,7 @@ pub(super) const COMMENTS_LEFT: &[(&str, usize)] = &[
     ("crates/collectives", 179),
     ("crates/memory", 88),
     ("crates/named_groups", 9),
-    ("crates/node", 125),
+    ("crates/node", 104),
     ("crates/objects", 20),
     ("crates/simulator", 106),
     ("fronts/deck", 2),
