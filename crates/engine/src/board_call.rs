@@ -50,7 +50,7 @@ pub(crate) struct BoardCall {
     schedule: BoardSchedule,
     manner: Manner,
     check: u32,
-    /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
+    /// The first error, while this member comes to the rest of the rounds: others wait for it there.
     deferred_error: Option<BoardError>,
     /// Blocks of others that have another length than this member expects.
     refused: Option<Box<Refused>>,
@@ -60,7 +60,7 @@ pub(crate) struct BoardCall {
 /// with such a block than what lies on the board.
 #[derive(Debug)]
 struct Refused {
-    /// What was wrong with the first.
+    /// The error of the first.
     error: BoardError,
     blocks: Vec<RefusedBlock>,
 }
@@ -197,7 +197,7 @@ impl BoardCall {
         self.refused.as_ref().map_or_else(Vec::new, |refused| refused.blocks.clone())
     }
 
-    /// What cannot be done here is over here, and nobody waits for it: at once where the group is
+    /// Ends the operation after an error, so that nobody waits for this member: at once where the group is
     /// broken; else when this member has come to all rounds, as soon as there is room for that.
     #[cold]
     pub(crate) fn fail(
@@ -376,7 +376,7 @@ impl BoardCall {
         Ok(BoardStep::Over)
     }
 
-    /// What the processes on this processor are to this wait.
+    /// The relation of the processes on this processor to this wait.
     pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
         match self.walk.plan().steps.get(self.step) {
             Some(step) if self.entry_check.is_none() => {
@@ -406,12 +406,12 @@ impl BoardCall {
         self.at.number()
     }
 
-    /// What is called.
+    /// The call that the members compare.
     pub(crate) fn signature(&self) -> Signature {
         self.signature
     }
 
-    /// What is left when it is over, for the next one.
+    /// The memory that is left when it is complete, for the next one.
     pub(crate) fn into_inner(self) -> Box<AtBoard> {
         self.at
     }
@@ -454,7 +454,7 @@ fn keep_own(hands: &CallBuffers<'_>, from: Cells, into: Cells) {
     }
 }
 
-/// What a failure at the board is for the caller.
+/// The fault that a failure at the board is for the caller.
 #[cold]
 pub(crate) fn fault_of(
     error: BoardError,

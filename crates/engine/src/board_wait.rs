@@ -141,7 +141,7 @@ pub(crate) struct Stage<'a, 'b> {
     is_asleep: bool,
     /// When it fell asleep.
     awaits_room: bool,
-    /// What there is on other boards of this process has to come back first, which takes all of the endpoint.
+    /// Deposits on other boards of this process have to come back first, which takes all of the engine.
     pub(crate) lacks_room: bool,
 }
 
@@ -297,7 +297,7 @@ struct SharedBoardWait<'a, 'b, 'c> {
     context: u32,
     size: u32,
     stage: &'a mut Stage<'b, 'c>,
-    /// What others had told of when it was looked at last.
+    /// The count of news at the last look.
     news: u32,
     /// Whether it has said on all boards that it sleeps.
     has_slept: bool,

@@ -93,10 +93,9 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
 pub(super) const COMMENTS_LEFT: &[(&str, usize)] = &[
     ("crates/board", 58),
     ("crates/collectives", 179),
-    ("crates/engine", 124),
     ("crates/memory", 88),
     ("crates/named_groups", 9),
-    ("crates/node", 131),
+    ("crates/node", 104),
     ("crates/objects", 20),
     ("crates/simulator", 106),
     ("fronts/deck", 2),
