@@ -273,6 +273,7 @@ mod tests {
         fs::write(folder.join("share/own"), "").expect("it can be written");
         assert_eq!(remove(&folder).expect("it is installed"), 4);
         assert!(folder.join("share/own").exists() && folder.join("bin").exists());
+        assert!(!folder.join("bin/new").is_symlink(), "links are removed as well");
         assert!(!folder.join("share/doc").exists() && !folder.join("lib").exists());
         assert!(matches!(remove(&folder), Err(Problem::NotInstalled { .. })));
         fs::remove_dir_all(folder).expect("it can be removed");
