@@ -95,7 +95,6 @@ pub(super) const COMMENTS_LEFT: &[(&str, usize)] = &[
     ("crates/collectives", 179),
     ("crates/engine", 124),
     ("crates/memory", 88),
-    ("crates/named_groups", 9),
     ("crates/node", 131),
     ("crates/objects", 20),
     ("crates/simulator", 106),
