@@ -11,9 +11,7 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
-//! | [`observed`] | a segment as those see it who only look |
-//! | [`bond`] | who still needs what lies in a slot whose process is gone |
-//! | [`page`] | the page of each process: presence, what it waits for, counters |
+//! | [`observed`] | a segment as those see it who only look |//! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
@@ -22,6 +20,7 @@
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`waiter`] | the one way to wait |
 //! | [`sleep_word`] | the word that a process sleeps on |
+//! | [`slot_reference`] | which processes may still need what lies in a vacant slot |
 //! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
@@ -37,8 +36,6 @@
 
 mod biased_lock;
 pub mod blocks;
-#[cfg(not(loom))]
-pub mod bond;
 pub mod bytes;
 mod filled;
 #[cfg(not(loom))]
@@ -80,6 +77,8 @@ pub mod segment;
 #[cfg(not(loom))]
 pub mod shared_area;
 pub mod sleep_word;
+#[cfg(not(loom))]
+pub mod slot_reference;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod system;
@@ -94,7 +93,7 @@ pub use room::NoMemory;
 #[cfg(not(loom))]
 pub use {
     gate::{Gate, GateError, ThreadMode},
-    heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
+    heap::{Block, BlockRange, Borrowed, Heap, HeapFull, Lent, Mark, MarkView},
     membership::{JobState, SlotRecord, SlotState},
     message_cells::{InCell, MessageCells},
     observed::Observed,
