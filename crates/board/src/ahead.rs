@@ -80,8 +80,8 @@ impl Board {
 mod tests {
     use super::super::fixture::boards;
     use super::*;
+    use crate::neighbours::Neighbours;
     use landeck_memory::heap::Heap;
-    use landeck_memory::waiter::Neighbours;
 
     const SIGNATURE: u32 = 7;
 

@@ -1,11 +1,51 @@
-//! What the members on one processor are to each other's waits.
+//! The yield policy of a wait at a board: whether giving the core to the members that share it would help.
 
-use landeck_memory::waiter::Neighbours;
+use landeck_memory::scheduler_order::TurnPosition;
 
 use super::handle::Board;
 
-/// Members of a group whose processors are looked at.
+/// Members of a group whose cores are looked at.
 pub const LOOKED_AT_MAX: u32 = 32;
+
+/// How long a member keeps its core where all on it wait for another core, in nanoseconds: about two switches of
+/// processes.
+pub const WAITING_KEEP_NS: u64 = 1_500;
+/// How long it keeps it where one of them is behind, for each process to a core: the more there are, the longer it
+/// takes until this one has it again.
+const BEHIND_KEEP_NS: u64 = 150;
+const BEHIND_KEEP_MAX_NS: u64 = 800;
+/// How long the first in the order of turns keeps it, in nanoseconds: a member that gives its turn away has it again
+/// when all others have had theirs.
+const FIRST_KEEP_NS: u64 = 4_000;
+
+/// What the processes that share the core of a waiting member are to its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// One of them is waited for, or nothing is known: the core is given away at once.
+    Awaited,
+    /// The data come from another core, and this member is the first on its core that others will wait for then.
+    First,
+    /// The data come from another core; but one of them has something to do that others will wait for.
+    Behind,
+    /// They wait as well, for what comes from another core: giving it away helps no member.
+    Waiting,
+}
+
+impl Neighbours {
+    /// For how many nanoseconds polling helps more than giving the core away, which so many processes share.
+    #[inline]
+    pub const fn keep_core_ns(self, processes_per_core: u32) -> u64 {
+        match self {
+            Self::Awaited => 0,
+            Self::First => FIRST_KEEP_NS,
+            Self::Behind => {
+                let keep_ns = BEHIND_KEEP_NS * processes_per_core as u64;
+                if keep_ns < BEHIND_KEEP_MAX_NS { keep_ns } else { BEHIND_KEEP_MAX_NS }
+            }
+            Self::Waiting => WAITING_KEEP_NS,
+        }
+    }
+}
 
 impl Board {
     /// Whether a member's process is on this processor, as it last said. Others than this member.
@@ -77,10 +117,9 @@ impl Board {
         looked_at.contains(&self.size()) && self.history.stride(number, self.size()).is_some()
     }
 
-    /// The place of this member among those on this processor, in the order in which they are roots; and how many
-    /// of them there are.
+    /// The position of this member among those on this core, in the order in which they are roots.
     #[cold]
-    pub fn place_in_rotation(&self, number: u32, processor: u32) -> (u32, u32) {
+    pub fn turn_position(&self, number: u32, processor: u32) -> TurnPosition {
         let stride = self.history.stride(number, self.size()).unwrap_or(1);
         let (mut member, mut at, mut beside) = (0, 0, 0);
         for _ in 0..self.size() {
@@ -90,7 +129,7 @@ impl Board {
             beside += u32::from(member == self.own() || self.is_beside(member, processor));
             member = (member + stride) % self.size();
         }
-        (at, beside)
+        TurnPosition { at, of: beside }
     }
 }
 
@@ -141,7 +180,8 @@ mod tests {
         let mut of = |roots: [u32; 3], member: usize| {
             let board = &mut boards[member];
             let number = roots.map(|root| board.begin(3 << 14 | root).0)[2];
-            (board.rotates(number), board.place_in_rotation(number, member as u32 % 2))
+            let TurnPosition { at, of } = board.turn_position(number, member as u32 % 2);
+            (board.rotates(number), (at, of))
         };
         assert_eq!(
             [0, 2, 4].map(|member| of([3, 4, 5], member)),

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use landeck_board::Board;
+use landeck_board::{Board, Neighbours};
 use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
-use landeck_memory::waiter::{Neighbours, Patience, Waiting};
+use landeck_memory::scheduler_order::SchedulerOrder;
+use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
@@ -122,7 +123,7 @@ impl Shared {
         let mut meeting = BoardWait { shared: self, group, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
-        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
+        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_oversubscribed() {
             waiter.look(|| meeting.poll() || !is_undisturbed());
         }
         Ok(true)
@@ -185,6 +186,14 @@ impl Shared {
             Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
             None => Err(why(&kernel, None, end)),
         }
+    }
+}
+
+impl Shared {
+    /// For how many nanoseconds a wait at a board keeps its core; not at all where there is no board.
+    fn keep_core_ns(&self, neighbours: Option<Neighbours>) -> u64 {
+        let processes_per_core = self.segment.plan().processes_per_processor();
+        neighbours.map_or(0, |neighbours| neighbours.keep_core_ns(processes_per_core))
     }
 }
 
@@ -291,20 +300,19 @@ impl BoardWait<'_, '_, '_> {
 }
 
 impl Waiting for BoardWait<'_, '_, '_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
+    fn keep_core_ns(&self, core: u32) -> u64 {
         let board = self.group.board.as_ref();
-        board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
+        self.shared.keep_core_ns(board.map(|board| self.stage.brief.neighbours(board, core)))
     }
 
-    fn rotation(&self) -> Option<u32> {
-        self.stage.brief.rotation(self.group.board.as_ref()?)
-    }
-
-    fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
+    fn order_turns(&self, order: &mut SchedulerOrder, core: u32) {
         let board = self.group.board.as_ref();
-        board.map_or((0, 1), |board| board.place_in_rotation(self.stage.brief.number(), processor))
+        match board.and_then(|board| Some((board, self.stage.brief.rotation(board)?))) {
+            Some((board, number)) => order.arrange(number, || board.turn_position(number, core)),
+            None => order.restore(),
+        }
     }
 
     fn patience(&self) -> Patience {
@@ -412,14 +420,14 @@ impl SharedBoardWait<'_, '_, '_> {
 }
 
 impl Waiting for SharedBoardWait<'_, '_, '_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
+    fn keep_core_ns(&self, core: u32) -> u64 {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return 0 };
         let group = kernel.group_of_context(self.context).map(|(group, _)| group);
         let board = group.and_then(|group| group.board.as_ref());
         let brief = &*self.stage.brief;
-        board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
+        self.shared.keep_core_ns(board.map(|board| brief.neighbours(board, core)))
     }
 
     fn patience(&self) -> Patience {
@@ -500,10 +508,10 @@ impl BoardCallWait<'_> {
 }
 
 impl Waiting for BoardCallWait<'_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
-        self.kernel.neighbours(self.context, &self.visit, processor)
+    fn keep_core_ns(&self, core: u32) -> u64 {
+        self.shared.keep_core_ns(self.kernel.neighbours(self.context, &self.visit, core))
     }
 
     fn patience(&self) -> Patience {

@@ -18,6 +18,7 @@
 //! | [`message_cells`] | places for messages, which go from hand to hand |
 //! | [`remark`] | what a process says of a wait that has lasted for long |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
+//! | [`scheduler_order`] | the order of turns of the tasks on one core |
 //! | [`waiter`] | the one way to wait |
 //! | [`sleep_word`] | the word that a process sleeps on |
 //! | [`slot_reference`] | which processes may still need what lies in a vacant slot |
@@ -49,8 +50,6 @@ pub mod heap;
 mod holdings;
 #[cfg(not(loom))]
 mod ladder;
-#[cfg(not(loom))]
-mod line_up;
 mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
@@ -72,6 +71,8 @@ pub mod processors;
 pub mod remark;
 pub mod ring;
 pub mod room;
+#[cfg(not(loom))]
+pub mod scheduler_order;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]

@@ -9,7 +9,7 @@
 //! receiver does not take it over. Who has no cell sends as if there were none, and cells of messages that
 //! nobody receives are missed, and that is all.
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, copy};
 use crate::filled::Filled;
 pub use crate::plan::CELL_BYTES;
 use crate::plan::CELL_HEAD_BYTES;
@@ -154,11 +154,9 @@ impl MessageCells {
         let at = at.min(CELL_BYTES as usize);
         let length = bytes.len().min(CELL_BYTES as usize - at);
         let cell = self.segment.place(self.segment.plan().cell(place.cell), CELL_BYTES);
-        // SAFETY: the range is of the cell, in the segment, which stays mapped while `self` is borrowed. Nobody else
-        // writes to the cell until it is full, its receiver reads none of this range before it is told of it, and
-        // nothing is read through the slice.
-        let target = unsafe { std::slice::from_raw_parts_mut(cell.as_ptr().add(at), length) };
-        bytes.copy_to_slice(target);
+        // SAFETY: both ranges are valid for `length` bytes: the target ends within the cell, in the segment, which
+        // stays mapped while `self` is borrowed. They are apart: the bytes are the program's.
+        unsafe { copy(bytes.start().as_ptr(), cell.as_ptr().add(at), length) };
     }
 
     /// How many bytes are there.

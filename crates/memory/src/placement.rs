@@ -77,8 +77,8 @@ impl Squeeze {
     }
 
     /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
-    pub(crate) fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
-        if !crowded {
+    pub(crate) fn is_due(&mut self, oversubscribed: bool, now_ns: u64) -> bool {
+        if !oversubscribed {
             self.ends();
             return false;
         }

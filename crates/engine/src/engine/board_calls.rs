@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use landeck_board::Neighbours;
 use landeck_channel::Peer;
 use landeck_collectives::Way;
 use landeck_kernel::Area;
-use landeck_memory::waiter::Neighbours;
 
 use super::{Engine, board_fault};
 use crate::board::BoardError;
@@ -66,10 +66,14 @@ impl Engine {
         }
     }
 
-    /// What the processes on this processor are to a visit that waits.
-    pub(crate) fn neighbours(&self, context: u32, visit: &BoardCall, processor: u32) -> Neighbours {
-        let board = self.board_of(context);
-        board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
+    /// What the processes on this core are to a visit that waits; none without a board.
+    pub(crate) fn neighbours(
+        &self,
+        context: u32,
+        visit: &BoardCall,
+        core: u32,
+    ) -> Option<Neighbours> {
+        self.board_of(context).map(|board| visit.neighbours(board, core))
     }
 
     /// Before sleep, or when members are gone: if a visit can never be over, why.

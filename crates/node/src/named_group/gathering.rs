@@ -4,9 +4,9 @@
 //! operations, it keeps its processor where nobody beside it is awaited. It says that it waits only when
 //! it falls asleep, so that who comes last has nobody to wake as long as all are awake.
 
-use landeck_board::LOOKED_AT_MAX;
+use landeck_board::{LOOKED_AT_MAX, Neighbours};
 use landeck_groups::service::Seat;
-use landeck_memory::waiter::{Neighbours, Patience, Waiting};
+use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
 use landeck_objects::group_log::WaitsFor;
 
@@ -127,14 +127,15 @@ impl Gathering<'_> {
 }
 
 impl Waiting for Gathering<'_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
+    fn keep_core_ns(&self, core: u32) -> u64 {
         if self.come.members > LOOKED_AT_MAX {
-            return Neighbours::Awaited;
+            return 0;
         }
-        let beside = self.live.with(|mirror| Ok(self.beside(mirror, processor)));
-        beside.unwrap_or(Neighbours::Awaited)
+        let beside = self.live.with(|mirror| Ok(self.beside(mirror, core)));
+        let processes_per_core = self.live.shared.segment.plan().processes_per_processor();
+        beside.map_or(0, |neighbours| neighbours.keep_core_ns(processes_per_core))
     }
 
     fn patience(&self) -> Patience {
