@@ -10,10 +10,6 @@ pub const LOOKED_AT_MAX: u32 = 32;
 /// How long a member keeps its core where all on it wait for another core, in nanoseconds: about two switches of
 /// processes.
 pub const WAITING_KEEP_NS: u64 = 1_500;
-/// How long it keeps it where one of them is behind, for each process to a core: the more there are, the longer it
-/// takes until this one has it again.
-const BEHIND_KEEP_NS: u64 = 150;
-const BEHIND_KEEP_MAX_NS: u64 = 800;
 /// How long the first in the order of turns keeps it, in nanoseconds: a member that gives its turn away has it again
 /// when all others have had theirs.
 const FIRST_KEEP_NS: u64 = 4_000;
@@ -21,27 +17,21 @@ const FIRST_KEEP_NS: u64 = 4_000;
 /// What the processes that share the core of a waiting member are to its wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbours {
-    /// One of them is waited for, or nothing is known: the core is given away at once.
+    /// One of them is waited for or will be, or nothing is known: the core is given away at once.
     Awaited,
     /// The data come from another core, and this member is the first on its core that others will wait for then.
     First,
-    /// The data come from another core; but one of them has something to do that others will wait for.
-    Behind,
     /// They wait as well, for what comes from another core: giving it away helps no member.
     Waiting,
 }
 
 impl Neighbours {
-    /// For how many nanoseconds polling helps more than giving the core away, which so many processes share.
+    /// For how many nanoseconds polling helps more than giving the core away.
     #[inline]
-    pub const fn keep_core_ns(self, processes_per_core: u32) -> u64 {
+    pub const fn keep_core_ns(self) -> u64 {
         match self {
             Self::Awaited => 0,
             Self::First => FIRST_KEEP_NS,
-            Self::Behind => {
-                let keep_ns = BEHIND_KEEP_NS * processes_per_core as u64;
-                if keep_ns < BEHIND_KEEP_MAX_NS { keep_ns } else { BEHIND_KEEP_MAX_NS }
-            }
             Self::Waiting => WAITING_KEEP_NS,
         }
     }
@@ -54,9 +44,9 @@ impl Board {
         member != self.own() && self.segment().processor(self.slot(member)) == Some(processor)
     }
 
-    /// What the members whose processes are on this processor are to this member, which waits in an
-    /// operation (or for room, before it has come to it) for those that `is_awaited` names. In a large
-    /// group somebody always has something to do, and to look at all would take longer than a switch.
+    /// What the members whose processes are on this core are to this member, which waits in an operation (or for
+    /// room, before it has come to it) for those that `is_awaited` names. A member that is behind will be waited for.
+    /// In a large group some member always has something to do, and to look at all would take longer than a switch.
     #[inline]
     pub fn neighbours(
         &self,
@@ -64,22 +54,16 @@ impl Board {
         processor: u32,
         is_awaited: impl Fn(u32) -> bool,
     ) -> Neighbours {
-        if self.size() > LOOKED_AT_MAX {
-            return Neighbours::Awaited;
-        }
-        let mut neighbours = Neighbours::Waiting;
         let before = number.wrapping_sub(self.window);
-        for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
-            let is_awaited =
-                if has_come { is_awaited(member) } else { !self.is_past(member, before) };
-            if is_awaited {
-                return Neighbours::Awaited;
-            }
-            if !self.is_past(member, number.wrapping_sub(1)) {
-                neighbours = Neighbours::Behind;
-            }
+        let has_to_go_on = |member| {
+            !self.is_past(member, number.wrapping_sub(1))
+                || (if has_come { is_awaited(member) } else { !self.is_past(member, before) })
+        };
+        let mut beside = (0..self.size()).filter(|&member| self.is_beside(member, processor));
+        match self.size() > LOOKED_AT_MAX || beside.any(has_to_go_on) {
+            true => Neighbours::Awaited,
+            false => Neighbours::Waiting,
         }
-        neighbours
     }
 }
 
@@ -139,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_waited_for_beside_is_told_from_who_is_behind_and_who_waits() {
+    fn a_member_keeps_its_core_when_all_on_it_wait_too() {
         let (segment, mut boards) = boards(3);
         segment.set_processor(1, 6);
         segment.set_processor(2, 6);
@@ -149,11 +133,11 @@ mod tests {
         let of = |boards: &[Board], awaited| {
             boards[0].neighbours((2, true), 6, |member| member == awaited)
         };
-        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Behind));
+        assert_eq!(of(&boards, 0), Neighbours::Awaited, "both are behind");
         boards[1].end(1);
-        assert_eq!(of(&boards, 0), Neighbours::Behind);
+        assert_eq!(of(&boards, 0), Neighbours::Awaited, "one is");
         boards[2].end(1);
-        assert_eq!(of(&boards, 0), Neighbours::Waiting);
+        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Waiting));
     }
 
     #[test]
@@ -169,8 +153,12 @@ mod tests {
         assert_eq!(of(&[3, 0, 1], 2), Neighbours::First, "and not member 0");
         assert_eq!(of(&[3, 0, 1], 0), Neighbours::Awaited, "member 2 is first");
         assert_eq!(of(&[3, 0, 1], 3), Neighbours::Awaited, "the root is beside");
-        assert_eq!(of(&[1, 1, 1], 0), Neighbours::Behind, "nobody here is next");
-        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Behind, "who knows");
+        assert_eq!(
+            of(&[1, 1, 1], 0),
+            Neighbours::Awaited,
+            "no order is known, and they are behind"
+        );
+        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Awaited, "here as well");
     }
 
     #[test]

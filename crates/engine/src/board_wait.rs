@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use landeck_board::{Board, Neighbours};
+use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
 use landeck_memory::scheduler_order::SchedulerOrder;
@@ -189,14 +189,6 @@ impl Shared {
     }
 }
 
-impl Shared {
-    /// For how many nanoseconds a wait at a board keeps its core; not at all where there is no board.
-    fn keep_core_ns(&self, neighbours: Option<Neighbours>) -> u64 {
-        let processes_per_core = self.segment.plan().processes_per_processor();
-        neighbours.map_or(0, |neighbours| neighbours.keep_core_ns(processes_per_core))
-    }
-}
-
 #[cold]
 fn failed(fault: Fault) -> Box<WaitError> {
     Box::new(WaitError::Collective(fault))
@@ -304,7 +296,7 @@ impl Waiting for BoardWait<'_, '_, '_> {
 
     fn keep_core_ns(&self, core: u32) -> u64 {
         let board = self.group.board.as_ref();
-        self.shared.keep_core_ns(board.map(|board| self.stage.brief.neighbours(board, core)))
+        board.map_or(0, |board| self.stage.brief.neighbours(board, core).keep_core_ns())
     }
 
     fn order_turns(&self, order: &mut SchedulerOrder, core: u32) {
@@ -427,7 +419,7 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
         let group = kernel.group_of_context(self.context).map(|(group, _)| group);
         let board = group.and_then(|group| group.board.as_ref());
         let brief = &*self.stage.brief;
-        self.shared.keep_core_ns(board.map(|board| brief.neighbours(board, core)))
+        board.map_or(0, |board| brief.neighbours(board, core).keep_core_ns())
     }
 
     fn patience(&self) -> Patience {
@@ -511,7 +503,7 @@ impl Waiting for BoardCallWait<'_> {
     const HAS_YIELD_POLICY: bool = true;
 
     fn keep_core_ns(&self, core: u32) -> u64 {
-        self.shared.keep_core_ns(self.kernel.neighbours(self.context, &self.visit, core))
+        self.kernel.keep_core_ns(self.context, &self.visit, core)
     }
 
     fn patience(&self) -> Patience {

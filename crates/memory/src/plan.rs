@@ -200,11 +200,6 @@ impl SegmentPlan {
         self.processes > self.cpus
     }
 
-    /// How many processes there are for each processor, at least one.
-    pub fn processes_per_processor(&self) -> u32 {
-        self.processes.div_ceil(self.cpus.max(1)).max(1)
-    }
-
     /// Processes and guests together.
     #[inline]
     pub fn slots(&self) -> u32 {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use landeck_board::Neighbours;
 use landeck_channel::Peer;
 use landeck_collectives::Way;
 use landeck_kernel::Area;
@@ -66,14 +65,9 @@ impl Engine {
         }
     }
 
-    /// What the processes on this core are to a visit that waits; none without a board.
-    pub(crate) fn neighbours(
-        &self,
-        context: u32,
-        visit: &BoardCall,
-        core: u32,
-    ) -> Option<Neighbours> {
-        self.board_of(context).map(|board| visit.neighbours(board, core))
+    /// For how many nanoseconds a visit that waits keeps its core; not at all without a board.
+    pub(crate) fn keep_core_ns(&self, context: u32, visit: &BoardCall, core: u32) -> u64 {
+        self.board_of(context).map_or(0, |board| visit.neighbours(board, core).keep_core_ns())
     }
 
     /// Before sleep, or when members are gone: if a visit can never be over, why.

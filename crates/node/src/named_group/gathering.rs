@@ -134,8 +134,7 @@ impl Waiting for Gathering<'_> {
             return 0;
         }
         let beside = self.live.with(|mirror| Ok(self.beside(mirror, core)));
-        let processes_per_core = self.live.shared.segment.plan().processes_per_processor();
-        beside.map_or(0, |neighbours| neighbours.keep_core_ns(processes_per_core))
+        beside.map_or(0, Neighbours::keep_core_ns)
     }
 
     fn patience(&self) -> Patience {

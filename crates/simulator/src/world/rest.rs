@@ -3,7 +3,7 @@
 //! The product's waiter says for how long, here as there: at the board by what the others on the processor
 //! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
 
-use landeck_board::{LOOKED_AT_MAX, Neighbours, WAITING_KEEP_NS};
+use landeck_board::{LOOKED_AT_MAX, WAITING_KEEP_NS};
 use landeck_collectives::{Calibration, CostParameters};
 
 use super::{Event, Member, World};
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// How long a member that waits at the board keeps its processor each time it has it: not at all where
-    /// one of those who share it is waited for, else as long as the product keeps it ([`Neighbours`]).
+    /// one of those who share it is waited for or is behind, else as long as the product keeps it ([`WAITING_KEEP_NS`]).
     pub(super) fn keeps_ps(&self, member: u32) -> u64 {
         let place = &self.members[member as usize];
         let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
@@ -119,12 +119,10 @@ impl World {
         }
         let of = |place: &Member| (place.stage, place.round);
         let is_behind = |mate: u32| of(&self.members[mate as usize]) < of(place);
-        let each = self.processors.mates(member).count() as u32 + 1;
-        let hold_ns = match self.processors.mates(member).any(is_behind) {
-            true => Neighbours::Behind.keep_core_ns(each),
-            false => WAITING_KEEP_NS + LATE_NS,
-        };
-        hold_ns * 1000
+        if self.processors.mates(member).any(is_behind) {
+            return 0;
+        }
+        (WAITING_KEEP_NS + LATE_NS) * 1000
     }
 
     /// How long a member that waits for a message polls for it where others want its processor: the product's wait is
