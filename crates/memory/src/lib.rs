@@ -11,7 +11,8 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
-//! | [`observed`] | a segment as those see it who only look |//! | [`page`] | the page of each process: presence, what it waits for, counters |
+//! | [`observed`] | a segment as those see it who only look |
+//! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |

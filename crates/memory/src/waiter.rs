@@ -26,7 +26,7 @@ use std::time::Duration;
 use crate::ladder::{Ladder, Step};
 use crate::membership::JobState;
 use crate::page::WaitRecord;
-use crate::placement::{self, Squeeze};
+use crate::placement::{self, CrowdingDetector};
 use crate::remark::{self, Remark};
 use crate::scheduler_order::SchedulerOrder;
 use crate::segment::Segment;
@@ -145,7 +145,7 @@ pub struct Waiter {
     /// Another task wanted the core when we last looked.
     oversubscribed: bool,
     spin: Spin,
-    squeeze: Squeeze,
+    crowding: CrowdingDetector,
     order: SchedulerOrder,
     /// The core that this process last published.
     core: Option<u32>,
@@ -168,7 +168,7 @@ impl Waiter {
             slot,
             oversubscribed,
             spin: Spin::new(oversubscribed),
-            squeeze: Squeeze::new(slot),
+            crowding: CrowdingDetector::new(slot),
             order: SchedulerOrder::default(),
             core: None,
             yield_alone_ns: None,
@@ -343,7 +343,7 @@ impl Waiter {
         }
         self.oversubscribed = self.probe(now_ns);
         self.spin.failed(self.oversubscribed);
-        if self.squeeze.is_due(self.oversubscribed, *now_ns) {
+        if self.crowding.is_due(self.oversubscribed, *now_ns) {
             placement::even_out(&self.segment, self.slot);
         }
         ladder.yielded(self.oversubscribed);
@@ -402,7 +402,7 @@ impl Waiter {
         now_ns: u64,
         deadline_ns: Option<u64>,
     ) -> bool {
-        self.squeeze.ends();
+        self.crowding.ends();
         waiting.prepare_sleep();
         let word = self.segment.sleep_word(self.slot);
         sleep_word::raise(word);
