@@ -58,8 +58,8 @@ impl Board {
 mod tests {
     use super::super::fixture::boards;
     use super::*;
+    use crate::neighbours::Neighbours;
     use landeck_memory::heap::Heap;
-    use landeck_memory::waiter::Neighbours;
 
     const SIGNATURE: u32 = 7;
 
@@ -85,7 +85,6 @@ mod tests {
         assert_eq!(neighbours(&boards, 3), Neighbours::Awaited);
         assert_eq!(neighbours(&boards, 4), Neighbours::Waiting, "it is on another processor");
         boards[1].end(1);
-        assert_eq!(neighbours(&boards, 3), Neighbours::Behind, "it has given room");
         assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
         assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
     }

@@ -58,7 +58,7 @@ pub use {
     handle::*,
     history::{CALL_BITS, ROOT_BITS},
     need::needs_of_first_world,
-    neighbours::LOOKED_AT_MAX,
+    neighbours::{LOOKED_AT_MAX, Neighbours, WAITING_KEEP_NS},
     outcome::{Coming, Outcome},
     place::{LinesPlace, is_revoked},
     pool::BoardPool,

@@ -47,7 +47,7 @@ mod tests {
     fn look(all: &[Segment], gone: u32) {
         for own in (0..PROCESSES).filter(|&own| own != gone) {
             let view = &all[own as usize];
-            view.settle(own, gone, needs_of_first_world(view, own, gone));
+            view.release_vacant(own, gone, needs_of_first_world(view, own, gone));
             view.set_seen(own, view.membership_generation());
         }
     }
@@ -66,15 +66,15 @@ mod tests {
         boards[2].come(number, signature, 0, Bytes::EMPTY);
         let since = depart(&all[0], 2);
         look(&all, 2);
-        assert!(all[0].is_kept(2, since));
+        assert!(all[0].is_referenced(2, since));
         for own in [0, 1] {
             let (number, _) = boards[own].begin(0);
             boards[own].end(number);
         }
         look(&all, 2);
-        assert!(!all[0].is_kept(2, since));
+        assert!(!all[0].is_referenced(2, since));
         let since = depart(&all[1], 0);
         look(&all, 0);
-        assert!(all[1].is_kept(0, since), "the shared words of the first world lie there");
+        assert!(all[1].is_referenced(0, since), "the shared words of the first world lie there");
     }
 }

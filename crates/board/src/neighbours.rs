@@ -1,12 +1,42 @@
-//! What the members on one processor are to each other's waits.
+//! The yield policy of a wait at a board: whether giving the core to the members that share it would help.
 
-use landeck_memory::waiter::Neighbours;
+use landeck_memory::scheduler_order::TurnPosition;
 
 use super::WINDOW;
 use super::handle::Board;
 
-/// Members of a group whose processors are looked at.
+/// Members of a group whose cores are looked at.
 pub const LOOKED_AT_MAX: u32 = 32;
+
+/// How long a member keeps its core where all on it wait for another core, in nanoseconds: about two switches of
+/// processes.
+pub const WAITING_KEEP_NS: u64 = 1_500;
+/// How long the first in the order of turns keeps it, in nanoseconds: a member that gives its turn away has it again
+/// when all others have had theirs.
+const FIRST_KEEP_NS: u64 = 4_000;
+
+/// What the processes that share the core of a waiting member are to its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// One of them is waited for or will be, or nothing is known: the core is given away at once.
+    Awaited,
+    /// The data come from another core, and this member is the first on its core that others will wait for then.
+    First,
+    /// They wait as well, for what comes from another core: giving it away helps no member.
+    Waiting,
+}
+
+impl Neighbours {
+    /// For how many nanoseconds polling helps more than giving the core away.
+    #[inline]
+    pub const fn keep_core_ns(self) -> u64 {
+        match self {
+            Self::Awaited => 0,
+            Self::First => FIRST_KEEP_NS,
+            Self::Waiting => WAITING_KEEP_NS,
+        }
+    }
+}
 
 impl Board {
     /// Whether a member's process is on this processor, as it last said. Others than this member.
@@ -15,9 +45,9 @@ impl Board {
         member != self.own() && self.segment().processor(self.slot(member)) == Some(processor)
     }
 
-    /// What the members whose processes are on this processor are to this member, which waits in an
-    /// operation (or for room, before it has come to it) for those that `is_awaited` names. In a large
-    /// group somebody always has something to do, and to look at all would take longer than a switch.
+    /// What the members whose processes are on this core are to this member, which waits in an operation (or for
+    /// room, before it has come to it) for those that `is_awaited` names. A member that is behind will be waited for.
+    /// In a large group some member always has something to do, and to look at all would take longer than a switch.
     #[inline]
     pub fn neighbours(
         &self,
@@ -25,22 +55,16 @@ impl Board {
         processor: u32,
         is_awaited: impl Fn(u32) -> bool,
     ) -> Neighbours {
-        if self.size() > LOOKED_AT_MAX {
-            return Neighbours::Awaited;
-        }
-        let mut neighbours = Neighbours::Waiting;
         let before = number.wrapping_sub(WINDOW as u32);
-        for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
-            let is_awaited =
-                if has_come { is_awaited(member) } else { !self.is_past(member, before) };
-            if is_awaited {
-                return Neighbours::Awaited;
-            }
-            if !self.is_past(member, number.wrapping_sub(1)) {
-                neighbours = Neighbours::Behind;
-            }
+        let has_to_go_on = |member| {
+            !self.is_past(member, number.wrapping_sub(1))
+                || (if has_come { is_awaited(member) } else { !self.is_past(member, before) })
+        };
+        let mut beside = (0..self.size()).filter(|&member| self.is_beside(member, processor));
+        match self.size() > LOOKED_AT_MAX || beside.any(has_to_go_on) {
+            true => Neighbours::Awaited,
+            false => Neighbours::Waiting,
         }
-        neighbours
     }
 }
 
@@ -78,10 +102,9 @@ impl Board {
         looked_at.contains(&self.size()) && self.history.stride(number, self.size()).is_some()
     }
 
-    /// The place of this member among those on this processor, in the order in which they are roots; and how many
-    /// of them there are.
+    /// The position of this member among those on this core, in the order in which they are roots.
     #[cold]
-    pub fn place_in_rotation(&self, number: u32, processor: u32) -> (u32, u32) {
+    pub fn turn_position(&self, number: u32, processor: u32) -> TurnPosition {
         let stride = self.history.stride(number, self.size()).unwrap_or(1);
         let (mut member, mut at, mut beside) = (0, 0, 0);
         for _ in 0..self.size() {
@@ -91,7 +114,7 @@ impl Board {
             beside += u32::from(member == self.own() || self.is_beside(member, processor));
             member = (member + stride) % self.size();
         }
-        (at, beside)
+        TurnPosition { at, of: beside }
     }
 }
 
@@ -101,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_waited_for_beside_is_told_from_who_is_behind_and_who_waits() {
+    fn a_member_keeps_its_core_when_all_on_it_wait_too() {
         let (segment, mut boards) = boards(3);
         segment.set_processor(1, 6);
         segment.set_processor(2, 6);
@@ -111,11 +134,11 @@ mod tests {
         let of = |boards: &[Board], awaited| {
             boards[0].neighbours((2, true), 6, |member| member == awaited)
         };
-        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Behind));
+        assert_eq!(of(&boards, 0), Neighbours::Awaited, "both are behind");
         boards[1].end(1);
-        assert_eq!(of(&boards, 0), Neighbours::Behind);
+        assert_eq!(of(&boards, 0), Neighbours::Awaited, "one is");
         boards[2].end(1);
-        assert_eq!(of(&boards, 0), Neighbours::Waiting);
+        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Waiting));
     }
 
     #[test]
@@ -131,8 +154,12 @@ mod tests {
         assert_eq!(of(&[3, 0, 1], 2), Neighbours::First, "and not member 0");
         assert_eq!(of(&[3, 0, 1], 0), Neighbours::Awaited, "member 2 is first");
         assert_eq!(of(&[3, 0, 1], 3), Neighbours::Awaited, "the root is beside");
-        assert_eq!(of(&[1, 1, 1], 0), Neighbours::Behind, "nobody here is next");
-        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Behind, "who knows");
+        assert_eq!(
+            of(&[1, 1, 1], 0),
+            Neighbours::Awaited,
+            "no order is known, and they are behind"
+        );
+        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Awaited, "here as well");
     }
 
     #[test]
@@ -142,7 +169,8 @@ mod tests {
         let mut of = |roots: [u32; 3], member: usize| {
             let board = &mut boards[member];
             let number = roots.map(|root| board.begin(3 << 14 | root).0)[2];
-            (board.rotates(number), board.place_in_rotation(number, member as u32 % 2))
+            let TurnPosition { at, of } = board.turn_position(number, member as u32 % 2);
+            (board.rotates(number), (at, of))
         };
         assert_eq!(
             [0, 2, 4].map(|member| of([3, 4, 5], member)),

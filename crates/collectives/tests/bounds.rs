@@ -2,7 +2,7 @@
 //! for every size (`derivation`), which `proofs.rs` compares with the plans themselves.
 #![allow(clippy::unwrap_used)] // tests may
 
-mod derivation;
+use crate::derivation;
 
 use std::time::Duration;
 

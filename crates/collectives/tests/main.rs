@@ -3,6 +3,7 @@
 mod architectures;
 mod bounds;
 mod cost;
+mod derivation;
 mod faults;
 mod kin;
 mod lengths;

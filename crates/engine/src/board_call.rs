@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use landeck_board::Board;
+use landeck_board::{Board, Neighbours};
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{CHUNKS_MAX, Chunk, Share};
 use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
-use landeck_memory::waiter::Neighbours;
 use landeck_transports::SharedMemory;
 
 use crate::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};

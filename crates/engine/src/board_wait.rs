@@ -6,7 +6,8 @@
 
 use landeck_board::Board;
 use landeck_kernel::Endpoint;
-use landeck_memory::waiter::{Neighbours, Patience, Waiting};
+use landeck_memory::scheduler_order::SchedulerOrder;
+use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, GateError, Operation, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
@@ -53,7 +54,7 @@ impl Shared {
         let mut meeting = BoardWait { shared: self, group, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
-        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
+        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_oversubscribed() {
             waiter.look(|| meeting.poll() || !is_undisturbed());
         }
     }
@@ -216,20 +217,19 @@ impl BoardWait<'_, '_, '_> {
 }
 
 impl Waiting for BoardWait<'_, '_, '_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
+    fn keep_core_ns(&self, core: u32) -> u64 {
         let board = self.group.board.as_ref();
-        board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
+        board.map_or(0, |board| self.stage.brief.neighbours(board, core).keep_core_ns())
     }
 
-    fn rotation(&self) -> Option<u32> {
-        self.stage.brief.rotation(self.group.board.as_ref()?)
-    }
-
-    fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
+    fn order_turns(&self, order: &mut SchedulerOrder, core: u32) {
         let board = self.group.board.as_ref();
-        board.map_or((0, 1), |board| board.place_in_rotation(self.stage.brief.number(), processor))
+        match board.and_then(|board| Some((board, self.stage.brief.rotation(board)?))) {
+            Some((board, number)) => order.arrange(number, || board.turn_position(number, core)),
+            None => order.restore(),
+        }
     }
 
     fn patience(&self) -> Patience {
@@ -337,14 +337,14 @@ impl SharedBoardWait<'_, '_, '_> {
 }
 
 impl Waiting for SharedBoardWait<'_, '_, '_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
+    fn keep_core_ns(&self, core: u32) -> u64 {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return 0 };
         let group = kernel.group_of_context(self.context).map(|(group, _)| group);
         let board = group.and_then(|group| group.board.as_ref());
         let brief = &*self.stage.brief;
-        board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
+        board.map_or(0, |board| brief.neighbours(board, core).keep_core_ns())
     }
 
     fn patience(&self) -> Patience {
@@ -425,10 +425,10 @@ impl BoardCallWait<'_> {
 }
 
 impl Waiting for BoardCallWait<'_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
-        self.kernel.neighbours(self.context, &self.visit, processor)
+    fn keep_core_ns(&self, core: u32) -> u64 {
+        self.kernel.keep_core_ns(self.context, &self.visit, core)
     }
 
     fn patience(&self) -> Patience {

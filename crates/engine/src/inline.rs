@@ -8,9 +8,10 @@
 use std::cell::Cell;
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
+use landeck_board::{
+    Board, Came, Coming, Deposit, INLINE_BYTES, Neighbours, Outcome, RESULT_BYTES,
+};
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
-use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
-use landeck_memory::heap::{Borrowed, Heap, Place};
+use landeck_memory::heap::{BlockRange, Borrowed, Heap};
 use landeck_memory::{Bytes, MessageCells, Segment, Tally};
 use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
@@ -169,7 +169,7 @@ impl Core {
     }
 
     /// Hands a message whose data lie in a block to its receive.
-    fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: Place, number: u64) {
+    fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: BlockRange, number: u64) {
         self.count_received(status.bytes);
         let segment = self.heap_segments.get(&status.peer.0).unwrap_or(&self.segment);
         let borrowed = Borrowed::open(segment, place);
@@ -442,13 +442,13 @@ impl Sink for Core {
 }
 
 /// Decodes a reference: the place of a message's data, and their length.
-fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
+fn decode_reference(data: Bytes<'_>) -> Option<(BlockRange, u64)> {
     let mut bytes = [0; REFERENCE_BYTES];
     let length = data.len().min(REFERENCE_BYTES + 1);
     data.copy_to_slice(&mut bytes);
     let Reference { owner, generation, offset, length: total, window } =
         Reference::decode(bytes.get(..length)?).ok()?;
-    Some((Place { owner, generation, offset, window }, total))
+    Some((BlockRange { owner, generation, offset, window }, total))
 }
 
 /// Writes a whole message into its area.

@@ -1,6 +1,6 @@
 //! Unexpected messages, which are kept until their receive.
 
-use landeck_memory::heap::Place;
+use landeck_memory::heap::BlockRange;
 use landeck_memory::{Bytes, InCell};
 
 use crate::request::RequestId;
@@ -20,7 +20,7 @@ pub(crate) enum Kept {
     },
     Long(Vec<u8>),
     Elsewhere {
-        place: Place,
+        place: BlockRange,
         length: u64,
     },
     InCell(InCell),

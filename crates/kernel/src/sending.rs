@@ -1,7 +1,7 @@
 //! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
-use landeck_memory::heap::{Block, Place};
+use landeck_memory::heap::{Block, BlockRange};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
@@ -261,7 +261,7 @@ impl<N: Channel> Endpoint<N> {
         &mut self,
         to: Peer,
         header: &Header,
-        place: Place,
+        place: BlockRange,
         total: u64,
     ) -> Result<(), SendError> {
         let reference = Reference {

@@ -180,9 +180,9 @@ fn a_slot_is_kept_until_what_its_process_has_sent_is_received() {
     sender.progress();
     tell(&segment, 1, SlotState::Departed);
     let since = segment.membership_generation();
-    assert!(segment.is_kept(SLOT, since), "nobody has looked");
+    assert!(segment.is_referenced(SLOT, since), "nobody has looked");
     end.refresh();
-    assert!(segment.is_kept(SLOT, since), "its data are there");
+    assert!(segment.is_referenced(SLOT, since), "its data are there");
     let place = vec![0; long.len()];
     let received = end.receive(from(Some(SLOT), OLD), area(&place));
     while !end.is_done(received) {
@@ -191,7 +191,7 @@ fn a_slot_is_kept_until_what_its_process_has_sent_is_received() {
     assert!(end.take(received).unwrap().result.is_ok());
     segment.announce_membership();
     end.refresh();
-    assert!(!segment.is_kept(SLOT, since));
+    assert!(!segment.is_referenced(SLOT, since));
     assert_eq!(place, long);
 }
 

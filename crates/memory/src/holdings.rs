@@ -1,8 +1,8 @@
-//! What a process has of others: counted, so that it can say when it needs nothing of a slot any more.
+//! Counts of what a process has in other slots: with none left it may drop its reference to a slot.
 
 use std::sync::atomic::AtomicU32;
 
-/// What this process has of others, by their slots.
+/// For each slot, how many things in it this process uses.
 pub(crate) struct Holdings(Box<[AtomicU32]>);
 
 impl Holdings {
@@ -10,7 +10,7 @@ impl Holdings {
         Self((0..slots).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// How much of a slot's.
+    /// The count of a slot.
     pub(crate) fn of(&self, slot: u32) -> Option<&AtomicU32> {
         self.0.get(slot as usize)
     }

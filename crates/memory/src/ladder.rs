@@ -1,17 +1,17 @@
-//! How long a wait stays on each step of its ladder: polling, giving the processor away, asleep.
+//! How long a wait stays on each step of its ladder: polling, giving the core away, asleep.
 //!
-//! Decided from times, probes and the patience of whoever waits alone; [`crate::waiter`] does what is decided.
+//! The ladder decides from times, probes and the patience of the wait alone; [`crate::waiter`] acts on it.
 
 /// Time on the first two steps when there are processors for all, in nanoseconds.
 const AWAKE_NS: u64 = 1_000_000;
 /// Most that is added to it for the data of others.
 const MOVING_MAX_NS: u64 = 20_000_000;
-/// Yields on the second step when others want the processor, unless a wait has reasons for more.
-const YIELDS_CROWDED: u32 = 32;
+/// Yields on the second step on an oversubscribed core, unless a wait has reasons for more.
+const YIELDS_OVERSUBSCRIBED: u32 = 32;
 /// Between two yield probes that found nobody, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 
-/// How long a wait stays awake where others want the processor.
+/// How long a wait stays awake on an oversubscribed core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     yields: u32,
@@ -20,22 +20,22 @@ pub struct Patience {
 
 impl Patience {
     /// For one other process.
-    pub const ONE: Self = Self { yields: YIELDS_CROWDED, awake_ns: AWAKE_NS };
+    pub const ONE: Self = Self { yields: YIELDS_OVERSUBSCRIBED, awake_ns: AWAKE_NS };
 
-    /// For all of a group: they will all be here again soon, and each sleeper costs whoever wakes
-    /// it more than its turn on the processor. With many of them a turn of all takes long.
+    /// For all of a group: they will all be here again soon, and to wake a sleeper costs more than its turn on
+    /// the core. With many members a turn of all takes long.
     pub const fn all_of(members: u32) -> Self {
         const TURNS: u32 = 8;
         const MEMBER_NS: u64 = 20_000;
         let yields = TURNS.saturating_mul(members);
         Self {
-            yields: if yields > YIELDS_CROWDED { yields } else { YIELDS_CROWDED },
+            yields: if yields > YIELDS_OVERSUBSCRIBED { yields } else { YIELDS_OVERSUBSCRIBED },
             awake_ns: AWAKE_NS + MEMBER_NS * members as u64,
         }
     }
 
-    /// The same where each of so many members moves so many bytes meanwhile. Who sleeps in the middle of that is
-    /// woken wherever there is room, and then most of them may share one of the processors.
+    /// For all of a group while each of its members moves so many bytes. A member that sleeps in the middle of that
+    /// is woken wherever there is room, and then most members may share one core.
     pub const fn all_moving(members: u32, bytes: u64) -> Self {
         const BYTES_PER_NS: u64 = 8;
         const TURN_NS: u64 = 500;
@@ -56,7 +56,7 @@ pub(crate) enum Step {
 
 /// Decides the steps of one wait, from times and probes alone.
 pub(crate) struct Ladder {
-    crowded: bool,
+    oversubscribed: bool,
     began_ns: u64,
     yields: u32,
     patience: Patience,
@@ -64,19 +64,19 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    pub(crate) fn new(crowded: bool, began_ns: u64, patience: Patience) -> Self {
-        let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
-        Self { crowded, began_ns, yields: 0, patience, next_probe_ns }
+    pub(crate) fn new(oversubscribed: bool, began_ns: u64, patience: Patience) -> Self {
+        let next_probe_ns = if oversubscribed { began_ns } else { began_ns + PROBE_EVERY_NS };
+        Self { oversubscribed, began_ns, yields: 0, patience, next_probe_ns }
     }
 
     /// What to do now.
     pub(crate) fn step(&mut self, now_ns: u64) -> Step {
-        let awake_ns = if self.crowded { self.patience.awake_ns } else { AWAKE_NS };
+        let awake_ns = if self.oversubscribed { self.patience.awake_ns } else { AWAKE_NS };
         let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;
         if self.yields >= self.patience.yields || is_long {
             return Step::Sleep;
         }
-        if self.crowded {
+        if self.oversubscribed {
             return Step::Yield;
         }
         if now_ns >= self.next_probe_ns {
@@ -86,10 +86,10 @@ impl Ladder {
         Step::Poll
     }
 
-    /// Learns from a yield whether somebody else wanted the processor.
-    pub(crate) fn yielded(&mut self, crowded: bool) {
-        self.crowded = crowded;
-        self.yields += u32::from(crowded);
+    /// Learns from a yield whether another task wanted the core.
+    pub(crate) fn yielded(&mut self, oversubscribed: bool) {
+        self.oversubscribed = oversubscribed;
+        self.yields += u32::from(oversubscribed);
     }
 }
 
@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
-        let mut crowded = Ladder::new(true, 0, Patience::ONE);
-        for _ in 0..YIELDS_CROWDED {
-            assert_eq!(crowded.step(1), Step::Yield);
-            crowded.yielded(true);
+    fn the_ladder_sleeps_early_when_oversubscribed_and_late_when_not() {
+        let mut oversubscribed = Ladder::new(true, 0, Patience::ONE);
+        for _ in 0..YIELDS_OVERSUBSCRIBED {
+            assert_eq!(oversubscribed.step(1), Step::Yield);
+            oversubscribed.yielded(true);
         }
-        assert_eq!(crowded.step(1), Step::Sleep);
+        assert_eq!(oversubscribed.step(1), Step::Sleep);
         let mut roomy = Ladder::new(false, 0, Patience::ONE);
         assert_eq!(roomy.step(0), Step::Poll);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
@@ -114,21 +114,21 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_many_stays_awake_longer() {
+    fn a_wait_for_many_stays_awake_longer() {
         let many = Patience::all_of(1000);
         let mut ladder = Ladder::new(true, 0, many);
-        for _ in 0..YIELDS_CROWDED * 2 {
+        for _ in 0..YIELDS_OVERSUBSCRIBED * 2 {
             assert_eq!(ladder.step(AWAKE_NS + 1), Step::Yield);
             ladder.yielded(true);
         }
         assert_eq!(ladder.step(many.awake_ns + 1), Step::Sleep);
         ladder.yielded(false);
-        assert_eq!(ladder.step(AWAKE_NS + 1), Step::Sleep, "nobody else wants the processor");
+        assert_eq!(ladder.step(AWAKE_NS + 1), Step::Sleep, "no other task wants the core");
         assert_eq!(Patience::all_of(1).yields, Patience::ONE.yields);
     }
 
     #[test]
-    fn who_waits_for_those_who_move_much_stays_awake_as_long_as_that_takes() {
+    fn a_wait_for_members_that_move_much_stays_awake_as_long_as_that_takes() {
         let (idle, moving) = (Patience::all_of(32), Patience::all_moving(32, 1 << 20));
         assert_eq!(moving.awake_ns - idle.awake_ns, (32 << 20) / 8);
         assert!(moving.yields > 32 * idle.yields);
@@ -141,7 +141,7 @@ mod tests {
     fn what_the_probe_finds_counts_more_than_the_plan() {
         let mut hogged = Ladder::new(false, 0, Patience::ONE);
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
-        for _ in 0..YIELDS_CROWDED {
+        for _ in 0..YIELDS_OVERSUBSCRIBED {
             hogged.yielded(true);
             assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
         }

@@ -13,7 +13,6 @@
 //! | [`membership`] | the words of the agent: who is there, who is gone |
 //! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as those see it who only look |
-//! | [`bond`] | who still needs what lies in a slot whose process is gone |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
@@ -21,8 +20,10 @@
 //! | [`message_cells`] | places for messages, which go from hand to hand |
 //! | [`remark`] | what a process says of a wait that has lasted for long |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
+//! | [`scheduler_order`] | the order of turns of the tasks on one core |
 //! | [`waiter`] | the one way to wait |
 //! | [`sleep_word`] | the word that a process sleeps on |
+//! | [`slot_reference`] | which processes may still need what lies in a vacant slot |
 //! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
@@ -41,8 +42,6 @@
 pub mod abort;
 mod biased_lock;
 pub mod blocks;
-#[cfg(not(loom))]
-pub mod bond;
 pub mod bytes;
 mod filled;
 #[cfg(not(loom))]
@@ -59,8 +58,6 @@ pub mod heap;
 mod holdings;
 #[cfg(not(loom))]
 mod ladder;
-#[cfg(not(loom))]
-mod line_up;
 mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
@@ -83,10 +80,14 @@ pub mod remark;
 pub mod ring;
 pub mod room;
 #[cfg(not(loom))]
+pub mod scheduler_order;
+#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
 pub mod shared_area;
 pub mod sleep_word;
+#[cfg(not(loom))]
+pub mod slot_reference;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod system;
@@ -101,7 +102,7 @@ pub use room::NoMemory;
 #[cfg(not(loom))]
 pub use {
     gate::{Gate, GateError, ThreadMode},
-    heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
+    heap::{Block, BlockRange, Borrowed, Heap, HeapFull, Lent, Mark, MarkView},
     membership::{JobState, SlotRecord, SlotState},
     message_cells::{InCell, MessageCells},
     observed::Observed,

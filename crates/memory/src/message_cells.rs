@@ -1,15 +1,15 @@
-//! Cells for messages: places that go from hand to hand with what lies in them.
+//! Handoff buffers of messages: buffers that go from process to process with the message in them.
 //!
-//! They are to messages what those of the first world's board are to collective operations: whoever receives
-//! a message that lies in a cell has the cell from then on, and puts in it what it sends next. So a processor
-//! writes where it has just read, and as few places are in use as data are under way.
+//! The receiver of a message that lies in a cell owns the cell from then on, and puts its own next message there, as
+//! members of the first world's board do with theirs. So a core writes where it has just read, and as few buffers are
+//! in use as messages are in flight.
 //!
-//! A word in front of the data says how many of them are there, so that the receiver copies out while the
-//! sender copies in. The sender touches a cell no more when it has said that all are there; before that its
-//! receiver does not take it over. Who has no cell sends as if there were none, and cells of messages that
-//! nobody receives are missed, and that is all.
+//! A word in front of the data counts the bytes that are there, so the receiver copies out while the sender copies
+//! in. The sender does not touch a cell once it has published that all bytes are there; before that its receiver does
+//! not take it over. A process without a cell sends in another way. Cells of messages that are never received are
+//! lost, and nothing else happens.
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, copy};
 use crate::filled::Filled;
 pub use crate::plan::CELL_BYTES;
 use crate::plan::CELL_HEAD_BYTES;
@@ -18,17 +18,17 @@ use crate::waiter;
 
 /// Bytes that the sender of a long message puts in before it says so.
 const PIECE_BYTES: usize = 16 << 10;
-/// How often its receiver looks for the next piece: longer than a piece takes that nobody interrupts.
+/// How often its receiver looks for the next piece: longer than a piece takes whose sender is not interrupted.
 const LOOKS: u32 = 200;
 
-/// The cells that one process may put messages in. One thread at a time.
+/// The cells that one process owns. One thread at a time.
 pub struct MessageCells {
     segment: Segment,
-    /// The one that it has received last at the end.
+    /// The cell received last stands at the end.
     held: Vec<u32>,
 }
 
-/// Where a message lies, as it is told of; nothing of it is trusted yet.
+/// The cell and length of a message, as its sender announced them; nothing of it is trusted yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InCell {
     /// The number of the cell.
@@ -37,7 +37,7 @@ pub struct InCell {
     pub bytes: u32,
 }
 
-/// A cell that this process fills. Nobody else has it before it is told of.
+/// A cell that this process fills, and owns until it has announced it.
 #[must_use]
 pub struct Filling(InCell);
 
@@ -50,7 +50,7 @@ impl Filling {
 }
 
 impl MessageCells {
-    /// Those that the process of a slot has at first.
+    /// The cells that the process of a slot has at first.
     pub fn of(segment: &Segment, slot: u32) -> Self {
         let plan = segment.plan();
         // What the first process of a slot had has gone from hand to hand since.
@@ -77,13 +77,12 @@ impl MessageCells {
         Some(Filling(place))
     }
 
-    /// Nobody was told of it.
+    /// Takes a cell back that was not announced.
     pub fn give_up(&mut self, filling: Filling) {
         self.held.push(filling.0.cell);
     }
 
-    /// Fills a cell that its receiver was told of, and that is the receiver's then. True when there was
-    /// anything left to fill.
+    /// Fills an announced cell to the end; the receiver owns it then. True when there was anything left to fill.
     #[inline]
     pub fn finish(&mut self, filling: Filling, bytes: Bytes<'_>) -> bool {
         let place = filling.0;
@@ -106,7 +105,7 @@ impl MessageCells {
         place.cell < self.segment.plan().cells() && u64::from(place.bytes) <= CELL_BYTES
     }
 
-    /// What is there of a message from a position on: none where it cannot lie.
+    /// The bytes that are there of a message from a position on; none where it cannot lie.
     #[inline]
     pub fn piece(&self, place: InCell, position: usize) -> Bytes<'_> {
         if !self.is_possible(place) {
@@ -139,11 +138,11 @@ impl MessageCells {
         true
     }
 
-    /// A message was received, or nobody will ask for it: its cell is this process's, if all of it is there.
+    /// Takes over the cell of a message that was received or will not be asked for, if all of it is there.
     #[inline]
     pub fn take_over(&mut self, place: InCell) {
         let is_there = self.piece(place, 0).len() == place.bytes as usize;
-        // Words that somebody has overwritten give nothing twice.
+        // Words that another process has overwritten give nothing twice.
         if is_there && self.is_possible(place) && !self.held.contains(&place.cell) {
             self.held.push(place.cell);
         }
@@ -154,14 +153,12 @@ impl MessageCells {
         let at = at.min(CELL_BYTES as usize);
         let length = bytes.len().min(CELL_BYTES as usize - at);
         let cell = self.segment.place(self.segment.plan().cell(place.cell), CELL_BYTES);
-        // SAFETY: the range is of the cell, in the segment, which stays mapped while `self` is borrowed. Nobody else
-        // writes to the cell until it is full, its receiver reads none of this range before it is told of it, and
-        // nothing is read through the slice.
-        let target = unsafe { std::slice::from_raw_parts_mut(cell.as_ptr().add(at), length) };
-        bytes.copy_to_slice(target);
+        // SAFETY: both ranges are valid for `length` bytes: the target ends within the cell, in the segment, which
+        // stays mapped while `self` is borrowed. They are apart: the bytes are the program's.
+        unsafe { copy(bytes.start().as_ptr(), cell.as_ptr().add(at), length) };
     }
 
-    /// How many bytes are there.
+    /// The word that counts the bytes that are there.
     #[inline]
     fn filled(&self, place: InCell) -> Filled<'_> {
         Filled(self.segment.long(self.segment.plan().cell(place.cell) - CELL_HEAD_BYTES))

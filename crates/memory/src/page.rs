@@ -11,7 +11,7 @@
 //! line 4   four more
 //! 512      lines of the first world's board
 //! 2688     what it says of a wait that has lasted for long
-//! 2880     bonds: a bit for each slot; with more than 9,728 slots they need a second page
+//! 2880     slot references: a bit for each slot; with more than 9,728 slots they need a second page
 //! ```
 //!
 //! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
@@ -303,7 +303,7 @@ impl Segment {
         if presence == Presence::Attached {
             self.set_own_slot(slot);
             if self.rank_of(slot).is_some() {
-                self.bond_first_world(slot);
+                self.reference_first_world(slot);
             }
         }
         self.word(self.plan().own_page(slot)).store(presence.to_bits(), Ordering::Release);

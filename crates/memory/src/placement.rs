@@ -1,21 +1,19 @@
-//! On which processors the processes of a job run, and who of them should move.
+//! On which cores the processes of a job run, and which of them should move.
 //!
-//! Each says where it is when it begins to wait. Who knows whom it waits for finds there whether
-//! giving its own processor away can help. And whoever shares one for long looks whether it should
-//! be elsewhere: no scheduler moves tasks that ran a moment ago, so those that a launcher started on
-//! one processor may stay there. Each has a *home*, the processors in turn by slots, so that ranks
-//! that follow each other, which mostly talk to each other, run side by side.
+//! Each process publishes its core when it begins to wait. A process that shares a core for long looks whether it
+//! should be elsewhere: no scheduler moves tasks that ran a moment ago, so two processes that wake each other may stay
+//! on one core while another idles. Each has a *home*, the cores in turn by slots, so that ranks that follow each
+//! other, which mostly talk to each other, run side by side. A process moves only to cores that it is allowed.
 
 use crate::membership::SlotState;
 use crate::segment::Segment;
 use crate::sleep_word;
 use crate::system;
 
-/// With more processes to a processor than so many the scheduler spreads them well enough, and
-/// counting them would take long.
+/// With more processes to a core than so many the scheduler spreads them well enough, and counting takes long.
 const COUNTED_PER_PROCESSOR: u32 = 16;
 
-/// Moves the calling process, that of `slot`, to where it should be, if it may run there.
+/// Moves the calling process, that of `slot`, to the core where it should be, if it may run there.
 pub(crate) fn even_out(segment: &Segment, slot: u32) {
     let plan = segment.plan();
     if plan.processes > plan.cpus.saturating_mul(COUNTED_PER_PROCESSOR) {
@@ -29,8 +27,8 @@ pub(crate) fn even_out(segment: &Segment, slot: u32) {
     }
 }
 
-/// Where the process of `slot`, which is `here`, should be instead: at home, unless more are awake
-/// there; or where two fewer are, unless somebody else here is at home there and will go.
+/// The core where the process of `slot`, which is `here`, should be instead: its home, unless more are awake there;
+/// or one with two fewer, unless another process here has its home there and will go.
 fn better(segment: &Segment, slot: u32, here: u32, allowed: &[u32]) -> Option<u32> {
     let home_of = |slot: u32| allowed.get(slot as usize % allowed.len().max(1)).copied();
     let is_awake = |&slot: &u32| {
@@ -51,17 +49,15 @@ fn better(segment: &Segment, slot: u32, here: u32, allowed: &[u32]) -> Option<u3
     (is_lighter && !places.iter().any(goes_there)).then_some(lightest)
 }
 
-/// Notices that a process shares its processor for long. Two processes that wake each other and
-/// yield to each other can stay on one processor while another idles: no scheduler pulls a task
-/// that ran a moment ago. Then one of them moves.
-pub(crate) struct Squeeze {
+/// Notices that a process shares its core for long.
+pub(crate) struct CrowdingDetector {
     /// Differs between neighbours, so that not both move.
     patience_ns: u64,
-    /// Since when every probe found somebody.
+    /// Since when every probe found another task.
     since_ns: Option<u64>,
 }
 
-impl Squeeze {
+impl CrowdingDetector {
     const PATIENCE_NS: u64 = 4_000_000;
     const STEP_NS: u64 = 1_000_000;
 
@@ -70,15 +66,15 @@ impl Squeeze {
         Self { patience_ns, since_ns: None }
     }
 
-    /// A process that sleeps makes room itself: then there are more processes than processors, and
-    /// those that talk to each other do well to share one.
+    /// Begins anew: a process that sleeps makes room itself. Then there are more processes than cores, and those that
+    /// talk to each other do well to share one.
     pub(crate) fn ends(&mut self) {
         self.since_ns = None;
     }
 
-    /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
-    pub(crate) fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
-        if !crowded {
+    /// Learns from a probe; true when it is time to look for another core, and then not soon again.
+    pub(crate) fn is_due(&mut self, oversubscribed: bool, now_ns: u64) -> bool {
+        if !oversubscribed {
             self.ends();
             return false;
         }
@@ -98,8 +94,8 @@ mod tests {
     use crate::plan::SegmentPlan;
 
     #[test]
-    fn only_a_long_squeeze_moves_a_process_and_not_its_neighbour() {
-        let (mut one, mut other) = (Squeeze::new(0), Squeeze::new(1));
+    fn only_long_crowding_moves_a_process_and_not_its_neighbour() {
+        let (mut one, mut other) = (CrowdingDetector::new(0), CrowdingDetector::new(1));
         for now_ns in (0..4_000_000).step_by(1000) {
             assert!(!one.is_due(true, now_ns) && !other.is_due(true, now_ns));
         }
@@ -112,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_processor_goes_home_or_where_fewer_are() {
+    fn a_process_that_shares_a_core_goes_home_or_where_fewer_are() {
         let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 4) };
         let segment = Segment::local(&plan);
         let place = |places: [u32; 4]| {
@@ -135,6 +131,6 @@ mod tests {
         place([7, 9, 7, 9]);
         sleep_word::raise(segment.sleep_word(1));
         sleep_word::raise(segment.sleep_word(3));
-        assert_eq!(better(0, 7), Some(9), "nobody is awake there");
+        assert_eq!(better(0, 7), Some(9), "no process is awake there");
     }
 }

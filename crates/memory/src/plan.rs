@@ -50,7 +50,7 @@ const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
 /// Where a process says in its own page with whom it has to do.
-const BONDS: u64 = 2880;
+const SLOT_REFERENCES: u64 = 2880;
 /// Bytes of one record of the membership.
 pub const RECORD_BYTES: u64 = 32;
 /// Bytes in front of the membership records.
@@ -194,11 +194,6 @@ impl SegmentPlan {
         self.processes > self.cpus
     }
 
-    /// How many processes there are for each processor, at least one.
-    pub fn processes_per_processor(&self) -> u32 {
-        self.processes.div_ceil(self.cpus.max(1)).max(1)
-    }
-
     /// Processes and guests together.
     #[inline]
     pub fn slots(&self) -> u32 {
@@ -230,7 +225,7 @@ impl SegmentPlan {
 
     /// Bytes of that.
     pub(crate) fn own_bytes(&self) -> u64 {
-        (BONDS + self.bond_bytes()).next_multiple_of(PAGE_BYTES)
+        (SLOT_REFERENCES + self.slot_reference_bytes()).next_multiple_of(PAGE_BYTES)
     }
 
     /// The page of a slot that several write: mailbox tail, sleep word.
@@ -269,13 +264,13 @@ impl SegmentPlan {
         self.board(0, 0)
     }
 
-    /// Where a process says with whom it has to do, in its own page.
-    pub(crate) fn bonds(&self, slot: u32) -> u64 {
-        self.own_page(slot) + BONDS
+    /// The slot references of a process, in its own page.
+    pub(crate) fn slot_references(&self, slot: u32) -> u64 {
+        self.own_page(slot) + SLOT_REFERENCES
     }
 
     /// Bytes of that: a bit for each slot, in words of eight bytes.
-    fn bond_bytes(&self) -> u64 {
+    fn slot_reference_bytes(&self) -> u64 {
         u64::from(self.slots()).div_ceil(64) * 8
     }
 
@@ -422,9 +417,12 @@ mod tests {
     fn the_own_page_has_room_for_all_that_is_in_it() {
         for (slots, pages) in [(18, 1), (9_728, 1), (9_729, 2), (SLOTS_MAX, 2)] {
             let plan = SegmentPlan::new(1, slots - GUESTS);
-            assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
-            assert!(plan.bond_bytes() * 8 >= u64::from(plan.slots()));
-            assert!(plan.bonds(1) + plan.bond_bytes() <= plan.own_page(2));
+            assert!(
+                plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8
+                    <= plan.slot_references(1)
+            );
+            assert!(plan.slot_reference_bytes() * 8 >= u64::from(plan.slots()));
+            assert!(plan.slot_references(1) + plan.slot_reference_bytes() <= plan.own_page(2));
             assert_eq!(plan.own_page(2) - plan.own_page(1), pages * PAGE_BYTES, "{slots}");
         }
     }

@@ -1,38 +1,34 @@
 //! The one way to wait, everywhere.
 //!
-//! A wait climbs a ladder: poll a little; give the processor away and look how long that took
-//! (the *yield probe*: it tells whether somebody else wanted it); sleep on the process's own word
-//! in the segment. How long it stays on each step depends on whether there are more processes
-//! than processors: the plan of the segment says so at first, then the probe knows better, since
-//! processes that sleep crowd nobody and those of other jobs do.
+//! A wait climbs a ladder: it polls a little; gives the core away and measures how long that took (the *yield
+//! probe*: it tells whether another task wanted the core); sleeps on the process's own word in the segment. How
+//! long it stays on each step depends on whether the cores are oversubscribed. The plan of the segment says so at
+//! first. Later the probe knows better, because sleeping processes take no core and those of other jobs may.
 //!
-//! Where others want the processor, giving it away helps only if whoever is waited for runs on it.
-//! Some waits know whom they wait for, and processes say on which processor they are
-//! ([`Waiting::neighbours`]): then a process keeps its processor for a moment, since what it waits
-//! for is about to come from another one, and the next operation begins with no switch.
-//! Their first turns they give away with nothing measured, recorded or asked; one wait in
-//! `MEASURE_EVERY` begins with the probe all the same, and the time of the others is counted in
-//! turns as long as the last one that was measured.
+//! On an oversubscribed core a yield helps only if the process that is waited for runs on this core. Some waits
+//! have a *yield policy* ([`Waiting::keep_core_ns`]): they keep the core for a moment when the data are about to
+//! come from another core, so the next operation begins with no switch. Such a wait gives its first turns away
+//! without clock, wait record or probe. One wait in `MEASURE_EVERY` begins with the probe all the same, and the
+//! others are counted as turns of the last measured length.
 //!
-//! Before it sleeps, a process raises its sleep word and looks once more; who publishes something
-//! for it looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both
-//! miss (Dekker). In a crowded job both sides use a fence; where there are processors for all,
-//! publishing must stay cheap, so the sleeper alone pays: it runs a barrier on every processor
-//! (`membarrier`) between its store and its look.
+//! Before it sleeps, a process raises its sleep word and looks once more; a process that publishes something for it
+//! looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both miss (Dekker). In an
+//! oversubscribed job both sides use a fence; otherwise publishing must stay cheap, so the sleeper alone pays: it
+//! runs a barrier on every core (`membarrier`) between its store and its look.
 //!
-//! A change of the membership makes every waiting process look again at whom it watches, and a
-//! group's revocation makes its members. What a process waits for stands in its own page, for others to read.
+//! A change of the membership makes every waiting process ask again whether its wait can still succeed, and a
+//! group's revocation makes its members ask. The page of a process says what it waits for, for others to read.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
 use crate::ladder::{Ladder, Step};
-use crate::line_up::Line;
 use crate::membership::JobState;
 use crate::page::WaitRecord;
-use crate::placement::{self, Squeeze};
+use crate::placement::{self, CrowdingDetector};
 use crate::remark::{self, Remark};
+use crate::scheduler_order::SchedulerOrder;
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
 use crate::sync;
@@ -42,34 +38,23 @@ use crate::waited_for::WaitedForMost;
 pub use crate::ladder::Patience;
 
 /// Polls before the clock is looked at for the first time; the first half without a pause. Between two
-/// processors side by side a message takes less time than these, and a pause is so long that it matters in
+/// cores side by side a message takes less time than these, and a pause is so long that it matters in
 /// which of them the message comes: half a round trip of 8 bytes took 68 or 79 ns, by chance.
 const POLLS_AT_ONCE: u32 = 64;
 const POLLS_WITHOUT_PAUSE: u32 = 32;
-/// Fewest polls at once, when others want the processor and polling has not paid.
-const POLLS_CROWDED: u32 = 4;
-/// One wait in so many polls as long as one that has the processor to itself, to see whether that
-/// pays by now.
+/// Fewest polls at once, when others want the core and polling has not paid.
+const POLLS_OVERSUBSCRIBED: u32 = 4;
+/// One wait in so many polls as long as a wait that has the core to itself, to see whether that pays by now.
 const EXPLORE_EVERY: u32 = 16;
-/// How long to poll where nobody on this processor is waited for and all of them wait, in nanoseconds:
-/// about two switches of processes.
-pub const BESIDE_NS: u64 = 1_500;
-/// The same where one of them could do something meanwhile, for each process to a processor: the more
-/// there are, the longer it takes until this one has it again.
-const BEHIND_NS: u64 = 150;
-const BEHIND_MAX_NS: u64 = 800;
-/// Polls between two looks at the clock while nobody on this processor is waited for.
-const POLLS_BESIDE: u32 = 16;
-/// How long to poll where this process is the first of those on its processor that others will wait
-/// for, in nanoseconds: whoever gives its turn away then has it again when all others have had theirs.
-const FIRST_NS: u64 = 4_000;
-/// Turns that are given away before the clock is looked at, where others want the processor.
+/// Polls between two looks at the clock while the core is kept.
+const POLLS_WHILE_KEPT: u32 = 16;
+/// Turns that are given away before the clock is looked at, on an oversubscribed core.
 const TURNS_AT_ONCE: u32 = 4;
-/// One wait in so many looks at the clock from the beginning, to see whether they still want it.
+/// One wait in so many looks at the clock from the beginning, to see whether the core is still oversubscribed.
 const MEASURE_EVERY: u32 = 16;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// The same where the kernel offers no barrier, so that wake-ups may well be lost.
+/// The longest sleep where the kernel offers no barrier, so that wake-ups may well be lost.
 const SLEEP_MAX_UNSAFE: Duration = Duration::from_millis(1);
 
 /// After so long a wait says more of itself, in nanoseconds: when its first sleep is over.
@@ -92,13 +77,13 @@ pub enum End {
     Ended,
 }
 
-/// What a wait asks of whoever waits.
+/// What the waiter asks of a wait.
 pub trait Waiting {
     /// Makes progress; true when what is waited for is there.
     fn poll(&mut self) -> bool;
 
-    /// The same, more thoroughly: the last look before sleep. Everything that others may be
-    /// waiting for is given out here.
+    /// Makes progress more thoroughly: the last look before sleep. Everything that others may be waiting for is
+    /// given out here.
     fn poll_before_sleep(&mut self) -> bool {
         self.poll()
     }
@@ -107,26 +92,20 @@ pub trait Waiting {
     /// revoked: can it still be there?
     fn verdict(&mut self) -> Option<End>;
 
-    /// Whether [`Waiting::neighbours`] knows.
-    const KNOWS_WHOM: bool = false;
+    /// Whether the wait has a yield policy: the methods below have answers.
+    const HAS_YIELD_POLICY: bool = false;
 
-    /// Asked where others want this processor: what the processes on it are to this wait.
-    fn neighbours(&self, _processor: u32) -> Neighbours {
-        Neighbours::Awaited
+    /// Called on an oversubscribed core: for how many nanoseconds polling helps more than giving the core away.
+    fn keep_core_ns(&self, _core: u32) -> u64 {
+        0
     }
 
-    /// The number of the operation that it waits in, where it is known in which order the processes on a
-    /// processor will be waited for; all find the same.
-    fn rotation(&self) -> Option<u32> {
-        None
+    /// Called before the core is given away: takes this thread's position in the order of turns, if that is known.
+    fn order_turns(&self, order: &mut SchedulerOrder, _core: u32) {
+        order.restore();
     }
 
-    /// Then the place of this one in the order of those on its processor, and how many these are.
-    fn place_in_rotation(&self, _processor: u32) -> (u32, u32) {
-        (0, 1)
-    }
-
-    /// How long to stay awake where others want the processor.
+    /// How long to stay awake on an oversubscribed core.
     fn patience(&self) -> Patience {
         Patience::ONE
     }
@@ -140,24 +119,9 @@ pub trait Waiting {
         Vec::new()
     }
 
-    /// Called when the process is about to sleep for the first time: the moment to hand sockets
-    /// to whoever wakes it.
+    /// Called when the process is about to sleep for the first time: the moment to hand sockets to the thread that
+    /// wakes it.
     fn prepare_sleep(&mut self) {}
-}
-
-/// What the processes that share the processor of one who waits are to its wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbours {
-    /// One of them is waited for: it is to have the processor at once.
-    Awaited,
-    /// What is waited for comes from another processor, and of all on this one this process is the
-    /// first that others will wait for then, as far as can be foreseen.
-    First,
-    /// What is waited for comes from another processor; but one of them has something to do that
-    /// others will wait for.
-    Behind,
-    /// They wait as well, for what comes from another processor: giving it away helps nobody.
-    Waiting,
 }
 
 /// The generation of the membership, and how many groups of this process were revoked.
@@ -178,16 +142,14 @@ pub struct WaitTimes {
 pub struct Waiter {
     segment: Segment,
     slot: u32,
-    /// Somebody else wanted the processor when we last looked.
-    crowded: bool,
+    /// Another task wanted the core when we last looked.
+    oversubscribed: bool,
     spin: Spin,
-    squeeze: Squeeze,
-    line: Line,
-    /// What this process last said.
-    processor: Option<u32>,
-    /// How long to poll where a neighbour is behind.
-    behind_ns: u64,
-    /// What a yield costs when nobody else wants the processor; unknown before the first.
+    crowding: CrowdingDetector,
+    order: SchedulerOrder,
+    /// The core that this process last published.
+    core: Option<u32>,
+    /// What a yield costs when no other task wants the core; unknown before the first.
     yield_alone_ns: Option<u64>,
     /// What the last yield took that was measured.
     turn_ns: u64,
@@ -200,17 +162,15 @@ pub struct Waiter {
 impl Waiter {
     /// The waiter of the process of `slot`. Registers the process for barriers of other sleepers.
     pub fn new(segment: &Segment, slot: u32) -> Self {
-        let crowded = segment.plan().is_oversubscribed();
-        let each = segment.plan().processes_per_processor();
+        let oversubscribed = segment.plan().is_oversubscribed();
         Self {
             segment: segment.clone(),
             slot,
-            crowded,
-            spin: Spin::new(crowded),
-            squeeze: Squeeze::new(slot),
-            line: Line::default(),
-            processor: None,
-            behind_ns: behind_ns(each),
+            oversubscribed,
+            spin: Spin::new(oversubscribed),
+            crowding: CrowdingDetector::new(slot),
+            order: SchedulerOrder::default(),
+            core: None,
             yield_alone_ns: None,
             turn_ns: 0,
             unmeasured: 0,
@@ -224,9 +184,9 @@ impl Waiter {
         self.times
     }
 
-    /// Whether others wanted the processor when it was looked last.
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
+    /// Whether other tasks wanted the core when it was last probed.
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     /// Only the first step of a wait: calls `poll` a few times, as often as has paid before; true
@@ -251,32 +211,31 @@ impl Waiter {
         self.wait_long(waiting, deadline_ns)
     }
 
-    /// Who knows whom it waits for need not try whether polling pays.
+    /// A wait with a yield policy need not try whether polling pays.
     #[inline(always)]
     fn look_first<W: Waiting>(&mut self, waiting: &mut W) -> bool {
-        if W::KNOWS_WHOM && self.crowded {
-            return poll_times(|| waiting.poll(), POLLS_CROWDED) || self.give_turns(waiting);
+        if W::HAS_YIELD_POLICY && self.oversubscribed {
+            return poll_times(|| waiting.poll(), POLLS_OVERSUBSCRIBED) || self.give_turns(waiting);
         }
         self.look(|| waiting.poll())
     }
 
-    /// The first turns of one who knows whom it waits for, where others want the processor: given away
-    /// with nothing said, measured or asked, since all that is as long as the turn. With many
-    /// processes to a processor each finds cold caches at every turn. True when it is there.
+    /// Gives the first turns away with nothing published or measured, since that takes as long as a turn: with
+    /// many processes to a core each finds cold caches at every turn. True when what is waited for is there.
     #[inline(never)]
     fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
-        let Some(processor) = self.processor else { return false };
+        let Some(core) = self.core else { return false };
         self.unmeasured += 1;
         if self.unmeasured >= MEASURE_EVERY {
             self.unmeasured = 0;
             return false;
         }
         for turn in 1..=TURNS_AT_ONCE {
-            let longest_ns = self.keep_ns(waiting, processor);
+            let longest_ns = waiting.keep_core_ns(core);
             if longest_ns > 0 && poll_until(waiting, &mut now_ns(), longest_ns) {
                 return true;
             }
-            self.line_up(waiting, processor);
+            waiting.order_turns(&mut self.order, core);
             system::yield_processor();
             if waiting.poll() {
                 self.account(u64::from(turn) * self.turn_ns, None);
@@ -286,27 +245,13 @@ impl Waiter {
         false
     }
 
-    /// Before the processor is given away: takes its place among those on it, where it is known what that should
-    /// be, or the slice that it had before.
-    #[inline]
-    pub(crate) fn line_up(&mut self, waiting: &impl Waiting, processor: u32) {
-        let place = || waiting.place_in_rotation(processor);
-        let number = waiting.rotation().filter(|_| self.crowded);
-        let slice_ns = self.line.slice_ns(number, system::slice_ns, place);
-        if let Some(slice_ns) = slice_ns
-            && !system::set_slice_ns(slice_ns)
-        {
-            self.line.was_refused();
-        }
-    }
-
     #[inline(never)]
     fn wait_long<W: Waiting>(&mut self, waiting: &mut W, deadline_ns: Option<u64>) -> End {
         let began_ns = now_ns();
-        if !W::KNOWS_WHOM || !self.crowded {
-            self.line_up(waiting, 0);
+        if !W::HAS_YIELD_POLICY || !self.oversubscribed {
+            self.order.restore();
         }
-        self.say_where();
+        self.publish_core();
         let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
         self.segment.set_wait_record(self.slot, &record);
         let (end, ended_ns) = self.climb(waiting, began_ns, deadline_ns);
@@ -315,14 +260,14 @@ impl Waiter {
         end
     }
 
-    /// Says on which processor this process is, if that is another than it said before.
+    /// Publishes on which core this process is, if that is another than before.
     #[inline]
-    fn say_where(&mut self) {
-        let processor = system::processor();
-        if self.processor != processor
-            && let Some(here) = processor
+    fn publish_core(&mut self) {
+        let core = system::processor();
+        if self.core != core
+            && let Some(here) = core
         {
-            self.processor = processor;
+            self.core = core;
             self.segment.set_processor(self.slot, here);
         }
     }
@@ -346,7 +291,7 @@ impl Waiter {
         deadline_ns: Option<u64>,
     ) -> (End, u64) {
         let patience = waiting.patience();
-        let mut ladder = Ladder::new(self.crowded, began_ns, patience);
+        let mut ladder = Ladder::new(self.oversubscribed, began_ns, patience);
         let (mut seen, mut now_ns, mut is_remarked) = (None, began_ns, false);
         loop {
             if waiting.poll() {
@@ -362,68 +307,73 @@ impl Waiter {
             if deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
                 return (if waiting.poll() { End::Ready } else { End::TimedOut }, now_ns);
             }
-            match ladder.step(now_ns) {
+            let is_there = match ladder.step(now_ns) {
                 Step::Poll => {
-                    if poll_times(|| waiting.poll(), POLLS_AT_ONCE) {
-                        return (End::Ready, now_ns);
-                    }
-                    now_ns = self::now_ns();
+                    let is_there = poll_times(|| waiting.poll(), POLLS_AT_ONCE);
+                    now_ns = if is_there { now_ns } else { self::now_ns() };
+                    is_there
                 }
-                Step::Yield => {
-                    if W::KNOWS_WHOM && self.crowded && self.poll_beside(waiting, &mut now_ns) {
-                        return (End::Ready, now_ns);
-                    }
-                    self.crowded = self.probe(&mut now_ns);
-                    self.spin.failed(self.crowded);
-                    if self.squeeze.is_due(self.crowded, now_ns) {
-                        placement::even_out(&self.segment, self.slot);
-                    }
-                    ladder.yielded(self.crowded);
-                }
+                Step::Yield => self.give_turn(waiting, &mut ladder, &mut now_ns),
                 Step::Sleep => {
-                    self.squeeze.ends();
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     now_ns = self::now_ns();
-                    if !is_remarked && now_ns.saturating_sub(began_ns) >= REMARKED_NS {
-                        is_remarked = true;
-                        let (call, any_of) = (remark::call_of_this_thread(), waiting.any_of());
-                        let remark = Remark { since_ns: began_ns, call, any_of };
-                        self.segment.set_remark(self.slot, &remark);
-                    }
+                    is_remarked = is_remarked || self.remark(waiting, began_ns, now_ns);
                     if woken {
-                        ladder = Ladder::new(self.crowded, now_ns, patience);
+                        ladder = Ladder::new(self.oversubscribed, now_ns, patience);
                     }
+                    false
                 }
+            };
+            if is_there {
+                return (End::Ready, now_ns);
             }
         }
     }
 
-    /// What makes whoever waits ask again whether it can still be there.
+    /// Keeps the core for as long as that helps, and then gives it away and measures. True when what is waited for
+    /// is there.
+    fn give_turn<W: Waiting>(
+        &mut self,
+        waiting: &mut W,
+        ladder: &mut Ladder,
+        now_ns: &mut u64,
+    ) -> bool {
+        if W::HAS_YIELD_POLICY && self.oversubscribed && self.poll_while_kept(waiting, now_ns) {
+            return true;
+        }
+        self.oversubscribed = self.probe(now_ns);
+        self.spin.failed(self.oversubscribed);
+        if self.crowding.is_due(self.oversubscribed, *now_ns) {
+            placement::even_out(&self.segment, self.slot);
+        }
+        ladder.yielded(self.oversubscribed);
+        false
+    }
+
+    /// Publishes more about a wait that has lasted for long; false while it has not.
+    fn remark(&self, waiting: &impl Waiting, began_ns: u64, now_ns: u64) -> bool {
+        let is_long = now_ns.saturating_sub(began_ns) >= REMARKED_NS;
+        if is_long {
+            let (call, any_of) = (remark::call_of_this_thread(), waiting.any_of());
+            self.segment.set_remark(self.slot, &Remark { since_ns: began_ns, call, any_of });
+        }
+        is_long
+    }
+
+    /// What makes a wait ask again whether it can still succeed.
     fn news(&self) -> News {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
-    /// How long giving the processor away would help less than polling, in nanoseconds.
-    #[inline]
-    fn keep_ns(&self, waiting: &impl Waiting, processor: u32) -> u64 {
-        match waiting.neighbours(processor) {
-            Neighbours::Awaited => 0,
-            Neighbours::First => FIRST_NS,
-            Neighbours::Behind => self.behind_ns,
-            Neighbours::Waiting => BESIDE_NS,
-        }
-    }
-
-    /// Polls for as long as giving the processor away would help less. True when it is there.
-    fn poll_beside(&mut self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
-        let Some(processor) = self.processor else { return false };
-        self.line_up(waiting, processor);
-        let longest_ns = self.keep_ns(waiting, processor);
+    /// Polls for as long as that helps more than giving the core away. True when what is waited for is there.
+    fn poll_while_kept(&mut self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
+        let Some(core) = self.core else { return false };
+        waiting.order_turns(&mut self.order, core);
+        let longest_ns = waiting.keep_core_ns(core);
         longest_ns > 0 && poll_until(waiting, now_ns, longest_ns)
     }
 
-    /// Gives the processor away, the clock having shown `now_ns` a moment ago; true when somebody
-    /// else wanted it.
+    /// Gives the core away, the clock having shown `now_ns` a moment ago; true when another task wanted it.
     fn probe(&mut self, now_ns: &mut u64) -> bool {
         let began_ns = *now_ns;
         system::yield_processor();
@@ -444,7 +394,7 @@ impl Waiter {
         Some(if waiting.poll_before_sleep() { End::Ready } else { end })
     }
 
-    /// Sleeps until somebody rings, or for a while. True when somebody rang or something is there.
+    /// Sleeps until the bell rings, or for a while. True when it rang or what is waited for is there.
     fn sleep(
         &mut self,
         waiting: &mut impl Waiting,
@@ -452,6 +402,7 @@ impl Waiter {
         now_ns: u64,
         deadline_ns: Option<u64>,
     ) -> bool {
+        self.crowding.ends();
         waiting.prepare_sleep();
         let word = self.segment.sleep_word(self.slot);
         sleep_word::raise(word);
@@ -470,15 +421,8 @@ impl Waiter {
     }
 }
 
-/// How long to poll where somebody on this processor has something to do, which so many share, in
-/// nanoseconds.
-pub const fn behind_ns(each: u32) -> u64 {
-    let behind_ns = BEHIND_NS * each as u64;
-    if behind_ns < BEHIND_MAX_NS { behind_ns } else { BEHIND_MAX_NS }
-}
-
 /// What a yield alone costs at most: a few times what the shortest system call does. The first
-/// yields may well be crowded, so they cannot say.
+/// yields may well be on an oversubscribed core, so they cannot say.
 fn yield_guess_ns() -> u64 {
     const SYSTEM_CALLS: u64 = 5;
     let shortest = (0..3).map(|_| {
@@ -493,7 +437,7 @@ fn yield_guess_ns() -> u64 {
 fn poll_until(waiting: &mut impl Waiting, now_ns: &mut u64, longest_ns: u64) -> bool {
     let until_ns = *now_ns + longest_ns;
     loop {
-        if poll_times(|| waiting.poll(), POLLS_BESIDE) {
+        if poll_times(|| waiting.poll(), POLLS_WHILE_KEPT) {
             return true;
         }
         *now_ns = self::now_ns();
@@ -516,8 +460,8 @@ pub(crate) fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
     false
 }
 
-/// How often to poll before anything else. Polling pays when whoever is waited for has a processor
-/// of its own at that moment, which nobody can ask the kernel; so this learns from what happened.
+/// How often to poll before anything else. Polling pays when the process that is waited for has a core of its own at
+/// that moment. The kernel cannot be asked for that, so this learns from what happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     polls: u32,
@@ -525,9 +469,9 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Of one who has not waited yet; `crowded` where others want the processor.
-    pub fn new(crowded: bool) -> Self {
-        Self { polls: if crowded { POLLS_CROWDED } else { POLLS_AT_ONCE }, waits: 0 }
+    /// Before the first wait; `oversubscribed` where other tasks want the core.
+    pub fn new(oversubscribed: bool) -> Self {
+        Self { polls: if oversubscribed { POLLS_OVERSUBSCRIBED } else { POLLS_AT_ONCE }, waits: 0 }
     }
 
     /// How often to poll in the wait that begins.
@@ -546,9 +490,10 @@ impl Spin {
         self.polls = polls;
     }
 
-    /// It did not come, and the processor was given away; `crowded` if another wanted it.
-    pub fn failed(&mut self, crowded: bool) {
-        self.polls = if crowded { (self.polls / 2).max(POLLS_CROWDED) } else { POLLS_AT_ONCE };
+    /// It did not come, and the core was given away; `oversubscribed` if another task wanted it.
+    pub fn failed(&mut self, oversubscribed: bool) {
+        self.polls =
+            if oversubscribed { (self.polls / 2).max(POLLS_OVERSUBSCRIBED) } else { POLLS_AT_ONCE };
     }
 }
 
@@ -593,7 +538,7 @@ impl Doorbell {
         }
     }
 
-    /// The same for a thread that may have published without any fence of its own.
+    /// Wakes the process as [`Doorbell::ring`] does, for a thread that may have published without a fence of its own.
     pub fn ring_fenced(&self) {
         fence(Ordering::SeqCst);
         self.ring();
@@ -753,6 +698,6 @@ mod tests {
         assert_eq!(spin.polls(), POLLS_AT_ONCE);
         spin.failed(true);
         spin.failed(false);
-        assert_eq!(spin.polls(), POLLS_AT_ONCE, "nobody else wants the processor");
+        assert_eq!(spin.polls(), POLLS_AT_ONCE, "no other task wants the core");
     }
 }

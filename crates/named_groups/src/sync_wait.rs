@@ -4,10 +4,10 @@
 //! its processor where no member beside it is awaited. It announces that it waits only when it falls asleep, so
 //! the last member to arrive has nothing to wake while all are awake.
 
-use landeck_board::LOOKED_AT_MAX;
+use landeck_board::{LOOKED_AT_MAX, Neighbours};
 use landeck_engine::{Engine, why};
 use landeck_groups::service::Seat;
-use landeck_memory::waiter::{Neighbours, Patience, Waiting};
+use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
 use landeck_objects::group_log::WaitsFor;
 
@@ -128,14 +128,14 @@ impl SyncWait<'_> {
 }
 
 impl Waiting for SyncWait<'_> {
-    const KNOWS_WHOM: bool = true;
+    const HAS_YIELD_POLICY: bool = true;
 
-    fn neighbours(&self, processor: u32) -> Neighbours {
+    fn keep_core_ns(&self, core: u32) -> u64 {
         if self.arrival.members > LOOKED_AT_MAX {
-            return Neighbours::Awaited;
+            return 0;
         }
-        let neighbours = self.replica.with(|local| Ok(self.neighbours_on(local, processor)));
-        neighbours.unwrap_or(Neighbours::Awaited)
+        let neighbours = self.replica.with(|local| Ok(self.neighbours_on(local, core)));
+        neighbours.map_or(0, Neighbours::keep_core_ns)
     }
 
     fn patience(&self) -> Patience {

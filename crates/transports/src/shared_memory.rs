@@ -210,7 +210,7 @@ impl SharedMemory {
             return Ok(false);
         };
         let Some(memory) = RingMemory::of(segment, *slot, *next) else { return Ok(false) };
-        segment.bond(*slot, route.target);
+        segment.reference_slot(*slot, route.target);
         let number = *next as u32;
         let open = Header { class: Class::Kernel, ..Header::user(Kind::RingOpen, 0, number, 0) };
         pair.post(&open, Bytes::EMPTY)?;

@@ -8,12 +8,11 @@
 //! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Deposit, Outcome};
+use landeck_board::{Board, Came, Deposit, Neighbours, Outcome};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::waiter::Neighbours;
 
 use crate::check::Check;
 use crate::combine::Combiner;

@@ -2,7 +2,6 @@
 
 use landeck_collectives::BoardStyle;
 use landeck_kernel::Area;
-use landeck_memory::waiter::Neighbours;
 
 use super::{Engine, board_fault};
 use crate::board::BoardError;
@@ -52,15 +51,10 @@ impl Engine {
         }
     }
 
-    /// The relation of the processes on this processor to a board call that waits.
-    pub(crate) fn neighbours(
-        &self,
-        context: u32,
-        board_call: &BoardCall,
-        processor: u32,
-    ) -> Neighbours {
+    /// For how many nanoseconds a board call that waits keeps its core; not at all without a board.
+    pub(crate) fn keep_core_ns(&self, context: u32, board_call: &BoardCall, core: u32) -> u64 {
         let board = self.board_of(context);
-        board.map_or(Neighbours::Awaited, |board| board_call.neighbours(board, processor))
+        board.map_or(0, |board| board_call.neighbours(board, core).keep_core_ns())
     }
 
     /// Before sleep, or when members are gone: fails a board call that can never complete.

@@ -10,7 +10,7 @@ impl Agent {
     /// Finds the next vacated slot to give away, and tells the membership which ones before it must be kept.
     pub(super) fn look_for_vacancy(&mut self) {
         let since = |slot: &Slot| self.gone_since.get(slot).copied().unwrap_or_default();
-        let is_kept = |slot: &Slot| self.segment.is_kept(slot.0, since(slot));
+        let is_kept = |slot: &Slot| self.segment.is_referenced(slot.0, since(slot));
         let kept: BTreeSet<Slot> = self.membership.vacated().take_while(is_kept).collect();
         self.membership.keep(kept);
     }
@@ -44,7 +44,7 @@ mod tests {
         assert!(full, "the others may look at what it left: {refused:?}");
         // Slot 1 has not joined yet, and may be behind with the first world.
         Segment::attach(third.segment).unwrap().set_presence(1, Presence::Finalized);
-        segment.settle(0, 2, false);
+        segment.release_vacant(0, 2, false);
         segment.set_seen(0, segment.membership_generation());
         let next = socket::join(host(&segment), PATIENCE).unwrap();
         assert_eq!((next.process.slot.0, next.process.incarnation.0), (2, 2));

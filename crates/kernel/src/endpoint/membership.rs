@@ -169,7 +169,7 @@ impl<N: Channel> Endpoint<N> {
         for &slot in core.membership.gone.keys() {
             let is_needed =
                 core.is_kept_in(slot) || needs_of_first_world(&core.segment, core.slot, slot);
-            core.segment.settle(core.slot, slot, is_needed);
+            core.segment.release_vacant(core.slot, slot, is_needed);
         }
         core.segment.set_seen(core.slot, generation);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
-use super::{Place, returns};
+use super::{BlockRange, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
 
@@ -82,8 +82,8 @@ impl Handle {
 
     /// Where the reader with this number finds the block.
     #[inline]
-    fn place(&self, reader: usize) -> Place {
-        Place {
+    fn place(&self, reader: usize) -> BlockRange {
+        BlockRange {
             owner: self.tie.slot,
             generation: self.generation,
             offset: self.offset + CONTROL_BYTES + reader as u64,
@@ -161,7 +161,7 @@ impl Lent {
 
     /// Where the reader with this number, in the order of [`super::Heap::lend`], finds the block.
     #[inline]
-    pub fn place(&self, reader: usize) -> Place {
+    pub fn place(&self, reader: usize) -> BlockRange {
         self.handle.place(reader)
     }
 
@@ -244,7 +244,7 @@ impl Given {
 
     /// Where its reader finds it.
     #[inline]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> BlockRange {
         self.0.place(HEIR)
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::space::GRAIN;
-use super::{Place, returns};
+use super::{BlockRange, returns};
 use crate::bytes::Bytes;
 use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
@@ -33,7 +33,7 @@ unsafe impl Sync for Borrowed {}
 
 /// Why a place leads to no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum BlockRangeError {
     /// No owner lends such a place.
     #[error(
         "a reference to {window} bytes at {offset} of the heap of slot {owner} lies outside that heap: its sender is broken"
@@ -60,9 +60,9 @@ impl Borrowed {
     /// Opens the block at a place that its owner sent to this reader.
     ///
     /// # Errors
-    /// [`PlaceError`].
+    /// [`BlockRangeError`].
     #[inline]
-    pub fn open(segment: &Segment, place: Place) -> Result<Self, PlaceError> {
+    pub fn open(segment: &Segment, place: BlockRange) -> Result<Self, BlockRangeError> {
         let (reader, start) = (place.offset % GRAIN, place.offset / GRAIN * GRAIN);
         let plan = segment.plan();
         let end = start.checked_add(place.window);
@@ -71,8 +71,8 @@ impl Borrowed {
             && start >= CONTROL_BYTES
             && end.is_some_and(|end| end <= plan.heap_bytes_per_process);
         if !possible {
-            let Place { owner, offset, window, .. } = place;
-            return Err(PlaceError::Impossible { owner, offset, window });
+            let BlockRange { owner, offset, window, .. } = place;
+            return Err(BlockRangeError::Impossible { owner, offset, window });
         }
         let offset = start - CONTROL_BYTES;
         let at = plan.heap(place.owner) + offset;
@@ -80,7 +80,7 @@ impl Borrowed {
         let control = control_of(segment, place.owner, begin);
         fetch_lines(control, begin);
         if plan.is_hardened && !is_of(control, offset) {
-            return Err(PlaceError::Stale { owner: place.owner });
+            return Err(BlockRangeError::Stale { owner: place.owner });
         }
         let borrowed = Self {
             begin,
@@ -96,7 +96,7 @@ impl Borrowed {
             sync::prefetch_to_write(segment.return_word(place.owner));
         }
         if borrowed.control().holders.who(borrowed.generation, borrowed.bit) == 0 {
-            return Err(PlaceError::Stale { owner: place.owner });
+            return Err(BlockRangeError::Stale { owner: place.owner });
         }
         Ok(borrowed)
     }

@@ -10,7 +10,7 @@
 //! | two-copy pipeline | a part; goes round like a ring | nothing |
 //!
 //! The owner allocates a [`Block`], writes to it, lends it ([`Heap::lend`]) and sends each reader
-//! its [`Place`]. The reader opens it ([`Borrowed`]), copies out, and gives it back by dropping
+//! its [`BlockRange`]. The reader opens it ([`Borrowed`]), copies out, and gives it back by dropping
 //! it. A block is free again when the owner's handle and all readers have given it back, or
 //! have died ([`Heap::reclaim_from`]).
 //!
@@ -42,7 +42,7 @@ pub use control::READERS_MAX;
 #[cfg(not(loom))]
 pub use {
     block::{Block, Given, Lent},
-    borrowed::{Borrowed, PlaceError},
+    borrowed::{BlockRangeError, Borrowed},
     mark::{Mark, MarkView},
     owner::{Heap, HeapFull, LendError},
 };
@@ -50,7 +50,7 @@ pub use {
 /// Where a lent block lies: plain values that travel in a message. Nothing of it is trusted by
 /// the one who receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BlockRange {
     /// The slot whose heap the block is in.
     pub owner: u32,
     /// Which use of the block is meant.

@@ -253,7 +253,7 @@ impl Heap {
         let record = record.ok_or(LendError::AnotherHeap)?;
         record.readers.clear();
         record.readers.extend_from_slice(readers);
-        readers.iter().for_each(|&reader| self.segment.bond(self.slot, reader));
+        readers.iter().for_each(|&reader| self.segment.reference_slot(self.slot, reader));
         Ok(())
     }
 

@@ -88,7 +88,7 @@ fn a_block_returns_when_its_last_holder_is_gone() {
     drop((first, second));
     assert_eq!(
         Borrowed::open(&segment, stale).unwrap_err(),
-        PlaceError::Stale { owner: 0 },
+        BlockRangeError::Stale { owner: 0 },
         "given back already"
     );
     assert!(!lent.is_returned());
@@ -160,8 +160,8 @@ fn a_pipeline_keeps_its_bytes_between_threads() {
 fn blocks_come_back_from_many_threads() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (segment, mut heap) = heap();
-    let (to_readers, for_readers) = std::sync::mpsc::channel::<[Place; 2]>();
-    let (to_second, for_second) = std::sync::mpsc::channel::<Place>();
+    let (to_readers, for_readers) = std::sync::mpsc::channel::<[BlockRange; 2]>();
+    let (to_second, for_second) = std::sync::mpsc::channel::<BlockRange>();
     let check = |segment: &Segment, place| {
         let borrowed = Borrowed::open(segment, place).unwrap();
         let mut copy = borrowed.piece(0, 300).to_vec();
@@ -361,28 +361,28 @@ fn places_that_cannot_be_are_errors() {
     let lent = heap.lend(block, &[1], 100).unwrap();
     let good = lent.place(0);
     let bad = [
-        Place { owner: 99_999, ..good },
-        Place { owner: u32::MAX, ..good },
-        Place { offset: 0, ..good },
-        Place { offset: u64::MAX, ..good },
-        Place { offset: with_reserve(HEAP_BYTES) - 64, ..good },
-        Place { offset: good.offset + 32, ..good },
-        Place { window: u64::MAX, ..good },
-        Place { window: with_reserve(HEAP_BYTES), ..good },
+        BlockRange { owner: 99_999, ..good },
+        BlockRange { owner: u32::MAX, ..good },
+        BlockRange { offset: 0, ..good },
+        BlockRange { offset: u64::MAX, ..good },
+        BlockRange { offset: with_reserve(HEAP_BYTES) - 64, ..good },
+        BlockRange { offset: good.offset + 32, ..good },
+        BlockRange { window: u64::MAX, ..good },
+        BlockRange { window: with_reserve(HEAP_BYTES), ..good },
     ];
     for place in bad {
         let error = Borrowed::open(&segment, place).unwrap_err();
-        assert!(matches!(error, PlaceError::Impossible { .. }), "{place:?}");
+        assert!(matches!(error, BlockRangeError::Impossible { .. }), "{place:?}");
     }
     let stale = [
-        Place { generation: good.generation.wrapping_sub(1), ..good },
-        Place { offset: good.offset + 1, ..good },
-        Place { offset: good.offset + 64, ..good },
-        Place { owner: 1, ..good },
+        BlockRange { generation: good.generation.wrapping_sub(1), ..good },
+        BlockRange { offset: good.offset + 1, ..good },
+        BlockRange { offset: good.offset + 64, ..good },
+        BlockRange { owner: 1, ..good },
     ];
     for place in stale {
         let error = Borrowed::open(&segment, place).unwrap_err();
-        assert!(matches!(error, PlaceError::Stale { .. }), "{place:?}");
+        assert!(matches!(error, BlockRangeError::Stale { .. }), "{place:?}");
     }
     assert!(Borrowed::open(&segment, good).is_ok());
 }

@@ -192,7 +192,7 @@ fn own_calls_are_named(job: &Job, region: &mut Region) {
     let joined =
         [(Job::join(), "join"), (Job::join_running("?", Options::default()), "join_running")];
     for (joined, call) in joined {
-        let error = joined.err().expect("no such job");
+        let error = joined.expect_err("no such job");
         assert_eq!((error.call, error.rank), (Some(call), None), "{error}");
     }
 }

@@ -3,9 +3,8 @@
 //! The product's waiter decides how long. At the board it depends on the others on the processor, and for a message
 //! on whether polling has paid before (`Spin` of the waiter).
 
-use landeck_board::LOOKED_AT_MAX;
+use landeck_board::{LOOKED_AT_MAX, WAITING_KEEP_NS};
 use landeck_collectives::{Calibration, CostParameters};
-use landeck_memory::waiter;
 
 use super::{Event, Member, World};
 use crate::time::Time;
@@ -104,8 +103,8 @@ impl World {
         self.plan_turn(turn);
     }
 
-    /// How long a member that waits at the board keeps its processor in each turn: not at all if it waits for one
-    /// that shares it, else as [`waiter`] says.
+    /// How long a member that waits at the board keeps its processor in each turn: not at all if a member that shares
+    /// it is waited for or is behind, else as long as the product keeps it ([`WAITING_KEEP_NS`]).
     pub(super) fn keeps_ps(&self, member: u32) -> u64 {
         let place = &self.members[member as usize];
         let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
@@ -120,12 +119,10 @@ impl World {
         }
         let of = |place: &Member| (place.stage, place.round);
         let is_behind = |mate: u32| of(&self.members[mate as usize]) < of(place);
-        let each = self.processors.mates(member).count() as u32 + 1;
-        let hold_ns = match self.processors.mates(member).any(is_behind) {
-            true => waiter::behind_ns(each),
-            false => waiter::BESIDE_NS + LATE_NS,
-        };
-        hold_ns * 1000
+        if self.processors.mates(member).any(is_behind) {
+            return 0;
+        }
+        (WAITING_KEEP_NS + LATE_NS) * 1000
     }
 
     /// How long a member polls for a message on a shared processor. The product's wait covers a whole call: it polls
