@@ -5,6 +5,7 @@
 //! here are those of the PMIx standard, which keeps them stable.
 
 use std::env;
+use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
@@ -432,7 +433,8 @@ unsafe fn understand(value: *mut RawValue) -> Result<Value, u16> {
 fn load(path: &Path) -> Result<Loaded, String> {
     // SAFETY: the library's initialisers are trusted: the launcher's variables led to it.
     let library = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-    library.map_err(|error| error.to_string())
+    // The text of the loader is the source of the error.
+    library.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
 fn succeed(request: &'static str, status: c_int) -> Result<(), PmixError> {

@@ -4,24 +4,26 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 /// Names and effects; `docs/environment.md` has equal rows.
 const VARIABLES: [(&str, &str); 12] = [
-    ("LANDECK_COLLECTIVES", "which ways collective operations take, as --collectives has it"),
-    ("LANDECK_CLUSTERS", "what makes members near, as --clusters has it: caches, hosts or none"),
+    ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
+    (
+        "LANDECK_CLUSTERS",
+        "the criterion for members close to each other, as --clusters: caches, hosts or none",
+    ),
     (
         "LANDECK_CHECKING",
-        "1: members of every collective operation compare counts, types and operations first, and a difference is an \
-         error; 0: they do not (default)",
+        "1: members of every collective operation compare counts, types and operations first, and a difference is \
+         an error; 0: they do not (default)",
     ),
     (
         "LANDECK_JOB",
-        "a process that is started by hand joins this running job as a guest: its name, or the first digits of its \
-         identity",
+        "a process that is started by hand joins this running job as a guest: its name, or the first digits of \
+         its identity",
     ),
     (
         "LANDECK_MPI_INITIAL_ERRHANDLER",
-        "the error handler that an MPI program has at first: mpi_errors_are_fatal, mpi_errors_abort or \
-         mpi_errors_return",
+        "the initial error handler of an MPI program: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
     ),
-    ("MPIEXEC_TIMEOUT", "mpiexec ends the job after so many seconds"),
+    ("MPIEXEC_TIMEOUT", "a time in seconds, after which mpiexec ends the job"),
     (
         "OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS, BLIS_NUM_THREADS, RAYON_NUM_THREADS, \
          NUMEXPR_NUM_THREADS, JULIA_NUM_THREADS, GOMAXPROCS",
