@@ -18,6 +18,7 @@
 //! enough. Parts stand in two places by turns: a member may bring its next one while others still
 //! read what it has offered in this. Who waits sleeps; the decider wakes all, and a death wakes all.
 
+use landeck_groups::agreement::{Agreed, Standing};
 use landeck_memory::sync::{AtomicU64, Ordering};
 
 use super::words::{Line, Vote};
@@ -42,27 +43,6 @@ pub struct Offer {
     pub lines: u64,
     /// Where the shared words would be; 0 for nowhere.
     pub board: u64,
-}
-
-/// What was agreed: the same for all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agreed {
-    /// The bits that are set in the flags of all who brought a part.
-    pub flags: u32,
-    /// The members that are gone.
-    pub gone: Vec<u32>,
-    /// Everybody who is not gone had acknowledged all deaths.
-    pub are_acknowledged: bool,
-    /// Some wanted a new group, others did not.
-    pub is_mixed: bool,
-}
-
-/// Whether a member can still do anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
-    Lives,
-    Left,
-    Died,
 }
 
 impl Vote {
@@ -97,7 +77,7 @@ pub(crate) trait Ballot {
     fn own(&self) -> u32;
     /// Where a member's part in the agreement with this number is.
     fn vote(&self, member: u32, number: u32) -> Option<&Vote>;
-    fn life(&self, member: u32) -> Life;
+    fn life(&self, member: u32) -> Standing;
     fn outcome_word(&self) -> &Line;
     /// A word of a member's proposal; none when the member names a place that cannot be.
     fn proposal(&self, member: u32, at: u32) -> Option<&AtomicU64>;
@@ -115,7 +95,7 @@ pub(crate) const fn proposal_words(size: u32) -> u32 {
 pub(crate) fn all_are_in(ballot: &impl Ballot, number: u32, seen: &mut u32) -> bool {
     while *seen < ballot.size() {
         let brought = ballot.vote(*seen, number).and_then(|vote| vote.brought(number));
-        if brought.is_none() && ballot.life(*seen) == Life::Lives {
+        if brought.is_none() && ballot.life(*seen) == Standing::Lives {
             return false;
         }
         *seen += 1;
@@ -139,13 +119,13 @@ pub(crate) fn propose(ballot: &impl Ballot, number: u32) -> Option<()> {
             let part = ballot.vote(member, number).and_then(|vote| vote.brought(number));
             flags &= part.map_or(u32::MAX, |part| part.flags);
             match (life, part) {
-                (Life::Lives, Some(part)) => {
+                (Standing::Lives, Some(part)) => {
                     wants += u32::from(part.offer.context != 0);
                     living.push(part.acknowledged);
                 }
                 _ => bits |= 1 << (member - first),
             }
-            died += u32::from(life == Life::Died);
+            died += u32::from(life == Standing::Died);
         }
         word_of(bits_at)?.store(bits, Ordering::Relaxed);
     }
@@ -415,10 +395,10 @@ mod model {
             self.words.votes.get(member as usize)
         }
 
-        fn life(&self, member: u32) -> Life {
+        fn life(&self, member: u32) -> Standing {
             match self.words.has_died[member as usize].load(Ordering::Acquire) {
-                0 => Life::Lives,
-                _ => Life::Died,
+                0 => Standing::Lives,
+                _ => Standing::Died,
             }
         }
 

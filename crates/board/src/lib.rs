@@ -50,7 +50,7 @@ mod standing;
 #[cfg(not(loom))]
 mod ticket;
 
-pub use agreement::{Agreed, Offer, Part};
+pub use agreement::{Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]

@@ -8,10 +8,11 @@
 
 use std::sync::atomic::Ordering;
 
+use landeck_groups::agreement::Standing;
 use landeck_memory::heap::Block;
 use landeck_memory::segment::Segment;
 
-use super::agreement::{Ballot, Life};
+use super::agreement::Ballot;
 use super::words::{REFUSED, TICKET};
 use super::{Board, LinesPlace};
 
@@ -65,7 +66,7 @@ impl Board {
         (0..self.size()).all(|member| {
             let ticket = self.lines(member).ticket.load(Ordering::Acquire);
             let holds = ticket == self.ticket || ticket == PROMISED;
-            !holds || self.life(member) != Life::Lives
+            !holds || self.life(member) != Standing::Lives
         })
     }
 }

@@ -93,8 +93,6 @@ pub struct Calibration {
     pub reads_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied from where the copy before came from, to data untouched while [`ROTATION_BYTES`] went round.
     pub writes_kib_ps: [u64; ROTATION_BYTES.len()],
-    /// 1 KiB copied past the caches, on all processors at once.
-    pub past_caches_kib_ps: u64,
 }
 
 /// Figures of one kind, one for each of some sizes.
@@ -179,16 +177,12 @@ static FAMILIES: &[Family] = &[
         "1 KiB overwritten after # went round",
         ROTATION_BYTES
     ),
-    family!(
-        past_caches_kib_ps,
-        "past_caches_kib_ps",
-        "1 KiB copied past the caches by all processors"
-    ),
 ];
 
 /// Names of figures that earlier versions wrote, with `#` in place of a size. They moved no prediction by more than a
 /// tenth, or are measured in another way now.
-const RETIRED: [&str; 14] = [
+const RETIRED: [&str; 15] = [
+    "past_caches_kib_ps",
     "turn_ps",
     "crowd_switch_ps",
     "copy_step_ps",
@@ -268,7 +262,6 @@ impl Calibration {
             copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             reads_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             writes_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
-            past_caches_kib_ps: figures.local_copy_kib_ps,
         }
     }
 

@@ -81,14 +81,6 @@ impl<'a> Bytes<'a> {
         length
     }
 
-    /// The same, past the caches where the processor can: for more than they have room for.
-    pub fn copy_past_caches_to_slice(&self, target: &mut [u8]) -> usize {
-        let length = self.length.min(target.len());
-        // SAFETY: both ranges are at least `length` long; `target` is exclusively ours.
-        unsafe { copy_past_caches(self.start.as_ptr(), target.as_mut_ptr(), length) };
-        length
-    }
-
     /// A private copy.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = Vec::new();
@@ -186,56 +178,6 @@ impl Buffer {
         // SAFETY: the range was cut to the buffer, which the promise of `new` keeps writable.
         unsafe { copy(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
         length
-    }
-}
-
-/// Copies `length` bytes past the caches; what is stored afterwards is seen afterwards.
-///
-/// # Safety
-/// As [`copy`].
-unsafe fn copy_past_caches(source: *const u8, target: *mut u8, length: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        const STRIPE_BYTES: usize = 64;
-        let head = target.align_offset(STRIPE_BYTES).min(length);
-        let stripes = (length - head) / STRIPE_BYTES;
-        let tail = head + stripes * STRIPE_BYTES;
-        // SAFETY: the three parts make up the ranges; the target of the middle one begins at a line.
-        unsafe {
-            copy(source, target, head);
-            streams::copy(source.add(head), target.add(head), stripes);
-            copy(source.add(tail), target.add(tail), length - tail);
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        copy(source, target, length);
-    }
-}
-
-/// Stores that go past the caches.
-#[cfg(target_arch = "x86_64")]
-mod streams {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-
-    /// Copies so many lines, and waits until others would see them before what comes later.
-    ///
-    /// # Safety
-    /// Both ranges are valid for so many lines, and the target begins at one.
-    pub(super) unsafe fn copy(source: *const u8, target: *mut u8, lines: usize) {
-        let (source, target) = (source.cast::<__m128i>(), target.cast::<__m128i>());
-        for line in 0..lines {
-            // SAFETY: each line has four words, which lie within the ranges; the target's are aligned.
-            unsafe {
-                let words = [0, 1, 2, 3].map(|word| _mm_loadu_si128(source.add(4 * line + word)));
-                for (word, value) in words.into_iter().enumerate() {
-                    _mm_stream_si128(target.add(4 * line + word), value);
-                }
-            }
-        }
-        // SAFETY: every processor of this kind has it.
-        unsafe { _mm_sfence() };
     }
 }
 
@@ -400,22 +342,6 @@ mod tests {
                 assert_eq!(bytes.copy_to_slice(&mut target[to..to + length]), length);
                 assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
                 assert_eq!((target[to - 1], target[to + length]), (0xaa, 0xff), "wrote beside");
-            }
-        }
-    }
-
-    #[test]
-    fn what_goes_past_the_caches_is_written_exactly_wherever_it_lies() {
-        let source: Vec<u8> = (0..5_000usize).map(|at| (at * 7 + at / 251) as u8).collect();
-        for length in [0, 1, 63, 64, 65, 127, 128, 4_096, 4_500] {
-            for (from, to) in [(0, 0), (1, 3), (40, 64), (7, 65)] {
-                let mut target = vec![0xffu8; to + length + 1];
-                let bytes = Bytes::from(&source[from..from + length]);
-                let there = &mut target[to..to + length];
-                assert_eq!(bytes.copy_past_caches_to_slice(there), length);
-                assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
-                assert!(target[..to].iter().all(|&byte| byte == 0xff), "wrote in front");
-                assert_eq!(target[to + length], 0xff, "wrote behind");
             }
         }
     }

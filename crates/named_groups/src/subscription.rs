@@ -185,7 +185,7 @@ impl Subscription {
         {
             return Some((number, !position.copies.iter().any(|copy| copy.number == number)));
         }
-        if position.is_complete || !self.is_forwarded(number) {
+        if position.is_complete || !self.is_readable(number) {
             return None;
         }
         let cell = self.replica.log.broadcast(number)?;
@@ -213,6 +213,15 @@ impl Subscription {
         self.forwarded.as_ref().is_none_or(|end| number < end.load(Ordering::Acquire))
     }
 
+    /// Whether the member may take a message: its server has forwarded it, or has nothing to forward to a member that
+    /// is left out.
+    fn is_readable(&self, number: u64) -> bool {
+        let log = &self.replica.log;
+        let described = || log.broadcast(number).and_then(|cell| log.described(cell));
+        self.is_forwarded(number)
+            || described().is_some_and(|described| self.is_left_out(&described))
+    }
+
     /// Counts the messages of servers that are gone as forwarded.
     fn catch_up(&self, unserved: u64) {
         if let Some(number) = unserved.checked_sub(1) {
@@ -232,7 +241,7 @@ impl Subscription {
     }
 
     fn has_next(&self, position: &ReadPosition) -> bool {
-        self.is_forwarded(position.next) && self.replica.log.broadcast(position.next).is_some()
+        self.is_readable(position.next) && self.replica.log.broadcast(position.next).is_some()
     }
 
     /// Whether a message may be there, after a look at the log: a sender may have died before it published its message.
@@ -400,12 +409,12 @@ impl Subscription {
         read: &mut impl FnMut(&NextMessage<'_>) -> (T, bool),
     ) -> Result<ReadAttempt<T>> {
         let (log, number) = (&self.replica.log, position.next);
-        if matches!(standing, Standing::Unknown) && !self.is_forwarded(number) {
+        if matches!(standing, Standing::Unknown) && !self.is_readable(number) {
             self.replica.with(|local| {
                 self.catch_up(local.state.unserved());
                 Ok(())
             })?;
-            if !self.is_forwarded(number) {
+            if !self.is_readable(number) {
                 return Ok(ReadAttempt::Empty);
             }
         }

@@ -22,8 +22,9 @@
 
 use std::sync::Arc;
 
-use landeck_board::{Agreed, Offer};
+use landeck_board::Offer;
 use landeck_collectives::{Group, GroupError, Place, Settings};
+use landeck_groups::agreement::Agreed;
 use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;

@@ -57,6 +57,31 @@ fn live(job: &Job, group: &Group) {
     assert!(matches!(unknown, Err(Error { kind: ErrorKind::Object(_), .. })));
 }
 
+/// A member that is left out of its broadcasts passes them when it looks for messages, so the group's room comes back.
+fn leave_out(job: &Job, group: &Group) {
+    let (mut own, mut other) = (job.create_mailbox().unwrap(), job.create_mailbox().unwrap());
+    let sender = group.join(&mut own).unwrap();
+    let receiver = group.join(&mut other).unwrap();
+    for count in 1..10 {
+        sender.broadcast_to_others(&values(count)).unwrap();
+        assert_next(&mut other, count);
+        assert!(own.try_retrieve().unwrap().is_none());
+    }
+    drop((sender, receiver));
+    group.destroy_within(LONG).unwrap();
+}
+
+#[test]
+fn a_member_that_is_left_out_does_not_fill_the_group() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let job = Job::join().unwrap();
+    let options = GroupOptions::default().messages(1);
+    for (name, served_by) in [("direct", ServedBy::Nobody), ("served", ServedBy::Creator)] {
+        leave_out(&job, &job.create_group(name, options.served_by(served_by)).unwrap());
+    }
+    job.leave().unwrap();
+}
+
 #[test]
 fn members_of_one_process_live_with_and_without_a_server() {
     let _watchdog = Watchdog::start(Duration::from_secs(300));

@@ -14,7 +14,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/layout", &[]),
     ("crates/arithmetic", &[]),
     ("crates/memory", &[]),
-    ("crates/board", &["memory"]),
+    ("crates/board", &["memory", "groups"]),
     ("crates/objects", &["memory"]),
     ("crates/channel", &["wire", "memory"]),
     ("crates/transports", &["wire", "memory", "channel"]),

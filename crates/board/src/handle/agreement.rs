@@ -1,13 +1,12 @@
 //! A member's part in the agreements on its board.
 
+use landeck_groups::agreement::{Agreed, Standing};
 use landeck_memory::heap::{Block, HeapFull};
 use landeck_memory::membership::SlotState;
 use landeck_memory::sync::{AtomicU64, Ordering, fence};
 
 use super::{Board, BoardBroken};
-use crate::agreement::{
-    Agreed, Ballot, Life, Offer, Part, all_are_in, decide, proposal_words, propose, read,
-};
+use crate::agreement::{Ballot, Offer, Part, all_are_in, decide, proposal_words, propose, read};
 use crate::words::{Line, Vote};
 
 /// The state of a member between its agreements.
@@ -111,11 +110,11 @@ impl Ballot for Board {
         (member < Board::size(self)).then(|| &self.lines(member).votes[turn(number)])
     }
 
-    fn life(&self, member: u32) -> Life {
+    fn life(&self, member: u32) -> Standing {
         match self.state(member) {
-            SlotState::Departed => Life::Left,
-            SlotState::Dead => Life::Died,
-            SlotState::Free | SlotState::Reserved | SlotState::Alive => Life::Lives,
+            SlotState::Departed => Standing::Left,
+            SlotState::Dead => Standing::Died,
+            SlotState::Free | SlotState::Reserved | SlotState::Alive => Standing::Lives,
         }
     }
 

@@ -11,9 +11,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use landeck_board::{Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes};
+use landeck_board::{Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes};
 use landeck_channel::Peer;
 use landeck_collectives::{Group, Place};
+use landeck_groups::agreement::Agreed;
 use landeck_memory::Segment;
 use landeck_memory::heap::Block;
 

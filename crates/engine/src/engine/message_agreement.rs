@@ -10,9 +10,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use landeck_board::{Agreed, Offer};
+use landeck_board::Offer;
 use landeck_channel::Peer;
-use landeck_groups::agreement::{Agreement, Input, Message, Part, Send, Standing, Verdict};
+use landeck_groups::agreement::{Agreed, Agreement, Input, Message, Part, Send, Standing, Verdict};
 use landeck_groups::flood::Flood;
 use landeck_kernel::{Area, Endpoint, Received, RequestId, Started, Wanted};
 use landeck_memory::Buffer;
@@ -224,12 +224,7 @@ impl Engine {
         self.listen(context);
         match self.message_agreements.of.get(&context)?.agreement.verdict()? {
             Verdict::Excluded => Some(Err(Fault::Excluded)),
-            Verdict::Agreed(outcome) => Some(Ok(Agreed {
-                flags: outcome.flags(),
-                gone: outcome.gone(),
-                are_acknowledged: outcome.are_acknowledged(),
-                is_mixed: outcome.is_mixed(),
-            })),
+            Verdict::Agreed(outcome) => Some(Ok(outcome.agreed())),
         }
     }
 

@@ -64,7 +64,30 @@ pub struct Outcome {
     pub standing: Vec<Standing>,
 }
 
+/// What an agreement comes to: equal at all members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The bits that are set in the flags of all members that brought a part.
+    pub flags: u32,
+    /// The members that have left or died, in order.
+    pub gone: Vec<u32>,
+    /// Every member that is not gone has acknowledged all deaths.
+    pub are_acknowledged: bool,
+    /// Some members want a new group, others do not.
+    pub is_mixed: bool,
+}
+
 impl Outcome {
+    /// The sum of what was agreed on.
+    pub fn agreed(&self) -> Agreed {
+        Agreed {
+            flags: self.flags(),
+            gone: self.gone(),
+            are_acknowledged: self.are_acknowledged(),
+            is_mixed: self.is_mixed(),
+        }
+    }
+
     /// The bits that are set in the flags of all parts.
     pub fn flags(&self) -> u32 {
         self.parts.iter().flatten().fold(u32::MAX, |flags, part| flags & part.flags)

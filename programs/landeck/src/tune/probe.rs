@@ -152,29 +152,6 @@ pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
     }
     let between = exchange(processors, ROTATION_BYTES[0], For::Others);
     report("deposit_kib_in_128k_ps", between.deposit_kib_ps);
-    report("past_caches_kib_ps", past_caches_kib_ps(processors));
-}
-
-/// 1 KiB copied past the caches, by two processors at once.
-pub(super) fn past_caches_kib_ps(processors: &[usize]) -> u64 {
-    const BYTES: usize = 64 << 10;
-    const PLACES: usize = 64;
-    let processors = &processors[..processors.len().min(2)];
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
-    let own = |number: usize| {
-        pin(processors[number]);
-        let source = page_room(BYTES);
-        let mut targets = page_room(PLACES * BYTES);
-        let mut times_ps = Vec::with_capacity(PLACES);
-        barrier.wait();
-        for target in of_page(&mut targets, PLACES * BYTES).chunks_mut(BYTES) {
-            let start = Instant::now();
-            Bytes::from(&source[..BYTES]).copy_past_caches_to_slice(black_box(target));
-            times_ps.push(start.elapsed().as_nanos() as f64 * 1e3 - clock_ps);
-        }
-        [median(times_ps), 0.0]
-    };
-    mean_kib_ps(&on_all(processors.len(), own), 0, BYTES)
 }
 
 /// Runs `own` in threads at once and returns their results.
