@@ -1,4 +1,4 @@
-//! What the members of a group can do together.
+//! The collective operations of a group.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
-    /// Nobody leaves before all have come. No data: messages are words without blocks.
+    /// No member leaves before all have entered. Messages are words without blocks.
     Barrier = 1,
     /// The root's data go to everybody. A block is a segment of the data.
     Broadcast = 2,

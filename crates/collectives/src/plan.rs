@@ -1,8 +1,7 @@
 //! A plan: what one member does in a collective operation, as a value.
 //!
 //! A plan is a small graph of steps. Data are named by [`Cells`]: blocks, numbered alike by all
-//! members (see [`crate::Operation`]), in one of a member's stores. How many bytes a block has and
-//! where it lies is for whoever executes the plan.
+//! members (see [`crate::Operation`]), in one of a member's stores. The executor knows a block's length and address.
 
 use std::fmt;
 
@@ -11,9 +10,9 @@ use crate::operation::Operation;
 /// Where a member has data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Store {
-    /// What it brings. Never written.
+    /// The member's contribution; never written.
     Input,
-    /// What it is to have in the end.
+    /// The member's result.
     Output,
     /// Room in between, by number.
     Scratch(u32),
@@ -36,7 +35,7 @@ impl Cells {
         Self { store, first, count }
     }
 
-    /// The same blocks in another store.
+    /// Returns these blocks in another store.
     #[must_use]
     pub const fn at(self, store: Store) -> Self {
         Self { store, ..self }
@@ -48,7 +47,7 @@ impl Cells {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Sends these blocks, in this order, as one message.
@@ -75,18 +74,18 @@ pub enum Action {
     /// Combines blocks, block by block: `into = left op right`. The result may take the place of
     /// either.
     Combine {
-        /// What comes first in the order of members.
+        /// The left operand, which comes first in the order of members.
         left: Cells,
-        /// What comes after it.
+        /// The right operand, which comes after it.
         right: Cells,
         /// Where the result goes.
         into: Cells,
     },
-    /// Lays blocks on the board, where all can read them, and says that this member has come.
+    /// Deposits blocks on the board, where all members can read them, and announces that this member has arrived.
     Deposit {
         /// The blocks; none is allowed.
         cells: Cells,
-        /// One that nobody else needs: its place stays empty.
+        /// A block that no other member needs: its place stays empty.
         except: Option<u32>,
     },
     /// Waits until all members have come to the board.
@@ -120,8 +119,8 @@ pub enum Action {
         /// The block.
         block: u32,
     },
-    /// All combine the deposits together: whoever is there takes the next piece, until none is
-    /// left. Over when the whole result is there.
+    /// Combines all deposits jointly: each member present takes the next piece until none is left. The step is complete
+    /// when the whole result is there.
     Together {
         /// The blocks that each member deposited.
         deposited: Cells,
@@ -136,23 +135,23 @@ pub enum Action {
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// Steps that must be over before it begins: all have smaller numbers.
+    /// Steps that must be complete before it begins; all have smaller numbers.
     pub after: Vec<u32>,
     /// A step that must have begun before it begins: messages between two members are matched in
     /// the order in which they begin.
     pub behind: Option<u32>,
 }
 
-/// What one member does in a collective operation.
+/// The plan of one member for a collective operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The operation.
     pub operation: Operation,
     /// How many members take part.
     pub size: u32,
-    /// Which of them this is the plan of.
+    /// The member whose plan this is.
     pub member: u32,
     /// The root, where there is one.
     pub root: u32,
