@@ -1,4 +1,4 @@
-//! Which members are near each other, where nobody says so: derived from where they run.
+//! The nearness of members, derived from where they run unless clusters are given.
 //!
 //! All members know alike where each of them runs: on which host, and to which last-level cache it
 //! is bound. When a group is made its clusters follow from that, and stay.
@@ -27,12 +27,12 @@ use crate::group::{Group, GroupError};
 pub struct Place {
     /// The random number of its host.
     pub host: u64,
-    /// The last-level cache that it is bound to: the number of the cache's first processor, plus
-    /// one. 0: it is bound to none, or nobody knows.
+    /// The last-level cache that it is bound to: the number of the cache's first processor, plus one. 0 if it is bound
+    /// to none or this is unknown.
     pub cache: u16,
 }
 
-/// What makes members near.
+/// The criterion by which members are near each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nearness {
     /// The host, and on one host the cache.
