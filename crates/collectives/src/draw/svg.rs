@@ -184,7 +184,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// From which step to which each member takes part.
+    /// The first and the last step in which each member takes part.
     fn busy(&self) -> BTreeMap<u32, (u32, u32)> {
         let timeline = &self.drawing.timeline;
         let of_messages = timeline.messages.iter().flat_map(|message| {
@@ -202,7 +202,7 @@ impl<'a> Picture<'a> {
         busy
     }
 
-    /// What is laid on the board and taken from it.
+    /// The band of the board, and the actions at it.
     fn board(&mut self) {
         let timeline = &self.drawing.timeline;
         if timeline.board.is_empty() {
@@ -383,7 +383,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Whether somebody combines data at the board.
+/// Whether a member combines data at the board.
 fn combines(at: &AtBoard) -> bool {
     matches!(
         at.action,
