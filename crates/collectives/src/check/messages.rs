@@ -1,4 +1,4 @@
-//! Which send and which receive are one message.
+//! The pairs of sends and receives that are one message each.
 
 use super::fault::Fault;
 use crate::plan::{Action, Cells, Plan};
