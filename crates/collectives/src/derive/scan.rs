@@ -22,12 +22,12 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     }
 }
 
-/// What a member knows: its own data and those of the members directly before it.
+/// The data that a member knows: its own and those of the members directly before it.
 struct Known {
     /// The first member it knows of.
     first: u32,
     inclusive: Partial,
-    /// The same without its own.
+    /// The partial result without its own data.
     before: Option<Partial>,
 }
 
