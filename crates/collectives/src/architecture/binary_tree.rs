@@ -10,10 +10,10 @@
 //!
 //! Source: Silva, Avila, Barreto, Navaux, "Comunicação Coletiva no Ambiente de Programação
 //! Paralela DECK" (2003), section 3, for barrier, broadcast, allgather and allreduce. `n - 1`
-//! messages. Whoever stands at place `i` is reached after as many steps as `i + 1` has binary
+//! messages. The member at place `i` is reached after as many steps as `i + 1` has binary
 //! digits behind the first one, a one counting twice: with `n = 2^l - 1` members that is at most
 //! `2 * (l - 1)`, for any `n` at most twice the logarithm. More than with the binomial tree
-//! ([`super::Knomial`]), but nobody serves more than two.
+//! ([`super::Knomial`]), but no member serves more than two.
 
 use super::Architecture;
 use crate::group::Group;

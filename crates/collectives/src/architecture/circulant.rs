@@ -35,7 +35,7 @@ impl Architecture for Circulant {
 
     fn tree(&self, group: &Group, root: u32) -> Tree {
         let size = group.size();
-        // Who has it, and for how many members from itself on it answers.
+        // The members that have the data, each with the number of members from itself on that it serves.
         let mut runs = vec![(0, size)];
         let mut edges = Vec::new();
         for distance in distances(size).into_iter().rev() {

@@ -1,4 +1,4 @@
-//! Architectures: who talks to whom.
+//! Architectures: the communication patterns of a group.
 //!
 //! An architecture is a few pure functions of the group. Operations are derived from them
 //! ([`crate::derive`]), so one that says only its [`tree`](Architecture::tree) can do everything.
@@ -11,12 +11,12 @@
 //! | `hierarchy.rs` | levels of groups | Erciyes et al. 2005 |
 //! | `hypercube.rs` | a cube of clusters; messages that find their way | Erciyes et al. 2005; Davies, Matloff 1997 |
 //! | `binary_tree.rs` | everybody serves two | Silva et al. 2003 |
-//! | `knomial.rs` | everybody who has it passes it on | |
+//! | `knomial.rs` | every member that has the data passes them on | |
 //! | `butterfly.rs` | pairs at doubling distances | |
 //! | `ring.rs` | each talks to the next | |
 //! | `circulant.rs` | everybody over the same distances, for any size | Träff 2024 |
 //!
-//! The board of a host is not here: there nobody talks to anybody ([`crate::derive::BoardStyle`]).
+//! The board of a host is no architecture: its members exchange no messages ([`crate::derive::BoardStyle`]).
 
 mod binary_tree;
 mod butterfly;
@@ -46,7 +46,7 @@ use crate::group::Group;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
-/// Who talks to whom. Write your own to have all operations by it:
+/// The communication pattern of a group. Implement it to have all operations over your own pattern:
 ///
 /// ```
 /// use landeck_collectives::{Architecture, Group, Operation, Task, Tree, Way, plans};
@@ -97,7 +97,7 @@ pub trait Architecture: Debug + Send + Sync {
         None
     }
 
-    /// What of the exchange concerns one member. Who knows it without all pairs says so.
+    /// Returns the pairs of the exchange that contain one member. Override it where they are known without all pairs.
     fn exchange_of(&self, group: &Group, member: u32) -> Option<Rounds> {
         self.exchange(group).map(|rounds| rounds.of_member(member))
     }
