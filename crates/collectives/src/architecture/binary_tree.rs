@@ -1,4 +1,4 @@
-//! Everybody serves two.
+//! A binary tree: each member serves two.
 //!
 //! ```text
 //!            0
@@ -19,7 +19,7 @@ use super::Architecture;
 use crate::group::Group;
 use crate::tree::Tree;
 
-/// Everybody serves two.
+/// A binary tree: each member serves two.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BinaryTree;
 

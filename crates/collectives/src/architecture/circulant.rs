@@ -1,4 +1,4 @@
-//! Everybody talks over the same distances, and any size takes as few rounds as can be.
+//! A circulant graph: all members send over the same distances, and any size takes as few rounds as can be.
 //!
 //! ```text
 //! eleven members, distances 1, 2, 3, 6 (eleven halved, rounded up, and again):
@@ -24,7 +24,7 @@ use crate::group::Group;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
-/// Everybody talks over the same distances.
+/// A circulant graph: all members send over the same distances.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Circulant;
 

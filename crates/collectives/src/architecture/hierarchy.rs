@@ -1,4 +1,4 @@
-//! Levels of groups: everybody but one has a superior.
+//! Levels of groups: every member but one has a superior.
 //!
 //! ```text
 //! clusters in a tree (here binary)         levels (here two hosts of two caches of three)

@@ -59,7 +59,7 @@ pub fn forward(number: u32, serve: u32, size: u32) -> Vec<(u32, u32)> {
     next
 }
 
-/// How many dimensions a cube has that holds `size` corners.
+/// Returns the number of dimensions of a cube that holds `size` corners.
 pub fn dimensions(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }

@@ -23,12 +23,12 @@ pub struct Knomial {
 }
 
 impl Knomial {
-    /// With radix 2: the binomial tree.
+    /// The tree of radix 2: the binomial tree.
     pub const BINOMIAL: Self = Self { radix: 2, nearest_first: false };
     /// The binomial tree whose first messages go to the nearest.
     pub const NEAREST_FIRST: Self = Self { radix: 2, nearest_first: true };
 
-    /// With any radix; at least 2.
+    /// Returns the tree of any radix, at least 2.
     pub const fn new(radix: u32) -> Self {
         Self { radix: if radix < 2 { 2 } else { radix }, nearest_first: false }
     }

@@ -10,11 +10,11 @@
 //! | `daisy.rs` | leaders around a centre, each with its cluster | Erciyes et al. 2005 |
 //! | `hierarchy.rs` | levels of groups | Erciyes et al. 2005 |
 //! | `hypercube.rs` | a cube of clusters; messages that find their way | Erciyes et al. 2005; Davies, Matloff 1997 |
-//! | `binary_tree.rs` | everybody serves two | Silva et al. 2003 |
+//! | `binary_tree.rs` | each member serves two | Silva et al. 2003 |
 //! | `knomial.rs` | every member that has the data passes them on | |
 //! | `butterfly.rs` | pairs at doubling distances | |
 //! | `ring.rs` | each talks to the next | |
-//! | `circulant.rs` | everybody over the same distances, for any size | Träff 2024 |
+//! | `circulant.rs` | all members over the same distances, for any size | Träff 2024 |
 //!
 //! The board of a host is no architecture: its members exchange no messages ([`crate::derive::BoardStyle`]).
 
@@ -75,24 +75,21 @@ pub trait Architecture: Debug + Send + Sync {
     /// for the same.
     fn name(&self) -> String;
 
-    /// The tree over which `root` reaches everybody.
+    /// The tree over which `root` reaches all members.
     fn tree(&self, group: &Group, root: u32) -> Tree;
 
-    /// Rounds after which everybody knows what anybody knew. None: up the tree of member 0 and
-    /// down again.
+    /// Rounds after which every member knows what any member knew. None: up the tree of member 0 and down again.
     fn rounds(&self, _group: &Group) -> Option<Rounds> {
         None
     }
 
-    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that
-    /// `to` knows of, up to itself; in the end everybody knows of member 0. None: all goes to
-    /// member 0 and back.
+    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that `to` knows of, up to
+    /// itself; in the end every member knows of member 0. None: all goes to member 0 and back.
     fn prefix(&self, _group: &Group) -> Option<Rounds> {
         None
     }
 
-    /// Rounds in which everybody meets everybody, for data that go from each to each. None: they
-    /// are relayed.
+    /// Rounds in which each member meets each other, for data that go from each to each. None: they are relayed.
     fn exchange(&self, _group: &Group) -> Option<Rounds> {
         None
     }

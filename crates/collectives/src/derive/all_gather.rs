@@ -1,4 +1,4 @@
-//! Everybody's data go to everybody.
+//! Allgather: the data of all members go to all members.
 
 use super::know;
 use super::{Task, input, output};

@@ -1,4 +1,4 @@
-//! Everybody's data are combined; everybody has the result.
+//! Allreduce: the data of all members are combined; all members have the result.
 
 use super::know;
 use super::{Order, Paths, Task, all_gather, broadcast, input, output, reduce, reduce_scatter};

@@ -52,7 +52,7 @@ pub struct Task {
     pub root: u32,
     /// Segments of the data, in operations whose blocks are segments; at least 1.
     pub segments: u32,
-    /// In which order data combine, in operations that reduce.
+    /// The order in which data combine, in operations that reduce.
     pub order: Order,
     /// Whether a member's own contribution stands in its output already (for operations with a
     /// root: the root's).

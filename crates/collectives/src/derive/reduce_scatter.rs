@@ -1,4 +1,4 @@
-//! Everybody's data are combined; the result is divided among all.
+//! Reduce-scatter: the data of all members are combined; the result is divided among them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,8 +25,8 @@ pub(super) fn close(program: &mut Program, results: Vec<Partial>) {
     }
 }
 
-/// The partial result of block `m` that member `m` holds in the end: everybody's data are in it.
-/// `own` says in which store each member's own data are.
+/// The partial result of block `m` that member `m` holds in the end: the data of all members are in it. `own` says in
+/// which store each member's own data are.
 pub(super) fn results(
     program: &mut Program,
     order: Order,
