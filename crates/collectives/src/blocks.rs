@@ -55,7 +55,7 @@ impl Blocks {
         self.0.iter().cloned().flatten()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|run| run.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! How much data goes over the board of a host at once: all of it, or chunk by chunk.
+//! The schedule of data over the board of a host: all at once, or chunk by chunk.
 //!
 //! On oversubscribed processors each member deposits and takes all of its data before the next one gets the
 //! processor. What all members have deposited by then stays in the caches only while it is little. So an operation
@@ -117,9 +117,9 @@ pub enum Chunk {
     Whole,
     /// These bytes of the data.
     Part {
-        /// Where they begin.
+        /// Their first byte.
         start: u64,
-        /// How many they are.
+        /// Their number.
         bytes: u64,
     },
     /// The block for one other member.
@@ -182,7 +182,7 @@ fn part_of((block_bytes, unit_bytes): (u64, u64), at: u32, chunks: u32) -> Range
     cut.start(at)..cut.start(at + 1)
 }
 
-/// How one piece of data is cut into segments.
+/// The cut of one piece of data into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The size of the data.
@@ -194,7 +194,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Where a segment begins.
+    /// The first byte of a segment.
     pub fn start(&self, segment: u32) -> u64 {
         let units = self.total_bytes / self.unit_bytes.max(1);
         if segment >= self.segments {

@@ -71,7 +71,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// With data of this size, commutative and not reproducible.
+    /// Returns a request with data of this size, commutative and not reproducible.
     pub const fn new(operation: Operation, bytes: u64) -> Self {
         Self { operation, bytes: Some(bytes), commutative: true, reproducible: false }
     }
@@ -82,10 +82,10 @@ impl Request {
 pub struct Choice {
     /// The way.
     pub way: Way,
-    /// Into how many segments the data are divided, in operations whose blocks are segments. As
-    /// many as members where each member makes a part.
+    /// The number of segments of the data, in operations whose blocks are segments; the number of members where each
+    /// member makes a part.
     pub segments: u32,
-    /// In which order data combine.
+    /// The order in which data combine.
     pub order: Order,
 }
 
@@ -109,7 +109,7 @@ struct Class {
     ordered: bool,
 }
 
-/// How many classes there are: each operation with each octave or an unknown size, ordered or not.
+/// The number of classes: each operation with each octave or an unknown size, ordered or not.
 const CLASSES: usize = Operation::ALL.len() * OCTAVES * 2;
 const OCTAVES: usize = OCTAVE_MAX as usize + 2;
 
@@ -293,7 +293,7 @@ impl Table {
         }
     }
 
-    /// Into how many segments the data may be divided on this way.
+    /// Returns the numbers of segments into which the data may be divided on this way.
     fn segments(&self, class: Class, way: &Way, bytes: u64) -> Vec<u32> {
         if !class.operation.has_segments() {
             return vec![1];

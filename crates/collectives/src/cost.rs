@@ -214,7 +214,7 @@ struct Clocks<'a> {
 struct Message {
     /// The sender is busy for so long.
     sending: f64,
-    /// So long after the sender began, its data are there.
+    /// The time from the sender's beginning until the data are there.
     arrival: f64,
     /// The receiver is busy for so long.
     receiving: f64,
@@ -343,7 +343,7 @@ impl<'a> Clocks<'a> {
         self.work += time;
     }
 
-    /// Down a tree. `bytes` says how much goes to a member with so many from it downwards.
+    /// Follows messages down a tree. `bytes` says how much goes to a member with so many members from it downwards.
     fn down(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32) {
         let below = counts(tree);
         let order = tree.top_down();
@@ -358,7 +358,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// Up a tree, combined on the way or not.
+    /// Follows messages up a tree, combined on the way or not.
     fn up(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32, combines: bool) {
         let below = counts(tree);
         let order = tree.bottom_up();
@@ -373,7 +373,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// In rounds, with so many bytes in the messages of each.
+    /// Follows messages in rounds, with so many bytes in the messages of each round.
     fn in_rounds(&mut self, rounds: &Rounds, bytes: impl Fn(usize) -> f64, combines: bool) {
         for (number, round) in rounds.iter().enumerate() {
             let bytes = bytes(number);
@@ -410,7 +410,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// Everybody sends a block to everybody, and receives one.
+    /// Each member sends a block to each other, and receives one.
     fn each_to_each(&mut self, block: f64) {
         let group = self.scene.group;
         let others = f64::from(group.size() - 1);

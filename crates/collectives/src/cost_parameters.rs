@@ -135,7 +135,7 @@ pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
 ];
 
 impl CostParameters {
-    /// How many words they are.
+    /// The number of words.
     pub const WORDS: usize = 12;
 
     /// Returns the size of the last cache of a processor.
@@ -143,12 +143,12 @@ impl CostParameters {
         self.cache_kib << 10
     }
 
-    /// As words.
+    /// Returns the parameters as words.
     pub fn to_words(mut self) -> [u64; Self::WORDS] {
         FIELDS.map(|field| *(field.place)(&mut self))
     }
 
-    /// From words that may say anything.
+    /// Reads parameters from arbitrary words.
     ///
     /// # Errors
     /// [`CostParametersError::Impossible`].

@@ -11,7 +11,7 @@ pub struct Group {
 /// An invalid division into clusters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// No group has no members.
+    /// A group without members.
     #[error("a group needs at least one member")]
     Empty,
     /// A cluster without members has no leader.
@@ -27,7 +27,7 @@ pub enum GroupError {
     NotOnce {
         /// The member.
         member: u32,
-        /// In how many clusters it stands.
+        /// The number of clusters that contain it.
         times: usize,
         /// Members of all clusters together.
         size: usize,
@@ -105,7 +105,7 @@ impl Group {
         Self::of(clusters.into_iter().map(|(_, cluster)| cluster).collect())
     }
 
-    /// Any division; the order within a cluster is kept.
+    /// Returns a group with any clusters; the order within a cluster is kept.
     ///
     /// # Errors
     /// [`GroupError`].
@@ -170,7 +170,7 @@ impl Group {
         Ok(Self::of(clusters.collect())?.with_levels(levels))
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.cluster_of.len() as u32
     }

@@ -70,7 +70,7 @@ impl Partial {
         (self, upper)
     }
 
-    /// Where its values are, in rising order of members.
+    /// The cells of its values, in rising order of members.
     pub fn cells(&self) -> Vec<Cells> {
         self.held.iter().map(|held| held.cells).collect()
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::operation::Operation;
 
-/// Where a member has data.
+/// A store: a place in which a member has data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Store {
     /// The member's contribution; never written.
@@ -25,7 +25,7 @@ pub struct Cells {
     pub store: Store,
     /// The first block.
     pub first: u32,
-    /// How many blocks.
+    /// The number of blocks.
     pub count: u32,
 }
 
@@ -52,23 +52,23 @@ impl Cells {
 pub enum Action {
     /// Sends these blocks, in this order, as one message.
     Send {
-        /// To this member.
+        /// The receiver.
         to: u32,
         /// The blocks.
         cells: Vec<Cells>,
     },
     /// Receives one message into these blocks.
     Receive {
-        /// From this member.
+        /// The sender.
         from: u32,
         /// The blocks.
         cells: Vec<Cells>,
     },
     /// Copies blocks.
     Copy {
-        /// From here.
+        /// The blocks copied.
         from: Cells,
-        /// To here.
+        /// The blocks written.
         into: Cells,
     },
     /// Combines blocks, block by block: `into = left op right`. The result may take the place of
@@ -78,7 +78,7 @@ pub enum Action {
         left: Cells,
         /// The right operand, which comes after it.
         right: Cells,
-        /// Where the result goes.
+        /// The blocks in which the result is stored.
         into: Cells,
     },
     /// Deposits blocks on the board, where all members can read them, and announces that this member has arrived.
@@ -103,7 +103,7 @@ pub enum Action {
     },
     /// Combines deposits of the members 0 to `members` - 1, in the canonical order.
     CombineDeposits {
-        /// How many members.
+        /// The number of members.
         members: u32,
         /// All blocks that each of them deposited. This member's own contribution is read from
         /// where it lies: the same blocks in this store.
@@ -127,7 +127,7 @@ pub enum Action {
     },
     /// Copies the result of [`Action::Together`].
     TakeResult {
-        /// Where it goes.
+        /// The blocks in which the result is stored.
         into: Cells,
     },
 }
@@ -149,13 +149,13 @@ pub struct Step {
 pub struct Plan {
     /// The operation.
     pub operation: Operation,
-    /// How many members take part.
+    /// The number of members.
     pub size: u32,
     /// The member whose plan this is.
     pub member: u32,
     /// The root, where there is one.
     pub root: u32,
-    /// How many segments the data have, in operations whose blocks are segments.
+    /// The number of segments of the data, in operations whose blocks are segments.
     pub segments: u32,
     /// The steps; each comes after those that it depends on.
     pub steps: Vec<Step>,
@@ -164,7 +164,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How many messages the member sends.
+    /// The number of messages that the member sends.
     pub fn messages_sent(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.action, Action::Send { .. })).count()
     }

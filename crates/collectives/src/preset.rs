@@ -239,9 +239,8 @@ fn board(parameter: Option<&str>) -> Result<Preset, PresetError> {
     }
 }
 
-/// Silva, Avila, Barreto, Navaux (2003), section 3: binary trees for these four, where the root of
-/// the barrier releases everybody itself; the others go straight to the root or from it, and so do
-/// those that the paper does not have.
+/// Silva, Avila, Barreto, Navaux (2003), section 3: binary trees for these four, where the root of the barrier releases
+/// all members itself. The others go straight to the root or from it, and so do those that the paper does not have.
 fn deck2003(operation: Operation) -> Way {
     match operation {
         Operation::Barrier => Way::Messages {
@@ -281,7 +280,7 @@ fn near(name: &str) -> Option<&'static str> {
     (distance <= 2).then_some(other)
 }
 
-/// How many letters must be put in, taken out or changed.
+/// The number of letters that must be put in, taken out or changed.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (number, letter) in from.bytes().enumerate() {

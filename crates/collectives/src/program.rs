@@ -18,10 +18,10 @@ use crate::plan_symmetry::PlanSymmetry;
 pub struct Program {
     size: u32,
     kept: Kept,
-    /// How many scratch stores each member has been given.
+    /// The number of scratch stores that each member has been given.
     scratch: Vec<u32>,
     free: Vec<VecDeque<u32>>,
-    /// How many more hold parts of a scratch store, by member and store.
+    /// The number of further holders of parts of a scratch store, by member and store.
     shares: BTreeMap<(u32, u32), u32>,
 }
 
@@ -37,8 +37,8 @@ enum Kept {
 const SCRATCH_AT_ONCE: u32 = 4;
 
 impl Program {
-    /// The empty program for a group of `size` members. Only the plan of `member` is kept, or
-    /// everybody's.
+    /// Returns the empty program for a group of `size` members. It keeps only the plan of `member`, or those of all
+    /// members.
     pub fn new(
         operation: Operation,
         root: u32,
@@ -73,7 +73,7 @@ impl Program {
         Self { size, kept, scratch, free, shares: BTreeMap::new() }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.size
     }

@@ -21,7 +21,7 @@ impl Rounds {
         Self(vec![Arc::from(round); times])
     }
 
-    /// Up a tree, level by level, and down again: the way up is the way down backwards in time.
+    /// Returns the rounds up a tree, level by level, and down again: the way up is the way down backwards in time.
     pub fn up_and_down(tree: &Tree) -> Self {
         let depths = tree.depths();
         let deepest = depths.iter().copied().max().unwrap_or(0);
@@ -38,7 +38,7 @@ impl Rounds {
         Self::new(up.chain(down).collect::<Vec<_>>())
     }
 
-    /// Everybody talks to everybody: in round `r` member `m` to member `m + r`.
+    /// Returns the rounds in which each member sends to each other: in round `r` member `m` to member `m + r`.
     pub fn everybody(size: u32) -> Self {
         let to = |member, round| (member + round) % size;
         Self::new(
@@ -68,7 +68,7 @@ impl Rounds {
         self.0.iter().map(|round| &**round)
     }
 
-    /// How many there are.
+    /// The number of rounds.
     pub fn len(&self) -> usize {
         self.0.len()
     }

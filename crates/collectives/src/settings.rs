@@ -11,7 +11,7 @@ use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
 
-/// Where nearness begins in the last word; below it, whether calls are compared.
+/// The first bit of the nearness in the last word; below it stands whether calls are compared.
 const NEARNESS_BIT: u32 = 8;
 
 /// The cost parameters and overrides of a job.
@@ -28,10 +28,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How many words they are.
+    /// The number of words.
     pub const WORDS: usize = 64;
 
-    /// As words.
+    /// Returns the settings as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[..CostParameters::WORDS].copy_from_slice(&self.figures.to_words());
@@ -95,7 +95,7 @@ pub enum OverridesError {
     /// No way has this name.
     #[error(transparent)]
     Preset(#[from] PresetError),
-    /// It does not fit into a segment.
+    /// The text does not fit into a segment.
     #[error("it has {bytes} bytes, and {} are the most; ask for less", Overrides::BYTES_MAX)]
     TooLong {
         /// Its length.

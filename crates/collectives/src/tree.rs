@@ -61,7 +61,7 @@ impl Tree {
         Self::new(size, turn(self.root), edges)
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.parents.len() as u32
     }

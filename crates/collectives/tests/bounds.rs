@@ -39,7 +39,7 @@ fn steps_to_place(place: u32) -> u32 {
     (0..digits).map(|digit| 1 + (((place + 1) >> digit) & 1)).sum()
 }
 
-/// From every root of every whole group.
+/// Checks the steps from every root of every whole group.
 fn from_every_root(architecture: impl Architecture + 'static, expected: impl Fn(u32) -> u32) {
     let way = Way::by(architecture);
     for size in 1..=SIZE_MAX {

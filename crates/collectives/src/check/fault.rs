@@ -10,7 +10,7 @@ pub enum Fault {
     OtherPlan {
         /// Which of the plans.
         place: usize,
-        /// How many plans there are.
+        /// The number of plans.
         size: usize,
     },
     /// A step waits for one that does not come before it.

@@ -39,12 +39,12 @@ impl Grid {
         self.exists.extend((first..end).map(exists));
     }
 
-    /// How long the row is.
+    /// The length of the row.
     pub(super) fn len(&self) -> usize {
         self.exists.len()
     }
 
-    /// Where a block stands; none when the member has not got it.
+    /// The place of a block; none when the member does not have it.
     pub(super) fn place(&self, store: Store, block: u32) -> Option<usize> {
         let number = match store {
             Store::Input => 0,

@@ -48,7 +48,7 @@ impl Messages {
         self.ends[member as usize][step as usize]
     }
 
-    /// How many there are.
+    /// The number of messages.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

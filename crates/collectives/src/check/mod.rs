@@ -12,7 +12,7 @@
 //!   every member takes its sends, and its receives, one after the other;
 //! - no two steps that may be in flight at once are at one block, but for reading;
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
-//! - at the board everybody deposits once, and takes what is offered.
+//! - at the board each member deposits once, and takes only what is offered.
 //!
 //! The resulting [`Facts`] are compared with the tests' own derivation, which counts the same without making plans.
 

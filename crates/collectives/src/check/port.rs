@@ -9,7 +9,7 @@ use super::fault::{Fault, Wait};
 use super::messages::Messages;
 use crate::plan::{Action, Plan};
 
-/// How many steps the plans take.
+/// Returns the number of steps that the plans take.
 pub(super) fn steps(plans: &[Plan], messages: &Messages) -> Result<u32, Fault> {
     let mut graph = Graph::of(plans, messages);
     graph.walk();

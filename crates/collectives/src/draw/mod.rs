@@ -49,12 +49,12 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// As text: step by step, and then the plan of each member; or only what concerns one.
+    /// Returns the plans as text: step by step, and then the plan of each member; or only those of one member.
     pub fn text(&self, member: Option<u32>) -> String {
         text::of(self, member)
     }
 
-    /// As a picture that a browser shows: members from top to bottom, steps from left to right.
+    /// Returns a picture that a browser shows: members from top to bottom, steps from left to right.
     pub fn svg(&self) -> String {
         svg::of(self)
     }

@@ -14,7 +14,7 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 92.0;
 /// Room below the lanes, for the legend.
 const BOTTOM: f64 = 56.0;
-/// Between two clusters.
+/// The gap between two clusters.
 const GAP: f64 = 10.0;
 /// The band that is the board.
 const BOARD: f64 = 22.0;
@@ -74,11 +74,11 @@ text{fill:#e6e6e6}
 struct Picture<'a> {
     drawing: &'a Drawing<'a>,
     body: String,
-    /// Where each member's lane is.
+    /// The vertical position of each member's lane.
     lanes: Vec<f64>,
-    /// Where the lanes end.
+    /// The vertical position at which the lanes end.
     bottom: f64,
-    /// How wide a step is.
+    /// The width of a step.
     step: f64,
 }
 
@@ -325,7 +325,7 @@ impl<'a> Picture<'a> {
         (self.at(self.drawing.timeline.steps) + RIGHT).max(WIDTH_MIN)
     }
 
-    /// Where a step ends.
+    /// The horizontal position at which a step ends.
     fn at(&self, step: u32) -> f64 {
         LEFT + f64::from(step) * self.step
     }

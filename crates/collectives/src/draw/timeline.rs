@@ -11,7 +11,7 @@ use crate::plan::{Action, Cells, Plan};
 /// The events of all members by step. Steps count from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: u32,
     /// The messages, in the order of steps.
     pub messages: Vec<Message>,

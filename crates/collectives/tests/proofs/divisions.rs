@@ -140,7 +140,7 @@ fn prove_next(architectures: &[Arc<dyn Architecture>], group: &Group, number: u3
     }
 }
 
-/// How many divisions there are of so many members, and of how many of them a test proves one.
+/// The sizes, each with the number of its divisions, and of how many of them a test proves one.
 const SIZES: [(u32, u32, u64); 5] =
     [(8, 4_140, 2), (9, 21_147, 11), (10, 115_975, 61), (11, 678_570, 347), (12, 4_213_597, 2_081)];
 
