@@ -3,10 +3,11 @@
 //! All members know where each of them runs: on which host, and to which last-level cache it is bound. When a group is
 //! made its clusters follow from that, and stay.
 //!
-//! | `caches`, the default | members on one host: a cluster for each cache, if all are bound to one; members on several: a cluster for each host |
+//! | name | clusters |
 //! |---|---|
-//! | `hosts` | a cluster for each host |
-//! | `none` | one cluster |
+//! | `caches`, the default | on one host: one for each cache, if all members are bound to one; else one for each host |
+//! | `hosts` | one for each host |
+//! | `none` | one for all members |
 //!
 //! ```
 //! use landeck_collectives::{Nearness, Place};

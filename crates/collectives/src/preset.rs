@@ -5,7 +5,7 @@
 //! | name | what |
 //! |---|---|
 //! | `flat`, `pipeline`, `daisy`, `binary-tree`, `butterfly`, `ring`, `circulant` | [`crate::architecture`] |
-//! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | the clusters as a tree in which each has two, or three, below it |
+//! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | a tree of the clusters with fan-out 2, or 3 |
 //! | `hierarchy:parents:0-0-1` | the parents of clusters 1, 2, 3 |
 //! | `hierarchy:2x3x4` | the members in two parts, each in three, each in four |
 //! | `hierarchy:levels:0-0-1-1/0-1-2-2` | the host of each member, and its cache |
