@@ -4,7 +4,7 @@
 //! each member, as in LogGP: the sender is busy for an overhead and for copying the data in, a line
 //! or a network carries them, the receiver is busy for the same overhead and for copying them out.
 //! The board has closed forms. Where a host has more processes than processors, a member that must
-//! wait is away for a whole rotation: everybody else is run once before it looks again; and nothing
+//! wait is away for a whole rotation: every other process runs once before it looks again; and nothing
 //! ends before the processors have done all of the work.
 //!
 //! The arithmetic is that of plain additions, multiplications and divisions in a fixed order, so

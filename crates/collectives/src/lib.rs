@@ -2,10 +2,10 @@
 //!
 //! An [`architecture`] defines which members exchange messages; an [operation](Operation) defines which data go where.
 //! Together they give a [`Plan`]: a small graph of steps for one member.
-//! Plans are made by pure functions, [proven](check), drawn, costed, simulated, and walked by one
-//! [executor](execute) for blocking, non-blocking and persistent calls alike.
+//! Plans are made by pure functions, [proven](check), drawn, costed, simulated, and executed by one [executor](execute)
+//! for blocking, non-blocking and persistent calls.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`operation`] | the collective operations |
 //! | [`group`] | the members of a group and their clusters |

@@ -1,4 +1,4 @@
-//! A plan: what one member does in a collective operation, as a value.
+//! A plan: the actions of one member in a collective operation, as a value.
 //!
 //! A plan is a small graph of steps. Data are named by [`Cells`]: blocks, numbered alike by all
 //! members (see [`crate::Operation`]), in one of a member's stores. The executor knows a block's length and address.
@@ -10,11 +10,11 @@ use crate::operation::Operation;
 /// A store: a place in which a member has data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Store {
-    /// The member's contribution; never written.
+    /// The member's contribution, unless it is in place; never written.
     Input,
     /// The member's result.
     Output,
-    /// Room in between, by number.
+    /// Intermediate storage, by number.
     Scratch(u32),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The names that the command line, the environment and the API understand:
 //!
-//! | name | what |
+//! | name | way |
 //! |---|---|
 //! | `flat`, `pipeline`, `daisy`, `binary-tree`, `butterfly`, `ring`, `circulant` | [`crate::architecture`] |
 //! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | a tree of the clusters with fan-out 2, or 3 |

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The logarithm of the size, rounded up, in rounds, for any size: where [`super::Butterfly`]
-//! needs two rounds more. Each round has `n` messages, each block goes once to everybody: `n - 1`
+//! needs two rounds more. Each round has `n` messages, each block goes once to every member: `n - 1`
 //! blocks received by each. Data from each to each take the same rounds. Sources: Bruck, Ho,
 //! Kipnis, Upfal, Weathersby, "Efficient Algorithms for All-to-All Communications in
 //! Multiport Message-Passing Systems" (1997); the distances from Träff, "Optimal, Non-pipelined
