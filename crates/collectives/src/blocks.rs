@@ -1,7 +1,7 @@
 //! A set of blocks, as runs of consecutive numbers.
 //!
-//! What members know of each other's data mostly lies together: a subtree, a half of the group. As runs
-//! such a set is small whatever the group's size.
+//! The blocks that a member knows are mostly contiguous: a subtree, a half of the group. As runs such a set is small at
+//! any group size.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ impl Clone for Blocks {
         Self(self.0.clone())
     }
 
-    /// In the memory that is there.
+    /// Reuses the memory of this set.
     fn clone_from(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
@@ -55,7 +55,7 @@ impl Blocks {
         self.0.iter().cloned().flatten()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|run| run.len()).sum()
     }
@@ -65,7 +65,7 @@ impl Blocks {
         self.0.is_empty()
     }
 
-    /// What is not in the other set.
+    /// Returns the blocks that are not in the other set.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let mut left = Vec::new();
         let mut others = other.0.iter().peekable();
@@ -86,7 +86,7 @@ impl Blocks {
         Self(left)
     }
 
-    /// Takes all blocks of the other.
+    /// Adds all blocks of the other set.
     pub(crate) fn unite(&mut self, other: &Self) {
         const FEW: usize = 4;
         if other.0.len() > FEW {
@@ -99,7 +99,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a run, which becomes one with those that it touches.
+    /// Adds a run, merged with those that it touches.
     fn insert(&mut self, run: &Range<u32>) {
         let first = self.0.partition_point(|own| own.end < run.start);
         let touched = self.0[first..].iter().take_while(|own| own.start <= run.end).count();

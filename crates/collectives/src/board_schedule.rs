@@ -1,4 +1,4 @@
-//! How much data goes over the board of a host at once: all of it, or chunk by chunk.
+//! The schedule of data over the board of a host: all at once, or chunk by chunk.
 //!
 //! On oversubscribed processors each member deposits and takes all of its data before the next one gets the
 //! processor. What all members have deposited by then stays in the caches only while it is little. So an operation
@@ -28,7 +28,7 @@ const CHUNK_BYTES_MIN: u64 = 128 << 10;
 /// A chunk has whole lines of each block.
 const LINE_BYTES: u64 = 64;
 
-/// What all members of a group know of it.
+/// The facts of a group that all members know.
 #[derive(Clone, Copy, Debug)]
 pub struct BoardGroup {
     /// The number of members.
@@ -48,13 +48,13 @@ impl BoardGroup {
         fits && (3..=CHUNKS_MAX + 1).contains(&self.size)
     }
 
-    /// What all members deposit in a chunk, the one before it included, is to be about this.
+    /// The target for the bytes that all members deposit in a chunk and the one before it.
     fn chunk_bytes(self) -> u64 {
         self.cache_bytes / 8
     }
 }
 
-/// How an operation goes over the board. All members find the same.
+/// The schedule of an operation over the board. All members compute the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardSchedule {
     /// The number of chunks, at least one.
@@ -117,14 +117,14 @@ pub enum Chunk {
     Whole,
     /// These bytes of the data.
     Part {
-        /// Where they begin.
+        /// Their first byte.
         start: u64,
-        /// How many they are.
+        /// Their number.
         bytes: u64,
     },
     /// The block for one other member.
     Block {
-        /// So far that member is behind this one.
+        /// The distance in ranks from this member to that one, modulo the size of the group.
         behind: u32,
     },
 }
@@ -142,7 +142,7 @@ impl Chunk {
         }
     }
 
-    /// Returns what this chunk has of a step of the plan.
+    /// Returns the share of this chunk in a step of the plan.
     #[inline]
     pub fn share_of(self, action: &Action, plan: &Plan) -> Share {
         let Self::Block { behind } = self else { return Share::All };
@@ -164,7 +164,7 @@ impl Chunk {
     }
 }
 
-/// What a chunk has of a step.
+/// The share of a chunk in a step of the plan.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Share {
     /// Nothing of it.
@@ -182,19 +182,19 @@ fn part_of((block_bytes, unit_bytes): (u64, u64), at: u32, chunks: u32) -> Range
     cut.start(at)..cut.start(at + 1)
 }
 
-/// How one piece of data is cut into segments.
+/// The cut of one piece of data into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// All of it.
+    /// The size of the data.
     pub total_bytes: u64,
-    /// What is never cut.
+    /// The size of a unit, which is never cut.
     pub unit_bytes: u64,
-    /// Into so many.
+    /// The number of segments.
     pub segments: u32,
 }
 
 impl Cut {
-    /// Where a segment begins.
+    /// The first byte of a segment.
     pub fn start(&self, segment: u32) -> u64 {
         let units = self.total_bytes / self.unit_bytes.max(1);
         if segment >= self.segments {
@@ -204,7 +204,7 @@ impl Cut {
         before as u64 * self.unit_bytes.max(1)
     }
 
-    /// How long it is.
+    /// The length of a segment in bytes.
     pub fn bytes(&self, segment: u32) -> u64 {
         self.start(segment.saturating_add(1)) - self.start(segment)
     }

@@ -1,6 +1,6 @@
-//! More about a host than choosing needs: what the simulator wants to know beside [`CostParameters`].
+//! The calibration of a host for the simulator, beyond the [`CostParameters`] that choosing needs.
 //!
-//! `landeck tune` measures it with them. It is kept in the same file, and never reaches a segment.
+//! `landeck tune` measures both and keeps them in one file. The calibration never reaches a segment.
 
 use std::slice;
 
@@ -13,17 +13,17 @@ pub const MESSAGE_BYTES: [u64; 8] = [64, 512, 1024, 2048, 4096, 16_384, 32_768, 
 /// After so many bytes a processor fetches the lines of a copy before they are asked for.
 pub const FIRST_BYTES: u64 = 2048;
 
-/// The sizes among them that travel in cells, which go from hand to hand, while their sender has one.
+/// The sizes among them that travel in handoff buffers while their sender has one.
 pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
 
-/// So many processes on each of two processors were measured, or on the only one.
+/// The measured numbers of processes on each of two processors, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
 
-/// So many bytes of its own each of a crowd touched while it was measured what it is to touch much.
+/// The bytes of its own that each process of a crowd touched in the measurements of a large footprint.
 pub const FAR_BYTES: u64 = 4 << 20;
 
-/// Of each of two processors, or of the only one: so many bytes went through it again and again while copies were
-/// measured. Those of a second cache, of a third one, and of memory are among them on every machine.
+/// The bytes that passed repeatedly through each of two processors, or the only one, while copies were measured. On
+/// every machine they include sizes for a second cache, a third one, and memory.
 pub const ROTATION_BYTES: [u64; 10] = [
     128 << 10,
     256 << 10,
@@ -71,7 +71,7 @@ pub struct Calibration {
     pub crowd_receives_ps: [u64; CROWDS.len()],
     /// The sender's time for each of many messages of a call, where each member has sent to all others since.
     pub crowd_sends_far_ps: [u64; CROWDS.len()],
-    /// The receiver's time then.
+    /// The receiver's time for such a message.
     pub crowd_receives_far_ps: [u64; CROWDS.len()],
     /// A call in a crowd that follows an equal call directly.
     pub crowd_calls_again_ps: [u64; CROWDS.len()],
@@ -87,7 +87,7 @@ pub struct Calibration {
     pub crowd_reads_kib_ps: [u64; CROWDS.len()],
     /// 1 KiB copied to where another processor has read before, while little goes round.
     pub deposit_kib_ps: u64,
-    /// 1 KiB copied on a processor that nobody disturbs, while [`ROTATION_BYTES`] go round.
+    /// 1 KiB copied on an otherwise idle processor, while [`ROTATION_BYTES`] go round.
     pub copies_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied from data untouched while [`ROTATION_BYTES`] went round, to where the copy before went.
     pub reads_kib_ps: [u64; ROTATION_BYTES.len()],
@@ -97,7 +97,7 @@ pub struct Calibration {
 
 /// Figures of one kind, one for each of some sizes.
 struct Family {
-    /// What a record calls each; its size stands for `#`.
+    /// The name of each in a record, with `#` in place of its size.
     name: &'static str,
     about: &'static str,
     sizes: &'static [u64],
@@ -218,9 +218,9 @@ pub(crate) fn is_retired(name: &str) -> bool {
 }
 
 impl Calibration {
-    /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
-    /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
-    /// each finds less in the caches. Nothing is too much for these where nobody has looked how much is.
+    /// Estimates the calibration of an unmeasured host from its cost parameters. A message costs a copy into shared
+    /// memory and one out of it, concurrent where data come in pieces. In a crowd each process finds less in the
+    /// caches. Copies cost the same per KiB at any length.
     pub fn of(figures: &CostParameters) -> Self {
         const RING_KIB: u64 = 16;
         const CALL_PS: u64 = 300_000;
@@ -265,19 +265,20 @@ impl Calibration {
         }
     }
 
-    /// The same where a call over messages takes so long, and each step of it that copies or combines.
+    /// Returns the calibration with these times of a call over messages and of each of its steps that copies or
+    /// combines. The times of calls and copies at the board follow from them.
     pub const fn with_calls(self, call_ps: u64, step_ps: u64) -> Self {
         Self { call_ps, step_ps, board_call_ps: call_ps / 4, board_copy_ps: step_ps, ..self }
     }
 
-    /// Of one of so many on a processor, given what was measured of [`CROWDS`]: from one of them to the next
-    /// in proportion. Of more than the most nothing is known; there it is as of those.
+    /// Interpolates a time measured for each of [`CROWDS`] to a crowd of `sharing` processes. The value of the largest
+    /// crowd holds for larger ones.
     pub fn of_crowd(measured_ps: &[u64; CROWDS.len()], sharing: u64) -> u64 {
         between(&CROWDS, measured_ps, sharing)
     }
 
-    /// Where so many bytes go through a processor again and again, given what was measured of
-    /// [`ROTATION_BYTES`]: in the same way.
+    /// Interpolates a time measured for each of [`ROTATION_BYTES`] to a rotation of so many bytes. The value of the
+    /// largest rotation holds for larger ones.
     pub fn of_rotation(measured_ps: &[u64; ROTATION_BYTES.len()], bytes: u64) -> u64 {
         between(&ROTATION_BYTES, measured_ps, bytes)
     }
@@ -331,7 +332,7 @@ impl Calibration {
         of_length(&MESSAGE_BYTES, &self.messages_ps, figures, bytes)
     }
 
-    /// The same of one that travels in no cell: because its sender has none, or none is as long.
+    /// Returns the time of a message that travels in no handoff buffer, since its sender has none or none is as long.
     pub fn one_way_ps(&self, figures: &CostParameters, bytes: u64) -> u64 {
         let ([.., longest_bytes], [.., longest_ps]) = (CELL_MESSAGE_BYTES, self.one_ways_ps);
         if bytes > longest_bytes {
@@ -342,7 +343,7 @@ impl Calibration {
     }
 }
 
-/// Between two lengths that were measured in proportion, and beyond them as a long message.
+/// Interpolates between measured lengths. Beyond them the rest counts as part of a long message.
 fn of_length(lengths: &[u64], measured: &[u64], figures: &CostParameters, bytes: u64) -> u64 {
     let (mut before_bytes, mut before_ps) = (0, measured[0]);
     for (&at_bytes, &at_ps) in lengths.iter().zip(measured) {
@@ -356,14 +357,13 @@ fn of_length(lengths: &[u64], measured: &[u64], figures: &CostParameters, bytes:
     before_ps.saturating_add(long_ps(figures, bytes - before_bytes))
 }
 
-/// So many bytes of a long message.
+/// Returns the time of so many bytes of a long message.
 fn long_ps(figures: &CostParameters, bytes: u64) -> u64 {
     let ps = u128::from(bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
     u64::try_from(ps).unwrap_or(u64::MAX)
 }
 
-/// What stands at a place, given what was measured at some: between two of them in proportion, before the first
-/// as there, and behind the last as there.
+/// Interpolates linearly between measured places. Before the first and after the last place the nearest value holds.
 fn between<const COUNT: usize>(places: &[u64; COUNT], measured: &[u64; COUNT], place: u64) -> u64 {
     let (mut before, mut of_before) = (0, measured[0]);
     for (&at, &of_at) in places.iter().zip(measured) {

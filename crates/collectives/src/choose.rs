@@ -1,9 +1,8 @@
-//! Which way an operation takes in a group.
+//! The choice of a way for an operation in a group.
 //!
-//! The choice is a pure function of what all members know: the facts frozen when the group was
-//! made, and the request. So members can never choose differently. Sizes count by their octave;
-//! where only some members know them (in operations in which each member's share has a size of its
-//! own), nobody looks at them.
+//! The choice is a pure function of facts that all members know: those frozen when the group was made, and the request.
+//! So members can never choose differently. Sizes count by their octave. Sizes that only some members know (in
+//! operations in which each member's share has a size of its own) have no influence.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,28 +15,28 @@ use crate::operation::Operation;
 use crate::partial::Order;
 use crate::settings::Settings;
 
-/// On the board of one host, nothing else is looked at for data up to this all together, nor where members share
-/// processors: there the board is ahead by more than the model is exact.
+/// On a board with room nothing else is considered for data up to this, all blocks together, nor for any data on an
+/// oversubscribed host: there the board is ahead by more than the model's error.
 const BOARD_ALONE_BYTES: u64 = 64 * 1024;
 /// From so many bytes on, members that have processors of their own divide the combining: as many
 /// bytes come out of others' caches as if each made all of the result, but part of them come by plain
 /// copies, which are faster than combining from there.
 const DIVIDED_BYTES_MIN: u64 = 128 * 1024;
-/// The same with two members: what the other one has made goes back to where its data lay.
+/// From so many bytes on, two members divide the combining: the peer's result goes back to where its data lay.
 const DIVIDED_OF_TWO_BYTES_MIN: u64 = 32 * 1024;
 /// Octaves up to this are told apart; all larger data count alike.
 const OCTAVE_MAX: u32 = 40;
 /// Data are not divided into segments shorter than this.
 const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
-/// Into so many segments data may be divided, where they go on through others.
+/// The numbers of segments into which forwarded data may be divided.
 const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
-/// A way gives place to a later one that costs less than this part of it: what the model cannot
-/// tell apart shall not change with every octave.
+/// A later way replaces an earlier one only if it costs less than this fraction of it, so that differences within the
+/// model's error do not change the choice with every octave.
 const CLEARLY: f64 = 0.75;
-/// What a block of unknown size is taken for.
+/// The assumed length of a block of unknown size.
 const UNKNOWN_BYTES: u64 = 1024;
 
-/// What all members of a group know of it.
+/// The facts of a group that all members know.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The members. Where they have no board together, clusters are hosts, unless all of them are
@@ -49,14 +48,14 @@ pub struct Facts {
     pub processors: u32,
     /// Whether all members are on one host, and have a board.
     pub has_board: bool,
-    /// How much a member can lay on the board at a time.
+    /// The most bytes that a member can deposit on the board at a time.
     pub board_bytes: u64,
-    /// The host's figures, and what the user has asked for. For members on several hosts, what is
-    /// the same on all of them.
+    /// The host's cost parameters and the user's overrides. For members on several hosts, those that are equal on all
+    /// of them.
     pub settings: Settings,
 }
 
-/// What is asked of a table.
+/// A request to a table: an operation and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The operation.
@@ -72,25 +71,25 @@ pub struct Request {
 }
 
 impl Request {
-    /// With data of this size, commutative and not reproducible.
+    /// Returns a request with data of this size, commutative and not reproducible.
     pub const fn new(operation: Operation, bytes: u64) -> Self {
         Self { operation, bytes: Some(bytes), commutative: true, reproducible: false }
     }
 }
 
-/// What the table says.
+/// The answer of a table to a request.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The way.
     pub way: Way,
-    /// Into how many segments the data are divided, in operations whose blocks are segments. As
-    /// many as members where each member makes a part.
+    /// The number of segments of the data, in operations whose blocks are segments; the number of members where each
+    /// member makes a part.
     pub segments: u32,
-    /// In which order data combine.
+    /// The order in which data combine.
     pub order: Order,
 }
 
-/// Which way each operation takes: frozen when the group is made.
+/// The ways of all operations in a group, frozen when the group is made.
 ///
 /// It takes two bytes for each class of requests, 2 KiB in all, and the few choices that were made.
 #[derive(Clone, Debug)]
@@ -105,12 +104,12 @@ pub struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class {
     operation: Operation,
-    /// None for a size that not all know.
+    /// None for a size that not all members know.
     octave: Option<u32>,
     ordered: bool,
 }
 
-/// How many classes there are: each operation with each octave or an unknown size, ordered or not.
+/// The number of classes: each operation with each octave or an unknown size, ordered or not.
 const CLASSES: usize = Operation::ALL.len() * OCTAVES * 2;
 const OCTAVES: usize = OCTAVE_MAX as usize + 2;
 
@@ -132,8 +131,8 @@ impl Class {
         ((self.operation as usize - 1) * OCTAVES + octave) * 2 + usize::from(self.ordered)
     }
 
-    /// The most that a member lays on the board for data of this class, and its results with it. None
-    /// where not all members know.
+    /// The most bytes that a member deposits on the board for data of this class, its results included. None for a
+    /// barrier, or if not all members know the size.
     fn board_bytes(self, size: u32) -> Option<u64> {
         let one_bytes = 1u64 << self.octave?;
         let blocks = match self.operation {
@@ -176,13 +175,12 @@ impl Table {
         Self { facts, known: [0; CLASSES], choices: Vec::new() }
     }
 
-    /// What it was made from.
+    /// The facts from which the table was made.
     pub const fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The way that a request takes. The first of its class takes some microseconds, the others a
-    /// look.
+    /// Returns the choice for a request. The first request of a class takes some microseconds, later ones a look-up.
     #[inline]
     pub fn way(&mut self, request: &Request) -> &Choice {
         let class = Class::of(request);
@@ -191,7 +189,7 @@ impl Table {
         &self.choices[number]
     }
 
-    /// The same, without remembering it.
+    /// Returns the choice for a request without storing it.
     pub fn look_up(&self, request: &Request) -> Choice {
         self.make(Class::of(request))
     }
@@ -240,8 +238,8 @@ impl Table {
         class.bytes(self.facts.group.size())
     }
 
-    /// Whether members share processors: then each message may cost a rotation, and only the board
-    /// is sure not to.
+    /// Whether the host is oversubscribed: then each message may cost a rotation, and only the board certainly does
+    /// not.
     fn is_crowded(&self) -> bool {
         self.facts.processes.max(self.facts.group.size()) > self.facts.processors
     }
@@ -287,7 +285,7 @@ impl Table {
         ways
     }
 
-    /// From so many bytes on an allreduce is divided.
+    /// The length from which on an allreduce is divided.
     fn divided_bytes_min(&self) -> u64 {
         match self.facts.group.size() {
             2 => DIVIDED_OF_TWO_BYTES_MIN,
@@ -295,7 +293,7 @@ impl Table {
         }
     }
 
-    /// Into how many segments the data may be divided on this way.
+    /// Returns the numbers of segments into which the data may be divided on this way.
     fn segments(&self, class: Class, way: &Way, bytes: u64) -> Vec<u32> {
         if !class.operation.has_segments() {
             return vec![1];
@@ -316,7 +314,7 @@ impl Table {
     }
 }
 
-/// Whether nobody passes on what others have sent: else it must be told how much that is.
+/// Whether no member forwards what others have sent; a forwarding member must be told their sizes.
 fn is_direct(way: &Way, group: &Group) -> bool {
     let Way::Messages { architecture, .. } = way else { return true };
     let tree = architecture.tree(group, 0);
@@ -353,7 +351,7 @@ fn messages(operation: Operation) -> Vec<Way> {
 }
 
 impl fmt::Display for Table {
-    /// For each operation, which way data of which sizes take.
+    /// Writes the ways of each operation by size.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for operation in Operation::ALL {
             for (from, to, choice) in self.ranges(operation) {

@@ -1,10 +1,10 @@
-//! What a way of doing an operation costs on a host, or on several: a model, not a measurement.
+//! The modelled cost of a way of doing an operation, on one host or several.
 //!
 //! Messages are followed along the trees and rounds that the plans are made of, with a clock for
 //! each member, as in LogGP: the sender is busy for an overhead and for copying the data in, a line
 //! or a network carries them, the receiver is busy for the same overhead and for copying them out.
 //! The board has closed forms. Where a host has more processes than processors, a member that must
-//! wait is away for a whole rotation: everybody else is run once before it looks again; and nothing
+//! wait is away for a whole rotation: every other process runs once before it looks again; and nothing
 //! ends before the processors have done all of the work.
 //!
 //! The arithmetic is that of plain additions, multiplications and divisions in a fixed order, so
@@ -23,16 +23,16 @@ use crate::tree::Tree;
 const INLINE_BYTES: f64 = 48.0;
 /// Bytes of a deposit that stand in its member's line and the one behind it.
 const DEPOSIT_INLINE_BYTES: f64 = 112.0;
-/// Data up to this are combined by the last who comes; longer data by whoever is there.
+/// Data up to this are combined by the last member to arrive; longer data by all members present.
 const TOGETHER_ALONE_BYTES: f64 = 32.0 * 1024.0;
-/// What a member who need not wait for the others pays of a rotation: some operations of others
-/// are in its window when its turn comes.
+/// The fraction of a rotation that a member pays if it need not wait for the others: some of their operations are in
+/// its window when its turn comes.
 const LOOSE: f64 = 0.5;
 
-/// Where an operation is to be done.
+/// The scene of an operation: its hosts and members.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
-    /// What each host can do.
+    /// The cost parameters of each host.
     pub figures: &'a CostParameters,
     /// The members.
     pub group: &'a Group,
@@ -44,7 +44,7 @@ pub struct Scene<'a> {
     pub clusters_are_hosts: bool,
 }
 
-/// What is to be done, as far as the cost depends on it.
+/// The load of an operation, as far as its cost depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// The operation.
@@ -72,7 +72,7 @@ impl Scene<'_> {
         }
     }
 
-    /// How long a member is away that waits: all others that share its processor run before it.
+    /// The time for which a waiting member is descheduled: all others that share its processor run before it.
     fn rotation(&self) -> f64 {
         let processes = self.processes.max(self.largest_host());
         if processes <= self.processors {
@@ -102,20 +102,20 @@ impl Scene<'_> {
         bytes * per_byte(self.figures.reduction_kib_ps)
     }
 
-    /// A member lays data on the board.
+    /// The cost of depositing data on the board.
     fn deposit(&self, bytes: f64) -> f64 {
         let word = ns(self.figures.deposit_ps);
         if bytes <= DEPOSIT_INLINE_BYTES { word } else { word + self.local_copy(bytes) }
     }
 
-    /// A member takes data from the board.
+    /// The cost of taking data from the board.
     fn take(&self, bytes: f64) -> f64 {
         let line = ns(self.figures.line_ps);
         let copy = bytes * per_byte(self.figures.one_copy_kib_ps);
         if bytes <= DEPOSIT_INLINE_BYTES { line } else { 2.0 * line + copy }
     }
 
-    /// A member lays data on the board and another takes them: at once, where both are running.
+    /// The cost of a deposit and its take by another member, concurrent where both are running.
     fn hand_over(&self, bytes: f64) -> f64 {
         if bytes <= DEPOSIT_INLINE_BYTES || self.rotation() > 0.0 {
             return self.deposit(bytes) + self.take(bytes);
@@ -125,12 +125,12 @@ impl Scene<'_> {
         word + 2.0 * line + bytes * per_byte(self.figures.two_copy_kib_ps)
     }
 
-    /// A member combines deposits of so many, its own among them.
+    /// The cost of combining the deposits of so many members, its own included.
     fn combine(&self, members: f64, bytes: f64) -> f64 {
         (members - 1.0) * (ns(self.figures.line_ps) + self.reduction(bytes))
     }
 
-    /// The members together do `work`, nobody is done before `longest`, and everybody waits
+    /// The cost of an operation at the board: the members share `work`, none is done before `longest`, and each waits
     /// `rounds` times for the others.
     fn at_board(&self, work: f64, longest: f64, rounds: f64) -> f64 {
         let arrival = ns(self.figures.line_ps).max(rounds * self.rotation());
@@ -187,7 +187,7 @@ impl Scene<'_> {
                 let take = self.take(all);
                 let at_once = if all <= TOGETHER_ALONE_BYTES { 1.0 } else { self.workers() };
                 let longest = deposit + combine / at_once + take;
-                // Whoever makes the result looks for it once more before it goes on.
+                // The member that makes the result polls for it once more before it goes on.
                 self.at_board(size * (deposit + take) + combine, longest, 1.0)
                     + ns(self.figures.line_ps)
             }
@@ -201,20 +201,20 @@ impl Scene<'_> {
     }
 }
 
-/// What the members' clocks show, while messages are followed.
+/// The clocks of the members while messages are followed.
 struct Clocks<'a> {
     scene: &'a Scene<'a>,
     clocks: Vec<f64>,
     rotation: f64,
-    /// All that was done, by all.
+    /// The work of all members.
     work: f64,
 }
 
-/// What a message costs.
+/// The cost of a message.
 struct Message {
     /// The sender is busy for so long.
     sending: f64,
-    /// So long after the sender began, its data are there.
+    /// The time from the sender's beginning until the data are there.
     arrival: f64,
     /// The receiver is busy for so long.
     receiving: f64,
@@ -292,7 +292,7 @@ impl<'a> Clocks<'a> {
         self.result()
     }
 
-    /// When the last is done.
+    /// Returns the time at which the last member is done.
     fn result(self) -> f64 {
         let last = self.clocks.iter().copied().fold(0.0, f64::max);
         last.max(self.work / self.scene.workers())
@@ -328,7 +328,7 @@ impl<'a> Clocks<'a> {
         (began + message.arrival, message.receiving)
     }
 
-    /// A member receives what will be there at `arrival`.
+    /// A member receives a message whose data are there at `arrival`.
     fn receive(&mut self, to: u32, arrival: f64, receiving: f64) {
         let clock = &mut self.clocks[to as usize];
         if arrival > *clock {
@@ -343,7 +343,7 @@ impl<'a> Clocks<'a> {
         self.work += time;
     }
 
-    /// Down a tree. `bytes` says how much goes to a member with so many from it downwards.
+    /// Follows messages down a tree. `bytes` says how much goes to a member with so many members from it downwards.
     fn down(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32) {
         let below = counts(tree);
         let order = tree.top_down();
@@ -358,7 +358,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// Up a tree, combined on the way or not.
+    /// Follows messages up a tree, combined on the way or not.
     fn up(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32, combines: bool) {
         let below = counts(tree);
         let order = tree.bottom_up();
@@ -373,7 +373,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// In rounds, with so many bytes in the messages of each.
+    /// Follows messages in rounds, with so many bytes in the messages of each round.
     fn in_rounds(&mut self, rounds: &Rounds, bytes: impl Fn(usize) -> f64, combines: bool) {
         for (number, round) in rounds.iter().enumerate() {
             let bytes = bytes(number);
@@ -410,7 +410,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// Everybody sends a block to everybody, and receives one.
+    /// Each member sends a block to each other, and receives one.
     fn each_to_each(&mut self, block: f64) {
         let group = self.scene.group;
         let others = f64::from(group.size() - 1);

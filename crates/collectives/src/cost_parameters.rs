@@ -1,9 +1,9 @@
-//! A host in numbers: what the cost of a collective operation is computed from.
+//! The cost parameters of a host, from which the cost of a collective operation is computed.
 //!
 //! All are whole numbers, so every process computes the same with them. They are measured once for
 //! a host (`landeck tune`), kept as text, and reach the processes of a job as words in its segment.
 
-/// What a host can do. Times are in picoseconds; of what depends on the length, for 1,024 bytes.
+/// The cost parameters of a host. Times are in picoseconds; length-dependent ones are for 1,024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostParameters {
     /// Processors there were when it was measured.
@@ -12,9 +12,9 @@ pub struct CostParameters {
     pub line_ps: u64,
     /// A message of eight bytes between two processes: half of a round trip.
     pub message_ps: u64,
-    /// A member's word on the board, with the look whether it is the last.
+    /// A member's word on the board, including the check whether it is the last.
     pub deposit_ps: u64,
-    /// From one process to another on the same processor.
+    /// A switch from one process to another on the same processor.
     pub switch_ps: u64,
     /// Data that another process has put into shared memory, copied out of it.
     pub one_copy_kib_ps: u64,
@@ -33,7 +33,7 @@ pub struct CostParameters {
 }
 
 impl Default for CostParameters {
-    /// Those of a virtual machine with two near processors.
+    /// The parameters of a virtual machine with two processors that share a cache.
     fn default() -> Self {
         Self {
             processors: 2,
@@ -52,36 +52,36 @@ impl Default for CostParameters {
     }
 }
 
-/// Why numbers are no figures.
+/// An invalid cost parameter or record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CostParametersError {
-    /// A figure is not there.
+    /// A figure is missing.
     #[error("{name} is missing")]
     Missing {
         /// Its name.
         name: &'static str,
     },
-    /// A figure cannot be like that.
+    /// A figure is out of range.
     #[error("{name} is {value}, but lies between 1 and {most} on every machine")]
     Impossible {
         /// Its name.
         name: &'static str,
-        /// What was found.
+        /// The value found.
         value: u64,
         /// The most it can be.
         most: u64,
     },
-    /// A line that is none of ours.
+    /// An unknown line.
     #[error("line {line} is {text:?}, which no version of `landeck tune` writes")]
     Line {
         /// Its number, counted from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
 }
 
-/// A figure: its name, what it is, and where it stands.
+/// A figure: its name, its meaning, its limit and its field.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     about: &'static str,
@@ -94,7 +94,7 @@ pub(crate) const TIME_MAX_PS: u64 = 1_000_000_000_000;
 const PROCESSORS_MAX: u64 = 65_536;
 const CACHE_MAX_KIB: u64 = 1 << 30;
 
-/// Figures that earlier versions did not measure: they have their usual values.
+/// Figures that earlier versions did not measure; where they are missing, the default holds.
 pub(crate) const ADDED_LATER: [&str; 1] = ["cache_kib"];
 
 macro_rules! time {
@@ -135,7 +135,7 @@ pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
 ];
 
 impl CostParameters {
-    /// How many words they are.
+    /// The number of words.
     pub const WORDS: usize = 12;
 
     /// Returns the size of the last cache of a processor.
@@ -143,12 +143,12 @@ impl CostParameters {
         self.cache_kib << 10
     }
 
-    /// As words.
+    /// Returns the parameters as words.
     pub fn to_words(mut self) -> [u64; Self::WORDS] {
         FIELDS.map(|field| *(field.place)(&mut self))
     }
 
-    /// From words that may say anything.
+    /// Reads parameters from arbitrary words.
     ///
     /// # Errors
     /// [`CostParametersError::Impossible`].

@@ -1,7 +1,7 @@
-//! Walking a plan: a machine that says which steps may begin, and is told which are over.
+//! The execution of a plan: a state machine that yields the steps that may begin and is told which are complete.
 //!
-//! It does nothing itself: whoever drives it sends, receives, copies and combines. A blocking
-//! call, a request that goes on in the background, and a simulation drive the same machine.
+//! It performs no step itself: its driver sends, receives, copies and combines. A blocking call, a request that goes on
+//! in the background, and a simulation drive the same machine.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::plan::{Action, Plan};
 
-/// Which steps come before which. An [`Execution`] asks for nothing else: whoever keeps plans in another
-/// form has the same executor.
+/// The order of the steps of a plan. An [`Execution`] needs nothing else, so plans in another form have the same
+/// executor.
 pub trait Precedence {
-    /// How many steps there are. Each has a larger number than those that it waits for.
+    /// The number of steps. Each has a larger number than those that it waits for.
     fn steps(&self) -> u32;
 
-    /// For how many beginnings and ends of other steps a step waits.
+    /// The number of beginnings and ends of other steps for which a step waits.
     fn waits(&self, step: u32) -> u32;
 
     /// The steps that wait for the end of this one, in rising order.
@@ -25,7 +25,7 @@ pub trait Precedence {
     fn next(&self, step: u32) -> impl Iterator<Item = u32>;
 }
 
-/// A plan, with what follows from each step.
+/// A plan with the successors of each step.
 #[derive(Debug)]
 pub struct Walk {
     plan: Plan,
@@ -83,13 +83,13 @@ impl Precedence for Arc<Walk> {
     }
 }
 
-/// One execution of a plan. It keeps what goes on, and nothing for the steps that are over or still to come.
+/// One execution of a plan. It keeps state for the steps in progress, none for complete or future ones.
 #[derive(Debug)]
 pub struct Execution<W = Arc<Walk>> {
     walk: W,
     /// Steps from here on may wait for nothing, and then begin before those that waited.
     unseen: u32,
-    /// Of what a step waits for, so much has not happened; only for steps of which some has.
+    /// The number of unsatisfied dependencies of each step that has some satisfied.
     waits: BTreeMap<u32, u32>,
     ready: VecDeque<u32>,
     left: u32,
@@ -102,8 +102,7 @@ impl<W: Precedence> Execution<W> {
         Self { walk, unseen: 0, waits: BTreeMap::new(), ready: VecDeque::new(), left }
     }
 
-    /// Begins the next step that may begin. None when all such have begun: then some must be over
-    /// first, or all are.
+    /// Begins the next ready step. None if no step is ready: then a step must complete first, or all have.
     pub fn begin(&mut self) -> Option<u32> {
         let step = self.free().or_else(|| self.ready.pop_front())?;
         for next in self.walk.next(step) {
@@ -120,7 +119,7 @@ impl<W: Precedence> Execution<W> {
         free
     }
 
-    /// A step that had begun is over.
+    /// Completes a step that had begun.
     pub fn end(&mut self, step: u32) {
         self.left -= 1;
         for follower in self.walk.followers(step) {
@@ -128,31 +127,30 @@ impl<W: Precedence> Execution<W> {
         }
     }
 
-    /// Whether all steps are over.
+    /// Whether all steps are complete.
     pub fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// How many steps it keeps something of: those that may begin, but for those that wait for nothing, and
-    /// those of which some has happened that they wait for.
+    /// The number of steps with retained state: ready ones that had dependencies, and those with some satisfied.
     pub fn open(&self) -> usize {
         self.waits.len() + self.ready.len()
     }
 
-    /// What is walked.
+    /// The plan that is executed, in its walkable form.
     pub fn walk(&self) -> &W {
         &self.walk
     }
 }
 
 impl Execution {
-    /// What a step does.
+    /// The action of a step.
     pub fn action(&self, step: u32) -> &Action {
         &self.walk.plan.steps[step as usize].action
     }
 }
 
-/// One thing that a step waited for has happened.
+/// Counts one satisfied dependency of a step.
 fn met<W: Precedence>(
     walk: &W,
     waits: &mut BTreeMap<u32, u32>,

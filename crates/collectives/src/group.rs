@@ -1,4 +1,4 @@
-//! A group as architectures see it: how many members, and which of them are near each other.
+//! A group as architectures see it: its members and their division into clusters.
 
 /// Members 0 to `size` - 1, divided into clusters. The first member of a cluster leads it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -8,10 +8,10 @@ pub struct Group {
     levels: Vec<Vec<u32>>,
 }
 
-/// Why a division into clusters is none.
+/// An invalid division into clusters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// No group has no members.
+    /// A group without members.
     #[error("a group needs at least one member")]
     Empty,
     /// A cluster without members has no leader.
@@ -27,7 +27,7 @@ pub enum GroupError {
     NotOnce {
         /// The member.
         member: u32,
-        /// In how many clusters it stands.
+        /// The number of clusters that contain it.
         times: usize,
         /// Members of all clusters together.
         size: usize,
@@ -105,7 +105,7 @@ impl Group {
         Self::of(clusters.into_iter().map(|(_, cluster)| cluster).collect())
     }
 
-    /// Any division; the order within a cluster is kept.
+    /// Returns a group with any clusters; the order within a cluster is kept.
     ///
     /// # Errors
     /// [`GroupError`].
@@ -134,15 +134,15 @@ impl Group {
         Ok(Self { clusters, cluster_of, levels: Vec::new() })
     }
 
-    /// The same with what is known of where its members run: for each level, the outermost first
-    /// (hosts, then caches), the number of each member's group there.
+    /// Returns the group with the placement of its members: for each level, the outermost first (hosts, then caches),
+    /// the number of each member's group there.
     #[must_use]
     pub fn with_levels(mut self, levels: Vec<Vec<u32>>) -> Self {
         self.levels = levels;
         self
     }
 
-    /// Where its members run, as [`Group::with_levels`] has it; no levels where nobody knows.
+    /// The placement of its members, as given to [`Group::with_levels`]; no levels if it is unknown.
     pub fn levels(&self) -> &[Vec<u32>] {
         &self.levels
     }
@@ -152,7 +152,7 @@ impl Group {
         self.levels.first().is_some_and(|hosts| hosts.iter().all(|&host| host == hosts[0]))
     }
 
-    /// Some of its members, in this order, as a group: who is near whom stays as it is.
+    /// Returns these members, in this order, as a group that keeps their clusters and levels.
     ///
     /// # Errors
     /// [`GroupError::Empty`].
@@ -170,7 +170,7 @@ impl Group {
         Ok(Self::of(clusters.collect())?.with_levels(levels))
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.cluster_of.len() as u32
     }

@@ -1,33 +1,34 @@
 //! Collective operations as plans.
 //!
-//! An [`architecture`] says who talks to whom; an [operation](Operation) says which
-//! data go where. Together they give a [`Plan`]: a value, a small graph of steps for one member.
-//! Plans are made by pure functions, [proven](check), drawn, costed, simulated, and walked by one
-//! [executor](execute) for blocking, non-blocking and persistent calls alike.
+//! An [`architecture`] defines which members exchange messages; an [operation](Operation) defines which data go where.
+//! Together they give a [`Plan`]: a small graph of steps for one member.
+//! Plans are made by pure functions, [proven](check), drawn, costed, simulated, and executed by one [executor](execute)
+//! for blocking, non-blocking and persistent calls.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`operation`] | what can be done together |
-//! | [`group`] | how many members, and which of them are near each other |
-//! | [`tree`], [`rounds`] | the two forms in which an architecture says who talks to whom |
-//! | [`architecture`] | a file each |
+//! | [`operation`] | the collective operations |
+//! | [`group`] | the members of a group and their clusters |
+//! | [`nearness`] | clusters derived from where members run |
+//! | [`tree`], [`rounds`] | the two communication patterns of an architecture |
+//! | [`architecture`] | the architectures, one file each |
 //! | [`preset`] | ways to do every operation, by name |
-//! | [`mod@derive`] | operations from trees and rounds |
-//! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
-//! | [`partial`] | partial results of reductions, and in which order they combine |
+//! | [`mod@derive`] | operations derived from trees and rounds |
+//! | [`program`] | the actions of all members in one sequence; a plan is its projection on one member |
+//! | [`partial`] | partial results of reductions, and the order in which they combine |
 //! | [`plan`] | the steps of one member |
-//! | [`plan_class`] | the plans of large groups, some at a time; members whose plans are alike |
-//! | [`check`] | proving plans, without trusting what they were made from |
+//! | [`plan_class`] | the plans of large groups, some at a time; members whose plans are equal up to rotation |
+//! | [`check`] | proofs of plans, independent of their derivation |
 //! | [`draw`] | plans as text and as pictures |
-//! | [`execute`] | walking a plan |
-//! | [`signature`] | what a member calls, as it travels with its messages |
-//! | [`cost_parameters`] | what a host can do, in numbers |
-//! | [`calibration`] | more of that, for the simulator |
-//! | [`record`] | both as text, as they are kept |
-//! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
-//! | [`cost`] | what a way of doing an operation costs |
-//! | [`choose`] | which way an operation takes in a group |
-//! | [`board_schedule`] | in how many chunks much data goes over the board of a host |
+//! | [`execute`] | the execution of a plan |
+//! | [`signature`] | the signature of a call, as it travels with messages |
+//! | [`cost_parameters`] | the cost parameters of a host |
+//! | [`calibration`] | further measured times of a host, for the simulator |
+//! | [`record`] | cost parameters and calibration as text |
+//! | [`settings`] | cost parameters and the user's overrides, equal in all processes of a job |
+//! | [`cost`] | the cost of a way of doing an operation |
+//! | [`choose`] | the choice of a way for an operation in a group |
+//! | [`board_schedule`] | the chunks in which large data go over the board of a host |
 
 #![forbid(unsafe_code)]
 

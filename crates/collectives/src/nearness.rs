@@ -1,12 +1,13 @@
-//! Which members are near each other, where nobody says so: derived from where they run.
+//! The nearness of members, derived from where they run unless clusters are given.
 //!
-//! All members know alike where each of them runs: on which host, and to which last-level cache it
-//! is bound. When a group is made its clusters follow from that, and stay.
+//! All members know where each of them runs: on which host, and to which last-level cache it is bound. When a group is
+//! made its clusters follow from that, and stay.
 //!
-//! | `caches`, the default | members on one host: a cluster for each cache, if all are bound to one; members on several: a cluster for each host |
+//! | name | clusters |
 //! |---|---|
-//! | `hosts` | a cluster for each host |
-//! | `none` | one cluster |
+//! | `caches`, the default | on one host: one for each cache, if all members are bound to one; else one for each host |
+//! | `hosts` | one for each host |
+//! | `none` | one for all members |
 //!
 //! ```
 //! use landeck_collectives::{Nearness, Place};
@@ -22,17 +23,17 @@ use std::str::FromStr;
 
 use crate::group::{Group, GroupError};
 
-/// Where a member runs.
+/// The place where a member runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The random number of its host.
     pub host: u64,
-    /// The last-level cache that it is bound to: the number of the cache's first processor, plus
-    /// one. 0: it is bound to none, or nobody knows.
+    /// The last-level cache that it is bound to: the number of the cache's first processor, plus one. 0 if it is bound
+    /// to none or this is unknown.
     pub cache: u16,
 }
 
-/// What makes members near.
+/// The criterion by which members are near each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nearness {
     /// The host, and on one host the cache.
@@ -40,7 +41,7 @@ pub enum Nearness {
     Caches,
     /// The host.
     Hosts,
-    /// Nothing: all are alike.
+    /// None: all members are in one cluster.
     Alike,
 }
 
@@ -74,7 +75,7 @@ impl Nearness {
         Ok(group.with_levels(vec![number(&hosts), number(&caches)]))
     }
 
-    /// As a number that leads back.
+    /// Returns the nearness as a number that [`Nearness::from_word`] reads.
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Caches => 0,
@@ -83,7 +84,7 @@ impl Nearness {
         }
     }
 
-    /// From a number that may be any.
+    /// Reads the nearness from an arbitrary number.
     pub const fn from_word(word: u64) -> Self {
         match word {
             1 => Self::Hosts,

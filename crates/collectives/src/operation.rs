@@ -1,4 +1,4 @@
-//! What the members of a group can do together.
+//! The collective operations of a group.
 
 use std::fmt;
 
@@ -6,24 +6,23 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
-    /// Nobody leaves before all have come. No data: messages are words without blocks.
+    /// No member leaves before all have entered. Messages are words without blocks.
     Barrier = 1,
-    /// The root's data go to everybody. A block is a segment of the data.
+    /// The root's data go to all members. A block is a segment of the data.
     Broadcast = 2,
-    /// Everybody's data go to the root. Block `m` is member `m`'s.
+    /// The data of all members go to the root. Block `m` is member `m`'s.
     Gather = 3,
     /// The root's data are divided among all. Block `m` is member `m`'s.
     Scatter = 4,
-    /// Everybody's data are combined; the root has the result. A block is a segment.
+    /// The data of all members are combined; the root has the result. A block is a segment.
     Reduce = 5,
-    /// Everybody's data go to everybody. Block `m` is member `m`'s.
+    /// The data of all members go to all members. Block `m` is member `m`'s.
     AllGather = 6,
-    /// Everybody's data are combined; everybody has the result. A block is a segment.
+    /// The data of all members are combined; all have the result. A block is a segment.
     AllReduce = 7,
-    /// Everybody has something for everybody. Block `s * size + d` goes from `s` to `d`.
+    /// Each member has a block for each member. Block `s * size + d` goes from `s` to `d`.
     AllToAll = 8,
-    /// Everybody's data are combined; the result is divided among all. Block `m` of the result is
-    /// member `m`'s.
+    /// The data of all members are combined; the result is divided among them. Block `m` of the result is member `m`'s.
     ReduceScatter = 9,
     /// Member `m` has the combined data of members 0 to `m`. A block is a segment.
     Scan = 10,

@@ -1,9 +1,8 @@
-//! Partial results of a reduction: what a member holds of whose data, and what of it combines.
+//! Partial results of a reduction: the values that a member holds, their contributors, and how they combine.
 //!
-//! In the canonical order a result does not depend on who combined what: the values that are ever
-//! made are those of aligned intervals of members whose length is a power of two. Two neighbours
-//! become one value as soon as a member holds both; what is left at the end is closed from the
-//! right. For seven members:
+//! In the canonical order a result does not depend on which member combines: the only intermediate values are those of
+//! aligned intervals of members whose length is a power of two. Two neighbours become one value as soon as a member
+//! holds both; the remaining values are combined from the right at the end. For seven members:
 //!
 //! ```text
 //! 0 1 2 3 4 5 6
@@ -20,16 +19,15 @@ use std::ops::Range;
 use crate::plan::{Cells, Store};
 use crate::program::Program;
 
-/// In which order partial results combine.
+/// The order in which partial results combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// As the architecture likes; the same in every execution of the same plan. For operations
-    /// that are commutative.
+    /// The order of the architecture, equal in every execution of a plan. For commutative operations.
     Free,
-    /// The canonical one, whatever the architecture: that of this module.
+    /// The canonical order of this module, whatever the architecture.
     Canonical,
-    /// The canonical one, and nobody combines before the last: all data go to the root (or to
-    /// everybody), who combines them in one pass.
+    /// The canonical order, combined only at the end: all data go to the root (or to every member), which combines them
+    /// in one pass.
     Late,
 }
 
@@ -41,7 +39,7 @@ struct Held {
     cells: Cells,
 }
 
-/// What one member holds: values of disjoint sets of members, in rising order.
+/// The partial result that one member holds: values of disjoint sets of members, in rising order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     order: Order,
@@ -72,12 +70,12 @@ impl Partial {
         (self, upper)
     }
 
-    /// Where its values are, in rising order of members.
+    /// The cells of its values, in rising order of members.
     pub fn cells(&self) -> Vec<Cells> {
         self.held.iter().map(|held| held.cells).collect()
     }
 
-    /// The same values at the member that has received them, each in a scratch store of its own.
+    /// Returns these values as `member` receives them, each in a scratch store of its own.
     #[must_use]
     pub fn received(&self, program: &mut Program, member: u32) -> Self {
         let receive = |held: &Held| {
@@ -205,7 +203,7 @@ mod tests {
         (0..SIZE).filter(|member| set >> member & 1 == 1).collect()
     }
 
-    /// What somebody holds who has joined the data of all these members, in rising order.
+    /// Returns the partial result after joining the data of all these members in rising order.
     fn of(order: Order, members: &[u32], cells: Cells) -> Partial {
         let mut held: Vec<Held> = Vec::new();
         for &first in members {
@@ -225,8 +223,8 @@ mod tests {
         partial.held.iter().map(|held| (held.first, held.length)).collect()
     }
 
-    /// Whatever two sets of members come together, what is held of both is what the set says and not
-    /// how it came about. So a reduction by any tree ends with the same values.
+    /// For any two sets of members, the values held of their union depend only on the union, not on how it came about.
+    /// So a reduction by any tree ends with the same values.
     #[test]
     fn what_is_held_of_a_set_does_not_depend_on_how_it_came_together() {
         let output = Cells::new(Store::Output, 0, 1);

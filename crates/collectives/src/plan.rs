@@ -1,21 +1,20 @@
-//! A plan: what one member does in a collective operation, as a value.
+//! A plan: the actions of one member in a collective operation, as a value.
 //!
 //! A plan is a small graph of steps. Data are named by [`Cells`]: blocks, numbered alike by all
-//! members (see [`crate::Operation`]), in one of a member's stores. How many bytes a block has and
-//! where it lies is for whoever executes the plan.
+//! members (see [`crate::Operation`]), in one of a member's stores. The executor knows a block's length and address.
 
 use std::fmt;
 
 use crate::operation::Operation;
 
-/// Where a member has data.
+/// A store: a place in which a member has data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Store {
-    /// What it brings. Never written.
+    /// The member's contribution, unless it is in place; never written.
     Input,
-    /// What it is to have in the end.
+    /// The member's result.
     Output,
-    /// Room in between, by number.
+    /// Intermediate storage, by number.
     Scratch(u32),
 }
 
@@ -26,7 +25,7 @@ pub struct Cells {
     pub store: Store,
     /// The first block.
     pub first: u32,
-    /// How many blocks.
+    /// The number of blocks.
     pub count: u32,
 }
 
@@ -36,7 +35,7 @@ impl Cells {
         Self { store, first, count }
     }
 
-    /// The same blocks in another store.
+    /// Returns these blocks in another store.
     #[must_use]
     pub const fn at(self, store: Store) -> Self {
         Self { store, ..self }
@@ -48,45 +47,45 @@ impl Cells {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Sends these blocks, in this order, as one message.
     Send {
-        /// To this member.
+        /// The receiver.
         to: u32,
         /// The blocks.
         cells: Vec<Cells>,
     },
     /// Receives one message into these blocks.
     Receive {
-        /// From this member.
+        /// The sender.
         from: u32,
         /// The blocks.
         cells: Vec<Cells>,
     },
     /// Copies blocks.
     Copy {
-        /// From here.
+        /// The blocks copied.
         from: Cells,
-        /// To here.
+        /// The blocks written.
         into: Cells,
     },
     /// Combines blocks, block by block: `into = left op right`. The result may take the place of
     /// either.
     Combine {
-        /// What comes first in the order of members.
+        /// The left operand, which comes first in the order of members.
         left: Cells,
-        /// What comes after it.
+        /// The right operand, which comes after it.
         right: Cells,
-        /// Where the result goes.
+        /// The blocks in which the result is stored.
         into: Cells,
     },
-    /// Lays blocks on the board, where all can read them, and says that this member has come.
+    /// Deposits blocks on the board, where all members can read them, and announces that this member has arrived.
     Deposit {
         /// The blocks; none is allowed.
         cells: Cells,
-        /// One that nobody else needs: its place stays empty.
+        /// A block that no other member needs: its place stays empty.
         except: Option<u32>,
     },
     /// Waits until all members have come to the board.
@@ -104,7 +103,7 @@ pub enum Action {
     },
     /// Combines deposits of the members 0 to `members` - 1, in the canonical order.
     CombineDeposits {
-        /// How many members.
+        /// The number of members.
         members: u32,
         /// All blocks that each of them deposited. This member's own contribution is read from
         /// where it lies: the same blocks in this store.
@@ -120,15 +119,15 @@ pub enum Action {
         /// The block.
         block: u32,
     },
-    /// All combine the deposits together: whoever is there takes the next piece, until none is
-    /// left. Over when the whole result is there.
+    /// Combines all deposits jointly: each member present takes the next piece until none is left. The step is complete
+    /// when the whole result is there.
     Together {
         /// The blocks that each member deposited.
         deposited: Cells,
     },
     /// Copies the result of [`Action::Together`].
     TakeResult {
-        /// Where it goes.
+        /// The blocks in which the result is stored.
         into: Cells,
     },
 }
@@ -136,27 +135,27 @@ pub enum Action {
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// Steps that must be over before it begins: all have smaller numbers.
+    /// Steps that must be complete before it begins; all have smaller numbers.
     pub after: Vec<u32>,
     /// A step that must have begun before it begins: messages between two members are matched in
     /// the order in which they begin.
     pub behind: Option<u32>,
 }
 
-/// What one member does in a collective operation.
+/// The plan of one member for a collective operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The operation.
     pub operation: Operation,
-    /// How many members take part.
+    /// The number of members.
     pub size: u32,
-    /// Which of them this is the plan of.
+    /// The member whose plan this is.
     pub member: u32,
     /// The root, where there is one.
     pub root: u32,
-    /// How many segments the data have, in operations whose blocks are segments.
+    /// The number of segments of the data, in operations whose blocks are segments.
     pub segments: u32,
     /// The steps; each comes after those that it depends on.
     pub steps: Vec<Step>,
@@ -165,7 +164,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How many messages the member sends.
+    /// The number of messages that the member sends.
     pub fn messages_sent(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.action, Action::Send { .. })).count()
     }

@@ -1,8 +1,8 @@
 //! The plans of large groups, made for some members at a time.
 //!
-//! A plan takes a few hundred bytes for each step. So the plans of all members together would be what a
-//! simulation of them takes most memory for. Here only as many are made at once as have room; members whose
-//! plans are alike (`likeness`) are handed out together, with one plan for all of them.
+//! A plan takes a few hundred bytes for each step, so the plans of all members would dominate the memory of a
+//! simulation. Only as many are made at once as have room. Members whose plans are equal up to rotation
+//! (`plan_symmetry`) are handed out together, with one plan for all of them.
 
 use crate::derive::{self, Task, Way};
 use crate::group::Group;
@@ -10,7 +10,7 @@ use crate::plan::{Cells, Plan};
 use crate::plan_symmetry::{PlanSymmetry, turned};
 use crate::program::Program;
 
-/// Members whose plans are one plan, turned.
+/// A class of members whose plans are one plan, turned.
 #[derive(Debug)]
 pub struct PlanClass {
     /// The plan of one of them.
@@ -22,12 +22,12 @@ pub struct PlanClass {
 }
 
 impl PlanClass {
-    /// The member in whose place another stands in the plan of `member`, one of the kin.
+    /// Returns the member in the place of `other` in the plan of `member`, which belongs to this class.
     pub fn turned(&self, other: u32, member: u32) -> u32 {
         turned(other, self.by(member), self.plan.size)
     }
 
-    /// The blocks in whose place others stand in the plan of `member`: one run, or two.
+    /// Returns the blocks in the place of `cells` in the plan of `member`: one run, or two.
     pub fn turned_cells(&self, cells: Cells, member: u32) -> [Cells; 2] {
         let (size, none) = (self.plan.size, Cells::new(cells.store, 0, 0));
         if !self.turns_blocks || cells.count == size || member == self.plan.member {

@@ -1,16 +1,15 @@
-//! Whose plans are alike: of members that do the same in the same order, each from its own place.
+//! The symmetry of plans: members whose plans are equal up to rotation.
 //!
-//! In many architectures all members play the same part: on a ring everybody sends to the next. Their plans
-//! are one plan, *turned*: every member in it, and every block that belongs to a member, stands as many
-//! places further as the one member stands behind the other. What steps wait for follows from which blocks
-//! they touch, so it is enough to compare what the statements of a [`Program`](crate::Program) say; and
-//! since nobody has memory for all of those, a sum of them is compared, of 128 bits.
+//! In many architectures all members play the same part: on a ring each member sends to the next. Their plans are one
+//! plan, *turned*: every member in it, and every block that belongs to a member, is shifted by the distance between the
+//! two members. Dependencies follow from the blocks that steps touch, so it is enough to compare the statements of a
+//! [`Program`](crate::Program). To save memory, checksums of them are compared, of 128 bits.
 
 use std::collections::BTreeMap;
 
 use crate::plan::{Action, Cells, Store};
 
-/// By member: the sum of what it does.
+/// The checksums of the members' actions.
 pub(crate) struct PlanSymmetry {
     sums: Vec<Sum>,
     /// Whether blocks belong to members, and turn with them.
@@ -27,7 +26,7 @@ impl PlanSymmetry {
         self.sums.len() as u32
     }
 
-    /// A member does something.
+    /// Adds an action of a member to its checksum.
     pub(crate) fn add(&mut self, member: u32, action: &Action) {
         let size = self.size();
         let from_here = |other: u32| u64::from(turned(other, size - member, size));
@@ -79,12 +78,12 @@ impl PlanSymmetry {
         what.into_iter().for_each(|word| self.sums[member as usize].add(word));
     }
 
-    /// Each of these for itself.
+    /// Adds each of these cells separately.
     fn add_all(&mut self, member: u32, cells: &[Cells]) {
         cells.iter().for_each(|cells| self.add_runs(member, std::slice::from_ref(cells)));
     }
 
-    /// The blocks of these together: turned, a run may begin at another place of its circle, or be two.
+    /// Adds the blocks of these cells as one set: turned, a run may begin at another place of its circle, or be two.
     fn add_runs(&mut self, member: u32, cells: &[Cells]) {
         let size = self.size();
         let by = if self.turns_blocks { size - member } else { 0 };
@@ -110,7 +109,7 @@ impl PlanSymmetry {
         self.runs = runs;
     }
 
-    /// Members whose plans are alike, in rising order.
+    /// Returns the classes of members whose plans are equal up to rotation, each in rising order.
     pub(crate) fn kin(&self) -> Vec<Vec<u32>> {
         let mut by_sum: BTreeMap<&Sum, Vec<u32>> = BTreeMap::new();
         for (member, sum) in (0..).zip(&self.sums) {
@@ -120,7 +119,7 @@ impl PlanSymmetry {
     }
 }
 
-/// The member or the block that stands so many places further, in a circle of so many.
+/// Returns the member or block that stands `by` places further in a circle of `size`.
 pub(crate) fn turned(place: u32, by: u32, size: u32) -> u32 {
     ((u64::from(place) + u64::from(by)) % u64::from(size.max(1))) as u32
 }
@@ -164,7 +163,7 @@ fn join_circle(runs: &mut Vec<(u64, u32, u32)>, size: u32) {
     }
 }
 
-/// A sum of words in their order.
+/// A checksum of words in their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Sum([u64; 2]);
 

@@ -1,21 +1,21 @@
-//! Ways to do every operation, by name: an architecture with its parameters, or what a paper did.
+//! Ways to do every operation, by name: an architecture with its parameters, or the ways of a paper.
 //!
 //! The names that the command line, the environment and the API understand:
 //!
-//! | name | what |
+//! | name | way |
 //! |---|---|
 //! | `flat`, `pipeline`, `daisy`, `binary-tree`, `butterfly`, `ring`, `circulant` | [`crate::architecture`] |
-//! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | the clusters as a tree in which each has two, or three, below it |
+//! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | a tree of the clusters with fan-out 2, or 3 |
 //! | `hierarchy:parents:0-0-1` | the parents of clusters 1, 2, 3 |
 //! | `hierarchy:2x3x4` | the members in two parts, each in three, each in four |
 //! | `hierarchy:levels:0-0-1-1/0-1-2-2` | the host of each member, and its cache |
-//! | `hierarchy:derived` | the same, as the group knows them |
+//! | `hierarchy:derived` | the hosts and caches that the group knows |
 //! | `hypercube`, `hypercube:2-0-1-3` | clusters in their order, or in that of these keys |
 //! | `knomial`, `knomial:4`, `knomial:nearest-first` | radix 2, or 4; or radix 2 with the nearest first |
 //! | `board`, `board:each`, `board:divided`, `board:together` | over shared memory ([`BoardStyle`]) |
 //! | `deck2000` | a server for everything: flat |
 //! | `deck2003` | binary trees where the paper has them, else straight to the root |
-//! | `mpi2003` | what the same paper says of MPI: binomial broadcast, butterflies |
+//! | `mpi2003` | MPI as the same paper describes it: binomial broadcast, butterflies |
 //!
 //! `+split` after the name of an architecture divides long data among the members on the way
 //! ([`Way::Messages`]): `ring+split`.
@@ -41,14 +41,14 @@ pub struct Preset {
 
 #[derive(Clone, Debug)]
 enum Ways {
-    /// The same for every operation.
+    /// One way for every operation.
     Same(Way),
     Deck2000,
     Deck2003,
     Mpi2003,
 }
 
-/// The names without their parameters, and what they stand for.
+/// The names without their parameters, and their meanings.
 pub const NAMES: [(&str, &str); 14] = [
     ("flat", "one serves all"),
     ("pipeline", "clusters in a row"),
@@ -66,19 +66,19 @@ pub const NAMES: [(&str, &str); 14] = [
     ("mpi2003", "as MPI in 2003: binomial trees and butterflies"),
 ];
 
-/// Why a text names no way.
+/// An invalid name of a way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PresetError {
-    /// Nothing is called that.
+    /// No way has this name.
     #[error(
         "there is no architecture {name:?}{}; there are {}",
         .near.map_or(String::new(), |near| format!(" (did you mean {near:?}?)")),
         NAMES.map(|(name, _)| name).join(", ")
     )]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What was perhaps meant.
+        /// A known name that resembles it.
         near: Option<&'static str>,
     },
     /// A parameter that the architecture does not have.
@@ -86,29 +86,29 @@ pub enum PresetError {
     Parameter {
         /// The architecture.
         name: String,
-        /// What stood behind its colon.
+        /// The text after its colon.
         parameter: String,
-        /// What may stand there.
+        /// The valid parameters.
         choice: &'static str,
     },
-    /// A hierarchy that is none.
+    /// An invalid hierarchy.
     #[error("{parameter:?} is no hierarchy: {error}")]
     Hierarchy {
-        /// What stood behind the colon.
+        /// The text after the colon.
         parameter: String,
-        /// Why.
+        /// The reason.
         error: HierarchyError,
     },
     /// Only the messages of one architecture can be split.
     #[error("{name} cannot be split; leave +split out, or choose an architecture of messages")]
     Split {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
 }
 
 impl Preset {
-    /// How an operation is done.
+    /// Returns the way of an operation.
     pub fn way(&self, operation: Operation) -> Way {
         match &self.ways {
             Ways::Same(way) => way.clone(),
@@ -118,14 +118,14 @@ impl Preset {
         }
     }
 
-    /// In which order its data combine, where that belongs to it.
+    /// Returns the order in which data combine, if the preset determines it.
     pub fn order(&self, operation: Operation) -> Option<Order> {
         // The paper of 2003: all data go to the root, which combines them in one pass.
         let late = matches!(self.ways, Ways::Deck2003) && operation == Operation::Reduce;
         late.then_some(Order::Late)
     }
 
-    /// The same with long data divided among the members on the way.
+    /// Returns the preset with long data divided among the members on the way.
     ///
     /// # Errors
     /// [`PresetError::Split`].
@@ -184,7 +184,7 @@ impl FromStr for Preset {
     }
 }
 
-/// What has no parameters, or can do without.
+/// Returns the preset of a name without parameters.
 fn plain(name: &str) -> Option<Preset> {
     let paper = |ways| Preset { name: name.into(), ways };
     Some(match name {
@@ -239,9 +239,8 @@ fn board(parameter: Option<&str>) -> Result<Preset, PresetError> {
     }
 }
 
-/// Silva, Avila, Barreto, Navaux (2003), section 3: binary trees for these four, where the root of
-/// the barrier releases everybody itself; the others go straight to the root or from it, and so do
-/// those that the paper does not have.
+/// Silva, Avila, Barreto, Navaux (2003), section 3: binary trees for these four, where the root of the barrier releases
+/// all members itself. The others go straight to the root or from it, and so do those that the paper does not have.
 fn deck2003(operation: Operation) -> Way {
     match operation {
         Operation::Barrier => Way::Messages {
@@ -254,9 +253,9 @@ fn deck2003(operation: Operation) -> Way {
     }
 }
 
-/// The same paper, section 4, about MPI: its broadcast begins with the nearest (figure 2), reduce,
-/// allreduce and allgather go by butterflies. What it does not mention is done as MPICH did it
-/// then: binomial trees, and data from each to each straight.
+/// Silva, Avila, Barreto, Navaux (2003), section 4, on MPI: broadcast begins with the nearest (figure 2); reduce,
+/// allreduce and allgather go by butterflies. Operations that it does not mention follow MPICH of that time: binomial
+/// trees, and data from each to each straight.
 fn mpi2003(operation: Operation) -> Way {
     match operation {
         Operation::Broadcast => Way::by(Knomial::NEAREST_FIRST),
@@ -281,7 +280,7 @@ fn near(name: &str) -> Option<&'static str> {
     (distance <= 2).then_some(other)
 }
 
-/// How many letters must be put in, taken out or changed.
+/// The number of letters that must be put in, taken out or changed.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (number, letter) in from.bytes().enumerate() {

@@ -1,11 +1,9 @@
-//! A program: what all members do, as one sequence of statements.
+//! A program: the actions of all members as one sequence of statements.
 //!
-//! Operations are written as if one hand did everything: a message from here to there, then a
-//! combination, then the next message. A plan is the projection of that sequence on one member.
-//! So a message is sent and received at the same place of one common order, and no plan can
-//! deadlock, whatever the channels keep; and which steps may go on at once is not written by
-//! anybody but found: a step waits for those before it that write what it reads, or read or write
-//! what it writes.
+//! Operations are written as one sequential algorithm: a message between two members, then a combination, then the next
+//! message. A plan is the projection of that sequence on one member. So a message is sent and received at the same
+//! place of one common order, and no plan can deadlock, however little the channels buffer. Concurrency is derived, not
+//! written: a step waits for the earlier steps that write what it reads, or that read or write what it writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -20,17 +18,17 @@ use crate::plan_symmetry::PlanSymmetry;
 pub struct Program {
     size: u32,
     kept: Kept,
-    /// How many scratch stores each member has been given.
+    /// The number of scratch stores that each member has been given.
     scratch: Vec<u32>,
     free: Vec<VecDeque<u32>>,
-    /// How many more hold parts of a scratch store, by member and store.
+    /// The number of further holders of parts of a scratch store, by member and store.
     shares: BTreeMap<(u32, u32), u32>,
 }
 
-/// What is kept of the statements.
+/// The product of a program: plans, or only their symmetry.
 enum Kept {
     Plans(Projections),
-    /// No plans, but what tells whose are alike.
+    /// The symmetry of the plans, without the plans.
     PlanSymmetry(PlanSymmetry),
 }
 
@@ -39,8 +37,8 @@ enum Kept {
 const SCRATCH_AT_ONCE: u32 = 4;
 
 impl Program {
-    /// The empty program for a group of `size` members. Only the plan of `member` is kept, or
-    /// everybody's.
+    /// Returns the empty program for a group of `size` members. It keeps only the plan of `member`, or those of all
+    /// members.
     pub fn new(
         operation: Operation,
         root: u32,
@@ -53,8 +51,8 @@ impl Program {
         Self::of_some((operation, root, segments, size), &members, u64::MAX)
     }
 
-    /// The same where the plans of these members are kept, or of the first of them: of as many as have room
-    /// in so many bytes, of one at least.
+    /// Returns an empty program that keeps the plans of these members: of the first of them that fit into `room_bytes`,
+    /// of one at least.
     pub(crate) fn of_some(
         (operation, root, segments, size): (Operation, u32, u32, u32),
         members: &[u32],
@@ -65,7 +63,7 @@ impl Program {
         Self::keeping(size, Kept::Plans(Projections::new(size, plans, room_bytes)))
     }
 
-    /// The same where no plan is kept, but whose are alike.
+    /// Returns an empty program that keeps no plans, only their symmetry.
     pub(crate) fn of_none(likeness: PlanSymmetry) -> Self {
         Self::keeping(likeness.size(), Kept::PlanSymmetry(likeness))
     }
@@ -75,7 +73,7 @@ impl Program {
         Self { size, kept, scratch, free, shares: BTreeMap::new() }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -91,7 +89,7 @@ impl Program {
         }
     }
 
-    /// Whether anybody asks what this member does.
+    /// Whether the program keeps the statements of this member.
     pub fn is_kept(&self, member: u32) -> bool {
         match &self.kept {
             Kept::Plans(projections) => projections.place(member).is_some(),
@@ -99,7 +97,7 @@ impl Program {
         }
     }
 
-    /// Whether anybody asks about a message between these.
+    /// Whether the program keeps an end of a message between these members.
     pub(crate) fn concerns(&self, from: u32, to: u32) -> bool {
         self.is_kept(from) || self.is_kept(to)
     }
@@ -171,8 +169,7 @@ impl Program {
         }
     }
 
-    /// Gives a scratch store back: it is free when all who held a part have done so. Other stores
-    /// stay.
+    /// Gives a scratch store back; it is free once all holders of a part have done so. Other stores stay.
     pub fn release(&mut self, member: u32, store: Store) {
         let Store::Scratch(number) = store else { return };
         if !self.is_kept(member) {
@@ -194,7 +191,7 @@ impl Program {
         }
     }
 
-    /// Whose plans are alike, where that is kept instead of plans.
+    /// Returns the symmetry of the plans if the program keeps that instead of plans.
     pub(crate) fn likeness(self) -> Option<PlanSymmetry> {
         match self.kept {
             Kept::Plans(_) => None,
@@ -209,7 +206,7 @@ struct Projections {
     plans: Vec<Projection>,
     /// By member: its place among them.
     places: Vec<Option<NonZeroU32>>,
-    /// What they take, about, and may take.
+    /// The approximate bytes of these plans, and their limit.
     bytes: u64,
     room_bytes: u64,
 }
@@ -275,18 +272,18 @@ struct Projection {
     /// The last step on the board: those go on one after the other.
     last_on_board: Option<u32>,
     scratch: BTreeMap<u32, Blocks>,
-    /// What all this takes, about.
+    /// The approximate bytes of this projection.
     bytes: u64,
 }
 
-/// What a step takes while plans are made, and when its plan is prepared for being walked; each run of blocks
-/// in it, each step that it waits for; and each run of blocks that has been touched.
+/// The bytes of a step while plans are made and prepared for execution; then of each run of blocks in it, of each step
+/// that it waits for, and of each run of blocks that has been touched.
 const STEP_BYTES: u64 = 320;
 const RUN_BYTES: u64 = 32;
 const WAIT_BYTES: u64 = 24;
 const ACCESS_BYTES: u64 = 128;
 
-/// Who has touched a run of blocks last.
+/// The steps that last wrote and read a run of blocks.
 #[derive(Clone)]
 struct Access {
     /// The block after the last of the run.
@@ -356,7 +353,7 @@ impl Projection {
         self.plan.steps.push(Step { action, after, behind });
     }
 
-    /// Everything that is known of these blocks, run by run: runs are cut where these begin and end.
+    /// Calls `each` with the accesses of these blocks, run by run; runs are cut where these blocks begin and end.
     fn each_access(&mut self, cells: Cells, mut each: impl FnMut(&mut Access)) {
         let (store, blocks) = (cells.store, cells.blocks());
         if blocks.is_empty() {
@@ -382,7 +379,7 @@ impl Projection {
         }
     }
 
-    /// No run goes on over this block from the one before.
+    /// Cuts the run that crosses the start of this block.
     fn cut(&mut self, store: Store, block: u32) {
         let before = self.accesses.range_mut((store, 0)..(store, block)).next_back();
         let Some((_, access)) = before.filter(|(_, access)| access.end > block) else { return };

@@ -1,4 +1,4 @@
-//! The text in which `landeck tune` keeps the figures of a machine.
+//! The text in which `landeck tune` keeps the cost parameters and the calibration of a machine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,14 +9,14 @@ use crate::cost_parameters::{
     ADDED_LATER, CostParameters, CostParametersError, FIELDS, TIME_MAX_PS,
 };
 
-/// Figures, and the machine that they are of: what a file of them says.
+/// A record: a machine, its cost parameters and its calibration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The machine, in words that differ where the figures do.
     pub machine: String,
-    /// Its figures.
+    /// Its cost parameters.
     pub figures: CostParameters,
-    /// More about it; what a file does not say is [`Calibration::of`] the figures.
+    /// Its calibration; values missing in a file are those of [`Calibration::of`] its cost parameters.
     pub details: Calibration,
 }
 

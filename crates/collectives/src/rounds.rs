@@ -1,11 +1,11 @@
-//! Rounds: who talks to whom at the same time.
+//! Rounds: pairs of members that exchange messages at the same time.
 
 use std::sync::Arc;
 
 use crate::tree::Tree;
 
-/// Rounds of (from, to) pairs. The pairs of a round go on at once: what a member says in it, it
-/// knew before. Equal rounds may lie in memory once.
+/// Rounds of (from, to) pairs. The messages of a round are concurrent: a member sends only what it knew before the
+/// round. Equal rounds may share memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rounds(Vec<Arc<[(u32, u32)]>>);
 
@@ -15,13 +15,13 @@ impl Rounds {
         Self(rounds.into_iter().filter(|round| !round.is_empty()).map(Arc::from).collect())
     }
 
-    /// The same round so many times; none if it is empty. It takes the memory of one.
+    /// Returns a round repeated `times` times, or no rounds if it is empty. It takes the memory of one.
     pub fn repeated(round: Vec<(u32, u32)>, times: usize) -> Self {
         let times = if round.is_empty() { 0 } else { times };
         Self(vec![Arc::from(round); times])
     }
 
-    /// Up a tree, level by level, and down again: the way up is the way down backwards in time.
+    /// Returns the rounds up a tree, level by level, and down again: the way up is the way down backwards in time.
     pub fn up_and_down(tree: &Tree) -> Self {
         let depths = tree.depths();
         let deepest = depths.iter().copied().max().unwrap_or(0);
@@ -38,7 +38,7 @@ impl Rounds {
         Self::new(up.chain(down).collect::<Vec<_>>())
     }
 
-    /// Everybody talks to everybody: in round `r` member `m` to member `m + r`.
+    /// Returns the rounds in which each member sends to each other: in round `r` member `m` to member `m + r`.
     pub fn everybody(size: u32) -> Self {
         let to = |member, round| (member + round) % size;
         Self::new(
@@ -46,7 +46,7 @@ impl Rounds {
         )
     }
 
-    /// What of [`Rounds::everybody`] concerns one member.
+    /// Returns the pairs of [`Rounds::everybody`] that contain one member.
     pub fn everybody_and(member: u32, size: u32) -> Self {
         Self::new((1..size).map(|round| {
             let mut pairs =
@@ -56,7 +56,7 @@ impl Rounds {
         }))
     }
 
-    /// What of these rounds concerns one member.
+    /// Returns the pairs of these rounds that contain one member.
     pub fn of_member(&self, member: u32) -> Self {
         let concerns = |&(from, to): &(u32, u32)| from == member || to == member;
         let of = |round: &[(u32, u32)]| round.iter().copied().filter(concerns).collect();
@@ -68,7 +68,7 @@ impl Rounds {
         self.0.iter().map(|round| &**round)
     }
 
-    /// How many there are.
+    /// The number of rounds.
     pub fn len(&self) -> usize {
         self.0.len()
     }

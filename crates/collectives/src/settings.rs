@@ -1,7 +1,7 @@
-//! What all processes of a job compute with: the host's figures, and what the user has asked for.
+//! The settings of a job, equal in all its processes: the host's cost parameters and the user's overrides.
 //!
-//! Whoever makes the job's segment reads them once and puts them there as words; every process
-//! takes them from there. So it does not matter which environment a process has.
+//! The creator of the job's segment reads them once and stores them there as words; every process loads them from
+//! there. So the environment of a process does not matter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,27 +11,27 @@ use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
 
-/// Where nearness begins in the last word; below it, whether calls are compared.
+/// The first bit of the nearness in the last word; below it stands whether calls are compared.
 const NEARNESS_BIT: u32 = 8;
 
-/// Figures and overrides.
+/// The cost parameters and overrides of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The host's figures.
+    /// The host's cost parameters.
     pub figures: CostParameters,
-    /// What the user has asked for.
+    /// The ways that the user requests.
     pub overrides: Overrides,
     /// Members compare what must agree in their calls.
     pub is_checked: bool,
-    /// What makes members near, where nobody says so.
+    /// The nearness from which clusters are derived unless they are given.
     pub nearness: Nearness,
 }
 
 impl Settings {
-    /// How many words they are.
+    /// The number of words.
     pub const WORDS: usize = 64;
 
-    /// As words.
+    /// Returns the settings as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[..CostParameters::WORDS].copy_from_slice(&self.figures.to_words());
@@ -48,8 +48,8 @@ impl Settings {
         words
     }
 
-    /// From words that may say anything: what makes no sense is as if nobody had said it. Every
-    /// process reads the same words, so all leave out the same.
+    /// Reads settings from arbitrary words; invalid parts take their defaults. Every process reads the same words, so
+    /// all replace the same parts.
     pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
         let mut numbers = [0; CostParameters::WORDS];
         numbers.copy_from_slice(&words[..CostParameters::WORDS]);
@@ -68,8 +68,8 @@ impl Settings {
     }
 }
 
-/// Ways that the user asks for by name: `butterfly` for every operation, or
-/// `allreduce=butterfly,broadcast=knomial:4`. What comes later wins.
+/// Ways that the user requests by name: `butterfly` for every operation, or `allreduce=butterfly,broadcast=knomial:4`.
+/// Later entries take precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides(Vec<Override>);
 
@@ -80,22 +80,22 @@ struct Override {
     preset: Preset,
 }
 
-/// Why a text names no ways.
+/// An invalid list of overrides.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverridesError {
-    /// No operation is called that.
+    /// No operation has this name.
     #[error(
         "there is no operation {name:?}; there are {}",
         Operation::ALL.map(Operation::as_str).join(", ")
     )]
     Operation {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// No way is called that.
+    /// No way has this name.
     #[error(transparent)]
     Preset(#[from] PresetError),
-    /// It does not fit into a segment.
+    /// The text does not fit into a segment.
     #[error("it has {bytes} bytes, and {} are the most; ask for less", Overrides::BYTES_MAX)]
     TooLong {
         /// Its length.
@@ -107,18 +107,18 @@ impl Overrides {
     /// Bytes of the longest text.
     pub const BYTES_MAX: usize = 8 * (Settings::WORDS - CostParameters::WORDS - 1);
 
-    /// What was asked for.
+    /// Returns the preset that the user requests for an operation, if any.
     pub fn preset(&self, operation: Operation) -> Option<&Preset> {
         let applies = |one: &&Override| one.operation.is_none_or(|of| of == operation);
         self.0.iter().rev().find(applies).map(|one| &one.preset)
     }
 
-    /// Whether nothing was asked for.
+    /// Whether there are no overrides.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// These, and then the others.
+    /// Returns these overrides followed by the others.
     ///
     /// # Errors
     /// [`OverridesError::TooLong`].
@@ -136,7 +136,7 @@ impl Overrides {
 }
 
 impl PartialEq for Overrides {
-    /// Presets are what their names say.
+    /// Compares presets by their names.
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }

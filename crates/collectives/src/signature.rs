@@ -1,11 +1,11 @@
-//! What a member calls, as it travels with its messages.
+//! The signature of a call, as it travels with the messages of a member.
 
 use std::fmt;
 
 use crate::operation::Operation;
 
-/// The number of an operation in its group, which operation it is, and its root (or in how many rounds
-/// it goes). Members whose calls differ in any of it never take each other's messages.
+/// A call: its number in the group, its operation, and its root or number of rounds. Members whose calls differ in any
+/// of these never take each other's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     number: u32,
@@ -21,12 +21,11 @@ pub const ROOT_BITS: u32 = 14;
 /// Bits of a call, as it stands on a board.
 pub const CALL_BITS: u32 = OPERATION_BITS + ROOT_BITS;
 
-/// What is added to the number of an operation in checking mode: members of whom some check are out
-/// of step.
+/// Added to the number of an operation in checking mode, so that calls with and without checking never match.
 const CHECKED: u32 = 1 << (OPERATION_BITS - 1);
 /// The operation of a message that tells of a mismatch.
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
-/// The operation of a message that says what its sender is in.
+/// The operation of a message that names the call its sender is in.
 const REMARK: u32 = ALARM - 1;
 
 impl Signature {
@@ -37,7 +36,7 @@ impl Signature {
         Self { number, operation: operation as u32, root_or_rounds }.cut()
     }
 
-    /// The same in checking mode.
+    /// Returns the signature in checking mode.
     #[inline]
     pub fn checked(self) -> Self {
         Self { operation: self.operation | CHECKED, ..self }
@@ -65,20 +64,20 @@ impl Signature {
         }
     }
 
-    /// What is called, as it stands on a board.
+    /// The call without its number, as it stands on a board.
     #[inline]
     pub fn call(self) -> u32 {
         self.tag() % (1 << CALL_BITS)
     }
 
-    /// What was called in the operation with this number on a board. Boards count from 1.
+    /// Returns the signature of the call with this number on a board. Boards count from 1.
     #[inline]
     pub fn at_board(number: u32, call: u32) -> Self {
         let number = number.wrapping_sub(1) % (1 << NUMBER_BITS);
         Self { number, ..Self::of_tag(call % (1 << CALL_BITS)) }
     }
 
-    /// Which operation is called, if it is one.
+    /// The operation of the call, if it is one.
     #[inline]
     pub fn operation(self) -> Option<Operation> {
         Operation::from_number((self.operation & !CHECKED) as u8)

@@ -50,7 +50,7 @@ impl Tree {
         Self::new(neighbours.len() as u32, root, edges)
     }
 
-    /// The same tree with member `(m + by) % size` in the place of `m`.
+    /// Returns the tree with member `(m + by) % size` in the place of `m`.
     #[must_use]
     pub fn turned(&self, by: u32) -> Self {
         let size = self.size();
@@ -61,22 +61,22 @@ impl Tree {
         Self::new(size, turn(self.root), edges)
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.parents.len() as u32
     }
 
-    /// Where it begins.
+    /// The root.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// Who serves a member; none for the root.
+    /// The parent of a member; none for the root.
     pub fn parent(&self, member: u32) -> Option<u32> {
         self.parents[member as usize]
     }
 
-    /// Whom a member serves, in order.
+    /// The children of a member, in the order of service.
     pub fn children(&self, member: u32) -> &[u32] {
         &self.children[member as usize]
     }

@@ -1,6 +1,6 @@
-//! What every architecture owes: trees that reach everybody, rounds after which all know all,
-//! prefixes without gaps, exchanges in which everybody meets everybody; for every size up to 64,
-//! every root, and clusters given in many ways.
+//! The obligations of every architecture: trees that reach every member, rounds after which all know all, prefixes
+//! without gaps, exchanges in which all members meet each other; for every size up to 64, every root, and clusters
+//! given in many ways.
 #![allow(clippy::unwrap_used)] // tests may
 
 use std::time::Duration;
@@ -39,8 +39,8 @@ fn architectures() -> Vec<Box<dyn Architecture>> {
     ]
 }
 
-/// One cluster, everybody by itself, even and uneven ones, and such whose members stand apart or
-/// backwards.
+/// Returns groups of one cluster, of one member in each, of even and uneven clusters, and of clusters whose members are
+/// scattered or reversed.
 fn groups(size: u32) -> Vec<Group> {
     let unequal: Vec<u32> = (0..size).scan(0, |sum, next| taken(sum, next % 7 + 1, size)).collect();
     let backwards = (0..size).rev().collect::<Vec<u32>>();
@@ -78,7 +78,7 @@ fn for_all(check: impl Fn(&dyn Architecture, &Group)) {
 fn trees_reach_everybody_once_from_every_root() {
     for_all(|architecture, group| {
         for root in 0..group.size() {
-            // A tree that misses somebody, or reaches somebody twice, is not made.
+            // A tree that misses a member, or reaches one twice, is not made.
             let tree = architecture.tree(group, root);
             let name = architecture.name();
             assert_eq!((tree.root(), tree.size()), (root, group.size()), "{name} {group:?}");

@@ -39,7 +39,7 @@ fn steps_to_place(place: u32) -> u32 {
     (0..digits).map(|digit| 1 + (((place + 1) >> digit) & 1)).sum()
 }
 
-/// From every root of every whole group.
+/// Checks the steps from every root of every whole group.
 fn from_every_root(architecture: impl Architecture + 'static, expected: impl Fn(u32) -> u32) {
     let way = Way::by(architecture);
     for size in 1..=SIZE_MAX {
@@ -142,8 +142,8 @@ fn up_a_tree_and_down_again() {
     }
 }
 
-/// Data of all go up a tree as they come down: backwards in time. One step less than twice the
-/// way where whoever arrives last is the first to be told, and lacks only what had come before.
+/// The data of all members go up a tree as they come down, backwards in time. That takes one step less than twice the
+/// way if the member that arrives last is told first and lacks only what had come before.
 #[test]
 fn all_data_up_a_tree_and_down_again() {
     for size in 2..=SIZE_MAX {
@@ -202,8 +202,8 @@ fn worst(way: &Way, group: &Group) -> (u32, u32) {
     (leaders.max().unwrap(), (0..group.size()).map(from).max().unwrap())
 }
 
-/// Who does not lead tells its leader first, which has one less to serve; so that costs a step only
-/// where there is another cluster.
+/// A root that does not lead tells its leader first, which has one member less to serve. So it costs a step only where
+/// there is another cluster.
 fn not_leading(m: u32, k: u32) -> u32 {
     u32::from(m > 1 && k > 1)
 }

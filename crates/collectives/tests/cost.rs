@@ -1,5 +1,5 @@
-//! What the model says a way costs, against a walk of the plans of all members: the same messages
-//! with the same times, but in the order that the plans themselves allow.
+//! The modelled cost of a way, against a walk of the plans of all members: the same messages with the same times, but
+//! in the order that the plans themselves allow.
 
 // A helper that finds nothing to unwrap is a test that fails.
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use landeck_collectives::{
     plans,
 };
 
-/// What a message and a combination take, in nanoseconds, with the usual figures.
+/// The times of a message and a combination in nanoseconds, with the usual figures.
 struct Times {
     overhead: f64,
     line: f64,
@@ -43,7 +43,7 @@ impl Times {
 struct Member {
     execution: Execution,
     clock: f64,
-    /// Steps that wait for a message, by whom it comes from.
+    /// Steps that wait for a message, by its sender.
     wanted: BTreeMap<u32, VecDeque<u32>>,
 }
 
@@ -84,7 +84,7 @@ fn walked_ns(plans: Vec<Plan>, block_bytes: f64, times: &Times) -> f64 {
     members.iter().map(|member| member.clock).fold(0.0, f64::max)
 }
 
-/// Everything that a member can do without a message from anybody.
+/// Performs everything that a member can do without another message.
 fn begin(
     member: &mut Member,
     number: u32,

@@ -23,14 +23,14 @@ fn block(store: Store, number: u32) -> Cells {
     Cells::new(store, number, 1)
 }
 
-/// What `prove` says about the plans once `change` has been at them; without it they are right.
+/// Returns the fault that `prove` finds in the plans after `change`; before it they are right.
 fn broken(task: &Task, mut plans: Vec<Plan>, change: impl Fn(&mut [Plan])) -> Fault {
     assert!(prove(&plans, task).is_ok());
     change(&mut plans);
     prove(&plans, task).unwrap_err()
 }
 
-/// The plans of a program that somebody wrote, as it stands.
+/// Proves the plans of a program written by hand, as it stands.
 fn written(task: &Task, size: u32, write: impl Fn(&mut Program)) -> Result<Facts, Fault> {
     let mut program = Program::new(task.operation, task.root, 1, size, None);
     write(&mut program);

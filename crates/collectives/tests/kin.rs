@@ -1,5 +1,5 @@
-//! Plans that are made for some members at a time are those that are made for all at once, and members that
-//! are handed out together have one plan, turned.
+//! Plans made for some members at a time equal those made for all at once, and members that are handed out together
+//! have one plan, turned.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn handed_out(task: &Task, way: &Way, group: &Group, room_bytes: u64) -> Vec<Pla
 
 type Blocks = BTreeSet<(Store, u32)>;
 
-/// What a step says, as its member `member` of the kin says it: with sets of blocks.
+/// Describes an action with its peer and its blocks mapped by `peer` and `blocks`.
 fn said(action: &Action, peer: impl Fn(u32) -> u32, blocks: impl Fn(&[Cells]) -> Blocks) -> String {
     let one = |cells: &Cells| blocks(&[*cells]);
     match action {

@@ -1,5 +1,5 @@
-//! How long the plan of one member of a large group is: where the architecture needs no more, so many
-//! steps, cells and dependencies as there are members, times a small number.
+//! The length of the plan of one member of a large group: where the architecture needs no more, as many steps, cells
+//! and dependencies as there are members, times a small number.
 
 use landeck_collectives::architecture::{Butterfly, Circulant, Flat, Hierarchy, Knomial};
 use landeck_collectives::{
@@ -7,7 +7,7 @@ use landeck_collectives::{
 };
 
 const SIZE: u32 = 1_000;
-/// No leader, no root and no corner.
+/// A member that is no leader, no root and no corner.
 const MEMBER: u32 = 437;
 
 /// Steps, their cells, and what they wait for.

@@ -1,4 +1,4 @@
-//! Everybody serves two.
+//! A binary tree: each member serves two.
 //!
 //! ```text
 //!            0
@@ -10,16 +10,16 @@
 //!
 //! Source: Silva, Avila, Barreto, Navaux, "Comunicação Coletiva no Ambiente de Programação
 //! Paralela DECK" (2003), section 3, for barrier, broadcast, allgather and allreduce. `n - 1`
-//! messages. Whoever stands at place `i` is reached after as many steps as `i + 1` has binary
+//! messages. The member at place `i` is reached after as many steps as `i + 1` has binary
 //! digits behind the first one, a one counting twice: with `n = 2^l - 1` members that is at most
 //! `2 * (l - 1)`, for any `n` at most twice the logarithm. More than with the binomial tree
-//! ([`super::Knomial`]), but nobody serves more than two.
+//! ([`super::Knomial`]), but no member serves more than two.
 
 use super::Architecture;
 use crate::group::Group;
 use crate::tree::Tree;
 
-/// Everybody serves two.
+/// A binary tree: each member serves two.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BinaryTree;
 

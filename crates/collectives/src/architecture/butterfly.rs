@@ -42,7 +42,7 @@ impl Architecture for Butterfly {
     }
 }
 
-/// The rounds of a butterfly, for whoever stands at its places.
+/// The rounds of a butterfly as pairs of places, whichever members stand there.
 pub(super) fn pairs(size: u32) -> Vec<Vec<(u32, u32)>> {
     let even = (size + 1).next_power_of_two() / 2; // the largest power of two up to the size
     let beyond = || even..size;
@@ -57,8 +57,8 @@ pub(super) fn pairs(size: u32) -> Vec<Vec<(u32, u32)>> {
     rounds
 }
 
-/// In each round everybody tells who stands twice as far behind it as in the round before: after
-/// Hillis and Steele (1986).
+/// In each round each member tells the one that is twice as far behind it as in the round before, after Hillis and
+/// Steele (1986).
 pub(super) fn doubling_prefix(size: u32) -> Rounds {
     Rounds::new(
         doubling_up_to(size)

@@ -1,4 +1,4 @@
-//! Everybody talks over the same distances, and any size takes as few rounds as can be.
+//! A circulant graph: all members send over the same distances, and any size takes as few rounds as can be.
 //!
 //! ```text
 //! eleven members, distances 1, 2, 3, 6 (eleven halved, rounded up, and again):
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The logarithm of the size, rounded up, in rounds, for any size: where [`super::Butterfly`]
-//! needs two rounds more. Each round has `n` messages, each block goes once to everybody: `n - 1`
+//! needs two rounds more. Each round has `n` messages, each block goes once to every member: `n - 1`
 //! blocks received by each. Data from each to each take the same rounds. Sources: Bruck, Ho,
 //! Kipnis, Upfal, Weathersby, "Efficient Algorithms for All-to-All Communications in
 //! Multiport Message-Passing Systems" (1997); the distances from Träff, "Optimal, Non-pipelined
@@ -24,7 +24,7 @@ use crate::group::Group;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
-/// Everybody talks over the same distances.
+/// A circulant graph: all members send over the same distances.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Circulant;
 
@@ -35,7 +35,7 @@ impl Architecture for Circulant {
 
     fn tree(&self, group: &Group, root: u32) -> Tree {
         let size = group.size();
-        // Who has it, and for how many members from itself on it answers.
+        // The members that have the data, each with the number of members from itself on that it serves.
         let mut runs = vec![(0, size)];
         let mut edges = Vec::new();
         for distance in distances(size).into_iter().rev() {

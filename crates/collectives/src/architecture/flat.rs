@@ -6,7 +6,7 @@
 //!   1  2  3  4
 //! ```
 //!
-//! `size - 1` messages in `size - 1` steps: the root is the only one who works. Best for few
+//! `size - 1` messages in `size - 1` steps: the root alone works. Best for few
 //! members, and where messages are so short or so local that a relay costs more than it saves.
 //! Data from each to each go straight.
 

@@ -1,4 +1,4 @@
-//! Levels of groups: everybody but one has a superior.
+//! Levels of groups: every member but one has a superior.
 //!
 //! ```text
 //! clusters in a tree (here binary)         levels (here two hosts of two caches of three)
@@ -16,7 +16,7 @@
 //! with the level above; each serves its own group. Both drawings are one structure: every member
 //! has a superior, but for the one at the top, and a message goes from its root up and down along
 //! these edges. The superior of a member is its leader; that of a leader is a leader of the level
-//! above. Who has more below it is served first.
+//! above. Members with more below them are served first.
 //!
 //! `n - 1` messages. With clusters of `k` members in `l` levels the paper's bound is `2 * k * l`
 //! steps, and `2 * k * log m` for a binary tree of `m` clusters, up and down again. From the top
@@ -47,14 +47,14 @@ enum Shape {
     Parts(Vec<u32>),
     /// The group of each member on each level, the outermost first.
     Nested(Vec<Vec<u32>>),
-    /// The same, as the group knows its levels.
+    /// The group of each member on each level that the group knows.
     Derived,
 }
 
-/// Why a hierarchy is none.
+/// An invalid hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HierarchyError {
-    /// A leader that has nobody below it relays nothing.
+    /// A leader with no member below it relays nothing.
     #[error("a fan-out of 0 reaches nobody; give 1 or more")]
     NoFanOut,
     /// A level of no groups has no members.
@@ -71,7 +71,7 @@ pub enum HierarchyError {
     ParentNotBefore {
         /// The cluster.
         cluster: u32,
-        /// What was given as its parent.
+        /// The parent given for it.
         parent: u32,
     },
 }
@@ -106,8 +106,8 @@ impl Hierarchy {
     }
 
     /// The members, in the order of their ranks, in `parts[0]` groups, each of them in `parts[1]`
-    /// groups, and so on, as even as can be; the clusters of the group play no part. Who is in one
-    /// of the innermost groups is served by its leader.
+    /// groups, and so on, as even as can be; the clusters of the group play no part. The leader of an innermost group
+    /// serves its members.
     ///
     /// # Errors
     /// [`HierarchyError::NoParts`].
@@ -129,8 +129,8 @@ impl Hierarchy {
         Ok(Self { shape })
     }
 
-    /// All members in the order in which they are served when as many are below them: where clusters
-    /// count, as they stand there, so that what a member is called makes no difference.
+    /// Returns all members in the order in which they are served if as many are below them: in the order of the
+    /// clusters where those count, so that ranks make no difference.
     fn members(&self, group: &Group) -> Vec<u32> {
         match self.shape {
             Shape::FanOut(_) | Shape::Parents(_) => group.clusters().concat(),
@@ -138,7 +138,7 @@ impl Hierarchy {
         }
     }
 
-    /// Everybody's superior; none for the top.
+    /// Returns the superior of each member; none for the top.
     fn superiors(&self, group: &Group) -> Vec<Option<u32>> {
         match &self.shape {
             Shape::FanOut(fan_out) => over_clusters(group, |cluster| (cluster - 1) / fan_out),
@@ -191,8 +191,8 @@ impl Architecture for Hierarchy {
     }
 }
 
-/// Superiors when the clusters are a tree: cluster 0 at its top, `parent` says who is above each of
-/// the others.
+/// Returns the superiors when the clusters are a tree: cluster 0 at its top, `parent` gives the parent of each of the
+/// others.
 fn over_clusters(group: &Group, parent: impl Fn(u32) -> u32) -> Vec<Option<u32>> {
     let mut superiors = vec![None; group.size() as usize];
     for (number, cluster) in (0..).zip(group.clusters()) {

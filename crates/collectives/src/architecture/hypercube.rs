@@ -21,7 +21,7 @@
 //!
 //! With `m` clusters of `k` members there are `m * k - 1` messages; the paper's bound is
 //! `k * log m` steps, with each cluster served before the next dimension. Here a leader relays
-//! first: from a leader `log m + k - 1` steps, the logarithm rounded up. What goes from all to all
+//! first: from a leader `log m + k - 1` steps, the logarithm rounded up. An operation from all to all
 //! takes `2 * (k - 1) + log m` steps: members tell their leaders, the leaders of a power of two of
 //! clusters meet in `log m` rounds (the logarithm rounded down, and two more rounds, where there
 //! are others: see [`super::Butterfly`]), leaders tell their members.
@@ -37,11 +37,11 @@ pub struct Hypercube {
     keys: Vec<u32>,
 }
 
-/// Where a message goes on from corner `number` of a cube with `size` corners, when it still has
-/// to serve the dimensions whose bits are set in `serve`: to whom, and with which bit string.
+/// Returns where a message goes on from corner `number` of a cube with `size` corners, when it still has to serve the
+/// dimensions whose bits are set in `serve`: the receivers and their bit strings.
 ///
-/// Whoever begins sets all bits below [`dimensions`]. Following only what this function says, the
-/// message reaches every number below `size` once.
+/// The first corner sets all bits below [`dimensions`]. If every corner follows this function, the message reaches
+/// every number below `size` once.
 pub fn forward(number: u32, serve: u32, size: u32) -> Vec<(u32, u32)> {
     let mut left = serve;
     let mut next = Vec::new();
@@ -59,7 +59,7 @@ pub fn forward(number: u32, serve: u32, size: u32) -> Vec<(u32, u32)> {
     next
 }
 
-/// How many dimensions a cube has that holds `size` corners.
+/// Returns the number of dimensions of a cube that holds `size` corners.
 pub fn dimensions(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }

@@ -1,4 +1,4 @@
-//! Everybody who has it passes it on, to `radix - 1` members in each round.
+//! Every member that has the data passes them on, to `radix - 1` members in each round.
 //!
 //! ```text
 //! radix 2, eight members:   0 ──► 4         round 1
@@ -15,7 +15,7 @@ use super::Architecture;
 use crate::group::Group;
 use crate::tree::Tree;
 
-/// Everybody who has it passes it on.
+/// Every member that has the data passes them on.
 #[derive(Clone, Copy, Debug)]
 pub struct Knomial {
     radix: u32,
@@ -23,17 +23,17 @@ pub struct Knomial {
 }
 
 impl Knomial {
-    /// With radix 2: the binomial tree.
+    /// The tree of radix 2: the binomial tree.
     pub const BINOMIAL: Self = Self { radix: 2, nearest_first: false };
     /// The binomial tree whose first messages go to the nearest.
     pub const NEAREST_FIRST: Self = Self { radix: 2, nearest_first: true };
 
-    /// With any radix; at least 2.
+    /// Returns the tree of any radix, at least 2.
     pub const fn new(radix: u32) -> Self {
         Self { radix: if radix < 2 { 2 } else { radix }, nearest_first: false }
     }
 
-    /// Distances between those who talk in the same round, the largest first.
+    /// The distances between members that communicate in the same round, the largest first.
     fn distances(self, size: u32) -> Vec<u32> {
         let powers = std::iter::successors(Some(1u32), |power| power.checked_mul(self.radix));
         let mut distances: Vec<u32> = powers.take_while(|&power| power < size).collect();
@@ -59,7 +59,7 @@ impl Architecture for Knomial {
         }
         let mut edges = Vec::new();
         for &distance in &distances {
-            // Those who have it: multiples of the distances before, or all up to this distance.
+            // The members that have the data: multiples of the distances before, or all up to this distance.
             let stride = if self.nearest_first { 1 } else { distance * self.radix };
             let end = if self.nearest_first { distance } else { size };
             for holder in (0..end).step_by(stride as usize) {

@@ -1,4 +1,4 @@
-//! Architectures: who talks to whom.
+//! Architectures: the communication patterns of a group.
 //!
 //! An architecture is a few pure functions of the group. Operations are derived from them
 //! ([`crate::derive`]), so one that says only its [`tree`](Architecture::tree) can do everything.
@@ -10,13 +10,13 @@
 //! | `daisy.rs` | leaders around a centre, each with its cluster | Erciyes et al. 2005 |
 //! | `hierarchy.rs` | levels of groups | Erciyes et al. 2005 |
 //! | `hypercube.rs` | a cube of clusters; messages that find their way | Erciyes et al. 2005; Davies, Matloff 1997 |
-//! | `binary_tree.rs` | everybody serves two | Silva et al. 2003 |
-//! | `knomial.rs` | everybody who has it passes it on | |
+//! | `binary_tree.rs` | each member serves two | Silva et al. 2003 |
+//! | `knomial.rs` | every member that has the data passes them on | |
 //! | `butterfly.rs` | pairs at doubling distances | |
 //! | `ring.rs` | each talks to the next | |
-//! | `circulant.rs` | everybody over the same distances, for any size | Träff 2024 |
+//! | `circulant.rs` | all members over the same distances, for any size | Träff 2024 |
 //!
-//! The board of a host is not here: there nobody talks to anybody ([`crate::derive::BoardStyle`]).
+//! The board of a host is no architecture: its members exchange no messages ([`crate::derive::BoardStyle`]).
 
 mod binary_tree;
 mod butterfly;
@@ -46,7 +46,7 @@ use crate::group::Group;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
-/// Who talks to whom. Write your own to have all operations by it:
+/// The communication pattern of a group. Implement it to have all operations over your own pattern:
 ///
 /// ```
 /// use landeck_collectives::{Architecture, Group, Operation, Task, Tree, Way, plans};
@@ -75,29 +75,26 @@ pub trait Architecture: Debug + Send + Sync {
     /// for the same.
     fn name(&self) -> String;
 
-    /// The tree over which `root` reaches everybody.
+    /// The tree over which `root` reaches all members.
     fn tree(&self, group: &Group, root: u32) -> Tree;
 
-    /// Rounds after which everybody knows what anybody knew. None: up the tree of member 0 and
-    /// down again.
+    /// Rounds after which every member knows what any member knew. None: up the tree of member 0 and down again.
     fn rounds(&self, _group: &Group) -> Option<Rounds> {
         None
     }
 
-    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that
-    /// `to` knows of, up to itself; in the end everybody knows of member 0. None: all goes to
-    /// member 0 and back.
+    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that `to` knows of, up to
+    /// itself; in the end every member knows of member 0. None: all goes to member 0 and back.
     fn prefix(&self, _group: &Group) -> Option<Rounds> {
         None
     }
 
-    /// Rounds in which everybody meets everybody, for data that go from each to each. None: they
-    /// are relayed.
+    /// Rounds in which each member meets each other, for data that go from each to each. None: they are relayed.
     fn exchange(&self, _group: &Group) -> Option<Rounds> {
         None
     }
 
-    /// What of the exchange concerns one member. Who knows it without all pairs says so.
+    /// Returns the pairs of the exchange that contain one member. Override it where they are known without all pairs.
     fn exchange_of(&self, group: &Group, member: u32) -> Option<Rounds> {
         self.exchange(group).map(|rounds| rounds.of_member(member))
     }

@@ -14,7 +14,7 @@
 //! leader at one end of the row `m + k - 2` steps. Segments of long data follow each other along
 //! the row.
 //!
-//! What goes from all to all takes three stages: members tell their leaders, two waves run along
+//! Operations from all to all take three stages: members tell their leaders, two waves run along
 //! the row at once, one from each end (`m - 1` rounds, two messages in each), leaders tell their
 //! members: `2 * (n - 1)` messages in `2 * (k - 1) + m - 1` steps, two more where `m` is odd and
 //! the waves meet in one leader. Where they meet, everything is known: from there on they carry

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! From a root: a chain, `n - 1` messages in `n - 1` steps; `s` segments follow each other in
-//! `n - 2 + s`. From all to all: `n - 1` rounds in which everybody tells the next what it learned
-//! in the round before, `n * (n - 1)` messages of one block, and nobody sends a byte more than it
+//! `n - 2 + s`. From all to all: `n - 1` rounds in which each member tells the next what it learned
+//! in the round before, `n * (n - 1)` messages of one block, and no member sends a byte more than it
 //! must. An allreduce that is split is the reduce-scatter and the allgather of this ring
 //! (`2 * (n - 1)` rounds): the most bytes per second for long data, the slowest for short ones
 //! (Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations",

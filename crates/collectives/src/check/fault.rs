@@ -1,9 +1,8 @@
-//! What can be wrong with plans.
+//! The faults of plans.
 
 use crate::plan::{Cells, Store};
 
-/// The first thing found wrong with the plans of a group. Whoever made them has made a mistake: an
-/// architecture, or the derivation from it.
+/// The first fault found in the plans of a group: an error of an architecture, or of the derivation from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The plans are not one for each member, of one operation.
@@ -11,7 +10,7 @@ pub enum Fault {
     OtherPlan {
         /// Which of the plans.
         place: usize,
-        /// How many plans there are.
+        /// The number of plans.
         size: usize,
     },
     /// A step waits for one that does not come before it.
@@ -21,17 +20,17 @@ pub enum Fault {
         member: u32,
         /// The step.
         step: u32,
-        /// What it waits for.
+        /// The step it waits for.
         before: u32,
     },
-    /// A message to or from itself, or somebody who is not there.
+    /// A step names the member itself, or a member that does not exist, as its peer.
     #[error("member {member}: step {step} talks to {peer}, which is nobody else in this group")]
     NoPeer {
         /// The member.
         member: u32,
         /// The step.
         step: u32,
-        /// With whom it talks.
+        /// The peer.
         peer: u32,
     },
     /// The input is the user's: it is never written.
@@ -46,7 +45,7 @@ pub enum Fault {
         /// The block.
         block: u32,
     },
-    /// A block that the member has not in this operation, or no room declared for it.
+    /// A block that the member does not have in this operation, or for which its plan declares no room.
     #[error("member {member}: step {step} uses {store}[{block}], for which this plan has no room")]
     NoRoom {
         /// The member.
@@ -90,7 +89,7 @@ pub enum Fault {
         first: u32,
         /// The other.
         second: u32,
-        /// With whom.
+        /// The peer.
         peer: u32,
     },
     /// The two ends of a message see different blocks in it.
@@ -111,7 +110,7 @@ pub enum Fault {
         /// The numbers of the blocks awaited.
         received: Vec<u32>,
     },
-    /// Nobody receives a message.
+    /// A send has no matching receive.
     #[error("member {from} sends {to} a message in step {step} that {to} does not receive")]
     NotReceived {
         /// The sender.
@@ -121,7 +120,7 @@ pub enum Fault {
         /// The sender's step.
         step: u32,
     },
-    /// Nobody sends a message.
+    /// A receive has no matching send.
     #[error("member {to} receives a message of {from} in step {step} that {from} does not send")]
     NotSent {
         /// The sender.
@@ -134,7 +133,7 @@ pub enum Fault {
     /// Members wait for each other.
     #[error("a deadlock: {}", list(.0))]
     Deadlock(Vec<Wait>),
-    /// A block is read before anything is there.
+    /// A block is read before it has any content.
     #[error("member {member}: step {step} reads {store}[{block}], where nothing is yet")]
     Empty {
         /// The member.
@@ -146,14 +145,14 @@ pub enum Fault {
         /// The block.
         block: u32,
     },
-    /// A member is told what it has had already.
+    /// A member receives a content that it has had already.
     #[error("member {member}: step {step} receives {value}, which it has had before")]
     Twice {
         /// The member.
         member: u32,
         /// The step.
         step: u32,
-        /// What it receives.
+        /// The content received.
         value: String,
     },
     /// A contribution would count twice.
@@ -163,37 +162,37 @@ pub enum Fault {
         member: u32,
         /// The step.
         step: u32,
-        /// Whose data.
+        /// The member whose data would count twice.
         contributor: u32,
     },
-    /// In late order nobody combines but those who have the result.
+    /// In late order a member sends a combined value that is no result.
     #[error("member {member}: step {step} sends {value}, combined too early for the late order")]
     Early {
         /// The member.
         member: u32,
         /// The step.
         step: u32,
-        /// What it sends.
+        /// The value sent.
         value: String,
     },
-    /// In the end a member has something else than it should have.
+    /// The result of a member is wrong.
     #[error("member {member}: output[{block}] is {has} in the end, not {wanted}")]
     WrongResult {
         /// The member.
         member: u32,
         /// The block.
         block: u32,
-        /// What is there.
+        /// The content found.
         has: String,
-        /// What should be.
+        /// The content expected.
         wanted: String,
     },
-    /// A barrier lets somebody go before all have come.
+    /// A member may leave a barrier before all have entered.
     #[error("member {member} may leave the barrier before {missing} has come")]
     LeavesEarly {
-        /// Who leaves.
+        /// The member that leaves.
         member: u32,
-        /// Whose word has not reached it.
+        /// The member whose word has not reached it.
         missing: u32,
     },
     /// A member deposits on the board twice.
@@ -212,7 +211,7 @@ pub enum Fault {
         /// The step.
         step: u32,
     },
-    /// A member takes what another has not deposited, or has not kept a place for.
+    /// A member takes a block that another has not deposited, or for which it has not kept a place.
     #[error(
         "member {member}: step {step} takes block {block} of {from}, which does not offer it so"
     )]
@@ -221,35 +220,35 @@ pub enum Fault {
         member: u32,
         /// The step.
         step: u32,
-        /// Whose deposit.
+        /// The member that deposited.
         from: u32,
         /// The block.
         block: u32,
     },
-    /// Two who use the board agree not on how a deposit is laid out.
+    /// Two members disagree about the layout of a deposit.
     #[error("member {member}: step {step} reads {from}'s deposit as {awaited}; it is {deposited}")]
     OtherDeposit {
         /// The member.
         member: u32,
         /// The step.
         step: u32,
-        /// Whose deposit.
+        /// The member that deposited.
         from: u32,
-        /// What is there.
+        /// The blocks deposited.
         deposited: Cells,
-        /// What is awaited.
+        /// The blocks awaited.
         awaited: Cells,
     },
 }
 
-/// A step that has begun, or may not begin, when nothing goes on any more.
+/// A step that cannot complete, or cannot begin, when no step can go on any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The member.
     pub member: u32,
     /// The step it is at.
     pub step: u32,
-    /// For whom it waits; none for all at the board.
+    /// The member it waits for; none for all members at the board.
     pub peer: Option<u32>,
 }
 

@@ -1,5 +1,4 @@
-//! What can be seen of one plan without walking it: what its steps touch, and in which order they
-//! may be in flight.
+//! Static checks of one plan: the blocks that its steps access, and the order in which they may be in flight.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +57,7 @@ struct Form<'a> {
     receives: BTreeMap<u32, u32>,
 }
 
-/// Who has touched a block last.
+/// The steps that last wrote and read a block.
 #[derive(Default)]
 struct Access {
     writer: Option<u32>,
@@ -143,7 +142,7 @@ fn is_of_like_blocks(action: &Action) -> bool {
     }
 }
 
-/// Whether one step is over before the other begins, whatever happens.
+/// Whether one step is always complete before the other begins.
 fn is_over_before(plan: &Plan, first: u32, second: u32) -> bool {
     plan.steps[second as usize].after.contains(&first)
         || search(plan, second, |step| plan.steps[step as usize].after.contains(&first))
@@ -157,8 +156,7 @@ fn begins_before(plan: &Plan, first: u32, second: u32) -> bool {
         })
 }
 
-/// Whether a step that begins no later than this one, and not before it is this one's turn, is
-/// what is looked for. Goes back along everything that the step waits for.
+/// Whether `is_found` holds for this step or for any that it waits for, directly or not.
 fn search(plan: &Plan, from: u32, is_found: impl Fn(u32) -> bool) -> bool {
     let mut seen = vec![false; from as usize + 1];
     let mut open = vec![from];

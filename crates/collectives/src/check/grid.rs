@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use crate::plan::{Cells, Plan, Store};
 
-/// Which blocks there are, and where each stands in the row.
+/// The blocks of a member and their places in the row.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     stores: Vec<Run>,
@@ -39,12 +39,12 @@ impl Grid {
         self.exists.extend((first..end).map(exists));
     }
 
-    /// How long the row is.
+    /// The length of the row.
     pub(super) fn len(&self) -> usize {
         self.exists.len()
     }
 
-    /// Where a block stands; none when the member has not got it.
+    /// The place of a block; none when the member does not have it.
     pub(super) fn place(&self, store: Store, block: u32) -> Option<usize> {
         let number = match store {
             Store::Input => 0,
@@ -56,8 +56,7 @@ impl Grid {
         (block < run.end && self.exists[place]).then_some(place)
     }
 
-    /// Where the blocks of some cells stand, in order. All of them are there: that has been
-    /// checked before anybody asks.
+    /// Returns the places of the blocks of some cells, in order. An earlier check has ensured that all of them exist.
     pub(super) fn places(&self, cells: Cells) -> impl Iterator<Item = (u32, usize)> + '_ {
         cells.blocks().filter_map(move |block| Some((block, self.place(cells.store, block)?)))
     }

@@ -1,4 +1,4 @@
-//! Which send and which receive are one message.
+//! The pairs of sends and receives that are one message each.
 
 use super::fault::Fault;
 use crate::plan::{Action, Cells, Plan};
@@ -48,7 +48,7 @@ impl Messages {
         self.ends[member as usize][step as usize]
     }
 
-    /// How many there are.
+    /// The number of messages.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

@@ -1,22 +1,20 @@
 //! Proving plans: that together they do what their task says, and nothing else.
 //!
-//! The checker takes the plans of all members as they are, not what they were made from, and walks
-//! them with [`crate::Execution`]. Blocks hold symbols instead of data: whose they are, and how
-//! they were combined. It proves that
+//! The checker executes the finished plans of all members with [`crate::Execution`], independently of their derivation.
+//! Blocks hold symbols instead of data: their contributors, and how they were combined. It proves that
 //!
 //! - every member has what it should have in the end: the right data, each contribution combined
 //!   once, in canonical and late order as one exact expression;
-//! - in a barrier nobody leaves before everybody's word has reached it;
-//! - nobody is told anything that it has had before;
+//! - in a barrier no member leaves before the word of every member has reached it;
+//! - no member receives anything that it has had before;
 //! - the two ends of each message agree, and messages between two members cannot be confused;
-//! - it ends, whether a send is over at once or only when its message has been received, even when
+//! - it ends, whether a send completes at once or only when its message has been received, even when
 //!   every member takes its sends, and its receives, one after the other;
 //! - no two steps that may be in flight at once are at one block, but for reading;
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
-//! - at the board everybody deposits once, and takes what is offered.
+//! - at the board each member deposits once, and takes only what is offered.
 //!
-//! What it then says about the plans, [`Facts`], is compared with the tests' own derivation, which
-//! counts the same without making plans.
+//! The resulting [`Facts`] are compared with the tests' own derivation, which counts the same without making plans.
 
 mod fault;
 mod form;
@@ -38,7 +36,7 @@ use crate::derive::Task;
 use crate::execute::Walk;
 use crate::plan::Plan;
 
-/// What plans cost, in numbers that do not depend on a machine.
+/// The cost of plans in numbers that do not depend on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Messages of all members.

@@ -1,15 +1,15 @@
 //! The one-port model: a message takes one step; a member sends one and receives one message in a
 //! step at most, in the order of its plan and as soon as it can; everything else takes no time.
 //!
-//! Plans that end here end whenever a send is over: at once, or only with its receive. Suppose that
-//! they stood still; take the first message in this order that is not over. All that its two ends
-//! wait for is over, so both have begun; so it ends.
+//! Plans that end here end whether a send completes at once or only with its receive. Suppose that they stall, and take
+//! the first incomplete message in this order. Everything that its two ends wait for is complete, so both have begun;
+//! so it completes.
 
 use super::fault::{Fault, Wait};
 use super::messages::Messages;
 use crate::plan::{Action, Plan};
 
-/// How many steps the plans take.
+/// Returns the number of steps that the plans take.
 pub(super) fn steps(plans: &[Plan], messages: &Messages) -> Result<u32, Fault> {
     let mut graph = Graph::of(plans, messages);
     graph.walk();
@@ -25,11 +25,11 @@ struct Graph {
     first: Vec<u32>,
     /// The node of each member's steps.
     nodes: Vec<u32>,
-    /// What follows each node: a list, in one row.
+    /// The followers of each node: where they begin in `followers`.
     starts: Vec<u32>,
     followers: Vec<u32>,
     waits: Vec<u32>,
-    /// When each node is over.
+    /// The step at whose end each node is complete.
     ends: Vec<u32>,
     is_message: Vec<bool>,
 }

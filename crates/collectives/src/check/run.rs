@@ -1,9 +1,8 @@
-//! Walking all plans at once, with symbolic contents.
+//! The execution of all plans together, with symbolic contents.
 //!
-//! Whichever member goes first makes no difference: no two steps that may be in flight at once are
-//! at one block, and the messages of two members are matched in a fixed order. So one run shows
-//! the contents of all. Here a send is over at once; that it also ends when a send is over only with
-//! its receive is shown by [`super::port`].
+//! The order of the members makes no difference: no two steps that may be in flight at once conflict on a block, and
+//! the messages of two members are matched in a fixed order. So one run shows the contents of all. Here a send
+//! completes at once; [`super::port`] shows that the plans also end if a send completes only with its receive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,21 +36,21 @@ pub(super) struct Run<'a> {
     complete: BTreeMap<(u32, u32), Value>,
     /// Blocks that have been received.
     pub(super) blocks_moved: u64,
-    /// Who may go on.
+    /// The members that may go on.
     busy: Vec<u32>,
 }
 
 struct Member {
     execution: Execution,
     cells: Vec<Value>,
-    /// What it has had.
+    /// The contents that it has had.
     seen: Seen,
-    /// Steps that have begun and are not over.
+    /// The steps in flight.
     open: Vec<u32>,
-    /// By step: what has arrived for a receive.
+    /// The message that has arrived for each receive, by step.
     arrived: Vec<Option<Message>>,
-    /// In a barrier, whose word has surely reached the member when a step begins, and when it is
-    /// over; by step.
+    /// In a barrier, by step: the members whose word has surely reached this one when the step begins, and when it
+    /// completes.
     heard: Vec<Heard>,
 }
 
@@ -93,7 +92,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Until nothing goes on any more. Then all must be over, and everything in its place.
+    /// Runs until no step can go on. Then all steps must be complete, and every result in its place.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.note_results();
         loop {
@@ -190,7 +189,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A step is over.
+    /// Completes a step.
     fn end(&mut self, member: u32, step: u32) {
         let place = &mut self.members[member as usize];
         place.open.retain(|&open| open != step);
@@ -221,7 +220,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A receive that has begun; it is over when its message is there.
+    /// Completes a receive that has begun, if its message has arrived.
     fn receive(&mut self, to: u32, step: u32) -> Result<(), Fault> {
         let Some(message) = self.members[to as usize].arrived[step as usize].take() else {
             return Ok(());
@@ -299,7 +298,7 @@ impl<'a> Run<'a> {
         Ok(is_over)
     }
 
-    /// Tries all steps that wait at the board. Whether one of them is over now.
+    /// Tries all steps that wait at the board; returns whether one of them is complete now.
     fn board_goes_on(&mut self) -> Result<bool, Fault> {
         let mut goes_on = false;
         for member in 0..self.shape.size {
@@ -312,7 +311,7 @@ impl<'a> Run<'a> {
         Ok(goes_on)
     }
 
-    /// Who waits for whom when nothing goes on.
+    /// The steps in flight when no step can go on, each with the member it waits for.
     fn waits(&self) -> Vec<Wait> {
         let mut waits = Vec::new();
         for (member, place) in (0..).zip(&self.members) {
@@ -379,7 +378,7 @@ impl<'a> Run<'a> {
         heard[step as usize].at_begin = at_begin;
     }
 
-    /// What a message of a barrier says: whose words have surely reached its sender.
+    /// The content of a message of a barrier: the members whose words have surely reached its sender.
     fn said(&self, member: u32, step: u32) -> Vec<bool> {
         let heard = self.members[member as usize].heard.get(step as usize);
         heard.map(|heard| heard.at_begin.clone()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What each member has at the beginning of an operation, and is to have in its end.
+//! The blocks that each member has at the beginning of an operation, and those it must have at its end.
 
 use crate::derive::Task;
 use crate::operation::Operation;
@@ -12,8 +12,7 @@ pub(super) struct Shape {
     pub(super) segments: u32,
 }
 
-/// What a block should be in the end: combined from the data of these members, or just the data of
-/// one.
+/// The content that a block must have in the end: the data of one member, or the combined data of the first `members`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Of(u32),
@@ -75,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// What a block of a member's output should be in the end; none for what does not matter.
+    /// Returns the content that a block of a member's output must have in the end; none if it does not matter.
     pub(super) fn wanted(&self, member: u32, block: u32) -> Option<Wanted> {
         let (root, size) = (self.task.root, self.size);
         if !self.has_output(member, block) {

@@ -1,4 +1,4 @@
-//! Symbolic contents of blocks: whose data they are, and how they were combined.
+//! Symbolic contents of blocks: their contributors, and how they were combined.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,12 +50,12 @@ impl Values {
         member * self.numbers + block
     }
 
-    /// Whether it is a block as somebody brought it.
+    /// Whether it is a member's own data, not combined.
     pub(super) fn is_data(&self, value: Value) -> bool {
         value < self.size * self.numbers
     }
 
-    /// Two contents of one block combined; or somebody whose data are in both.
+    /// Combines two contents of one block, or returns a member whose data are in both.
     pub(super) fn combine(&mut self, left: Value, right: Value) -> Result<Value, u32> {
         for word in 0..self.words {
             let both = self.word(left, word) & self.word(right, word);
@@ -75,7 +75,7 @@ impl Values {
         Ok(value)
     }
 
-    /// What makes a combination equal to another: its contributors, or how it was made.
+    /// The identity of a combination: its contributors, or its expression.
     fn key(&mut self, left: Value, right: Value) -> (u64, u64) {
         if !self.is_free {
             return (u64::from(left), u64::from(right));
@@ -107,7 +107,7 @@ impl Values {
         self.combine(left, right)
     }
 
-    /// What a content is, in words.
+    /// Describes a content in words.
     pub(super) fn text(&self, value: Value) -> String {
         if value == NOTHING {
             return "nothing".into();
@@ -142,7 +142,7 @@ impl Values {
         }
     }
 
-    /// Sixty-four of the members whose data are in a content.
+    /// The contributors of a content among 64 members, a bit each.
     fn word(&self, value: Value, word: usize) -> u64 {
         match value.checked_sub(self.size * self.numbers) {
             Some(at) => self.members[at as usize * self.words + word],

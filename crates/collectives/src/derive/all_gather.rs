@@ -1,4 +1,4 @@
-//! Everybody's data go to everybody.
+//! Allgather: the data of all members go to all members.
 
 use super::know;
 use super::{Task, input, output};
@@ -18,7 +18,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, rounds: &Rounds) {
     tell(program, rounds, known);
 }
 
-/// The same for data that stand in the output, of which each member has some at first.
+/// An allgather of data in the output, of which each member has the `known` blocks at first.
 pub(super) fn tell(program: &mut Program, rounds: &Rounds, known: Vec<Blocks>) {
     know::each_tell(rounds, known, |told| {
         if program.concerns(told.from, told.to) {

@@ -1,4 +1,4 @@
-//! Everybody's data are combined; everybody has the result.
+//! Allreduce: the data of all members are combined; all members have the result.
 
 use super::know;
 use super::{Order, Paths, Task, all_gather, broadcast, input, output, reduce, reduce_scatter};
@@ -39,7 +39,7 @@ pub(crate) fn adds_up(rounds: &Rounds, size: u32) -> bool {
     meetings(rounds, size).is_some()
 }
 
-/// What one message of a round does.
+/// The effect of one message of a round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
     /// The other adds what it does not have.
@@ -48,8 +48,8 @@ enum Meeting {
     Finish,
 }
 
-/// What each message of these rounds does; none when somebody would be told of data that are in
-/// its own value already, which cannot be taken out again.
+/// Returns the effect of each message of these rounds; none if a receiver's own value would already contain some of the
+/// data, which cannot be taken out again.
 fn meetings(rounds: &Rounds, size: u32) -> Option<Vec<Vec<(u32, u32, Meeting)>>> {
     let mut known = know::own(size);
     let everybody = Blocks::run(0..size);

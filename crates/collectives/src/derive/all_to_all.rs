@@ -1,4 +1,4 @@
-//! Everybody has something for everybody.
+//! Alltoall: each member has a block for each member.
 
 use super::know;
 use super::{Paths, input, output};

@@ -1,4 +1,4 @@
-//! Nobody leaves before all have come: everybody's word reaches everybody.
+//! Barrier: no member leaves before all have entered, since the word of each reaches all.
 
 use super::Paths;
 use crate::program::Program;

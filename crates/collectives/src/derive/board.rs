@@ -1,7 +1,7 @@
 //! Operations over the board of a host: deposit, look, go on.
 //!
-//! Nobody sends anything. A member lays its data where all can read them and goes on, unless it
-//! needs something of others; who needs something takes it from where it lies.
+//! No member sends anything. A member deposits its data where all can read them and goes on, unless it needs data of
+//! others; those it takes from where they lie.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use crate::operation::Operation;
 use crate::plan::{Action, Cells, Store};
 use crate::program::Program;
 
-/// Who combines, in operations that reduce.
+/// The members that combine, in operations that reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoardStyle {
-    /// Everybody who needs a result makes it for itself.
+    /// Each member that needs a result makes it for itself.
     Each,
     /// Allreduce only: each member makes one part for all, as many parts as members.
     Divided,
-    /// Allreduce only: whoever is there makes the next piece for all; of short data, the last to
-    /// come makes the only one.
+    /// Allreduce only: each member present makes the next piece for all; of short data, the last to arrive makes the
+    /// only one.
     Together,
 }
 
@@ -158,7 +158,7 @@ impl Place<'_> {
         }
     }
 
-    /// What a member lays down of a row of blocks, one for each: all but its own, or the only other one.
+    /// Returns the blocks that a member deposits of a row with one for each: all but its own, or the only other one.
     fn for_others(&self, row: u32, member: u32) -> (Cells, Option<u32>) {
         match self.size() {
             2 => (input(row + 1 - member), None),

@@ -1,4 +1,4 @@
-//! The root's data go to everybody.
+//! Broadcast: the root's data go to all members.
 
 use super::{Paths, Task, all_gather, output};
 use crate::program::Program;
@@ -16,7 +16,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     segments(program, &tree, task.segments);
 }
 
-/// Segments of data, all in the output of the tree's root, to everybody.
+/// Segments of data, all in the output of the tree's root, go to all members.
 pub(super) fn segments(program: &mut Program, tree: &Tree, segments: u32) {
     let order = tree.top_down();
     for segment in 0..segments {

@@ -1,11 +1,11 @@
-//! Everybody's data go to the root.
+//! Gather: the data of all members go to the root.
 
 use super::{Task, input, output};
 use crate::plan::{Cells, Store};
 use crate::program::Program;
 use crate::tree::Tree;
 
-/// Up the tree, from everybody's input.
+/// Data go up the tree, from the input of each member.
 pub(super) fn plan(program: &mut Program, task: &Task, tree: &Tree) {
     let root = tree.root();
     if !task.in_place {

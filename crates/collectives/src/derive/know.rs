@@ -1,32 +1,32 @@
-//! Who knows what, round by round: the common ground of everything that goes in rounds.
+//! The blocks that each member knows, round by round: the basis of all operations that go in rounds.
 
 use crate::blocks::Blocks;
 use crate::rounds::Rounds;
 
-/// One message of an exchange: who tells whom about whose data.
+/// One message of an exchange: its sender, its receiver and its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tell {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Whose data.
+    /// The members whose data it carries.
     pub(crate) blocks: Blocks,
 }
 
-/// The messages of an allgather, round by round: each tells the other what it lacks, and nobody is
-/// told anything twice. `known` says what each member knows at first.
+/// Returns the messages of an allgather, round by round: each sender tells its receiver the blocks that it lacks, and
+/// no member is told anything twice. `known` contains the blocks that each member knows at first.
 pub(crate) fn tells(rounds: &Rounds, known: Vec<Blocks>) -> Vec<Vec<Tell>> {
     let mut knowledge = Knowledge::new(known);
     rounds.iter().map(|round| knowledge.tells(round)).collect()
 }
 
-/// The same one after the other: no more than a round of them lies in memory.
+/// Calls `each` with the messages of an allgather in order. No more than a round of them is in memory.
 pub(crate) fn each_tell(rounds: &Rounds, known: Vec<Blocks>, mut each: impl FnMut(Tell)) {
     let mut knowledge = Knowledge::new(known);
     rounds.iter().for_each(|round| knowledge.tells(round).into_iter().for_each(&mut each));
 }
 
-/// The same from the last to the first. What was known is written down before every so many rounds, as
-/// many as there are such places; those between are gone through again.
+/// Calls `each` with the messages of an allgather from the last to the first. The known blocks are saved before every
+/// stretch of rounds, with about as many stretches as rounds in one; a stretch is computed again when its turn comes.
 pub(crate) fn each_tell_backwards(rounds: &Rounds, known: Vec<Blocks>, mut each: impl FnMut(Tell)) {
     let rounds: Vec<&[(u32, u32)]> = rounds.iter().collect();
     let stretch = rounds.len().isqrt().max(1);
@@ -43,10 +43,10 @@ pub(crate) fn each_tell_backwards(rounds: &Rounds, known: Vec<Blocks>, mut each:
     }
 }
 
-/// Who knows whose data.
+/// The blocks that each member knows.
 struct Knowledge {
     known: Vec<Blocks>,
-    /// What those who speak in a round knew before it.
+    /// The blocks that the senders of a round knew before it.
     before: Vec<Blocks>,
 }
 
@@ -55,7 +55,7 @@ impl Knowledge {
         Self { known, before: Vec::new() }
     }
 
-    /// What is told in a round.
+    /// Returns the messages of a round.
     fn tells(&mut self, round: &[(u32, u32)]) -> Vec<Tell> {
         remember(&mut self.before, &self.known, round);
         let mut tells = Vec::new();
@@ -70,7 +70,7 @@ impl Knowledge {
     }
 }
 
-/// What those who speak in a round know before it; more may stand behind that.
+/// Stores the blocks that the senders of a round know before it. More entries may follow, which mean nothing.
 pub(crate) fn remember(before: &mut Vec<Blocks>, known: &[Blocks], round: &[(u32, u32)]) {
     before.resize_with(round.len().max(before.len()), Blocks::default);
     for (before, &(from, _)) in before.iter_mut().zip(round) {
@@ -78,17 +78,17 @@ pub(crate) fn remember(before: &mut Vec<Blocks>, known: &[Blocks], round: &[(u32
     }
 }
 
-/// Who learns of whose data through whom: for each source the tree over which its data spread.
+/// The spread of data among members: for each source the tree over which its data go.
 pub(crate) struct Spread {
     size: u32,
-    /// By source and member: who was told last by that member, and who was told before this one by
-    /// the same; the member itself for nobody.
+    /// By source and member: the last member that this one told, and the member that the teller of this one told before
+    /// it; the member itself for none.
     last: Vec<u32>,
     before: Vec<u32>,
 }
 
 impl Spread {
-    /// That of these messages, in which everybody knows its own at first.
+    /// Returns the spread by these messages, where each member knows its own data at first.
     pub(crate) fn of(size: u32, tells: &[Vec<Tell>]) -> Self {
         let nobody: Vec<u32> = (0..size).cycle().take(size as usize * size as usize).collect();
         let mut spread = Self { size, last: nobody.clone(), before: nobody };
@@ -108,7 +108,7 @@ impl Spread {
         source as usize * self.size as usize + member as usize
     }
 
-    /// Who learns of a source's data through a member, itself among them, in rising order.
+    /// Returns the members that learn of a source's data through a member, itself among them, in rising order.
     pub(crate) fn through(&self, source: u32, member: u32) -> Vec<u32> {
         let mut all = vec![member];
         let mut seen = 0;
@@ -125,7 +125,7 @@ impl Spread {
     }
 }
 
-/// Everybody knows its own at first.
+/// Returns the blocks that the members know at first: each its own.
 pub(crate) fn own(size: u32) -> Vec<Blocks> {
     (0..size).map(Blocks::one).collect()
 }

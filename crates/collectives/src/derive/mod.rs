@@ -1,4 +1,4 @@
-//! Operations from trees and rounds: what goes where when an architecture says who talks to whom.
+//! The derivation of operations from the trees and rounds of an architecture.
 //!
 //! | operation | from a tree | from rounds |
 //! |---|---|---|
@@ -43,7 +43,7 @@ use crate::rounds::Rounds;
 
 pub use board::BoardStyle;
 
-/// What is to be done.
+/// A task: an operation with its root, segments and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     /// The operation.
@@ -52,7 +52,7 @@ pub struct Task {
     pub root: u32,
     /// Segments of the data, in operations whose blocks are segments; at least 1.
     pub segments: u32,
-    /// In which order data combine, in operations that reduce.
+    /// The order in which data combine, in operations that reduce.
     pub order: Order,
     /// Whether a member's own contribution stands in its output already (for operations with a
     /// root: the root's).
@@ -66,15 +66,14 @@ impl Task {
     }
 }
 
-/// How it is to be done.
+/// A way of doing an operation.
 #[derive(Clone)]
 pub enum Way {
     /// Over messages.
     Messages {
-        /// Who talks to whom.
+        /// The architecture.
         architecture: Arc<dyn Architecture>,
-        /// Who talks to whom on the way back, in operations that go up and down; none for the
-        /// same.
+        /// The architecture of the way back, in operations that go up and down; none for the same one.
         release: Option<Arc<dyn Architecture>>,
         /// Whether long data are divided among the members on the way: broadcast as scatter and
         /// allgather, reduce as reduce-scatter and gather, allreduce as reduce-scatter and
@@ -86,12 +85,12 @@ pub enum Way {
 }
 
 impl Way {
-    /// Over messages, whole, back the same way.
+    /// Returns the way over messages with undivided data and the same way back.
     pub fn by(architecture: impl Architecture + 'static) -> Self {
         Self::Messages { architecture: Arc::new(architecture), release: None, split: false }
     }
 
-    /// The same with long data divided among the members on the way.
+    /// Returns the way over messages with long data divided among the members.
     pub fn split_by(architecture: impl Architecture + 'static) -> Self {
         Self::Messages { architecture: Arc::new(architecture), release: None, split: true }
     }
@@ -156,7 +155,7 @@ pub(crate) fn plans_of(
     program.finish()
 }
 
-/// Says what all members do.
+/// Adds the actions of all members to a program.
 pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group) {
     let task = &Task { segments: segments(task, way, group.size()), ..*task };
     match way {
@@ -169,8 +168,8 @@ pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group)
     }
 }
 
-/// In how many segments the data are cut: in as many as there are members, where each gets or makes
-/// a part of them.
+/// Returns the number of segments into which the data are cut: one for each member if each gets or makes a part of
+/// them.
 pub(crate) fn segments(task: &Task, way: &Way, size: u32) -> u32 {
     if is_divided(task, way) { size } else { task.segments.max(1) }
 }
@@ -194,7 +193,7 @@ fn is_divided(task: &Task, way: &Way) -> bool {
     }
 }
 
-/// Who talks to whom, on the way there and back.
+/// The architectures of the way there and back.
 struct Paths<'a> {
     group: &'a Group,
     to: &'a dyn Architecture,
@@ -240,7 +239,7 @@ fn each(store: Store, blocks: &Blocks) -> Vec<Cells> {
     blocks.runs().iter().map(|run| of(store, run)).collect()
 }
 
-/// The same with one of the blocks in a place of its own.
+/// Returns the blocks of one store, with `own` in the place of the block of its number.
 fn each_but(store: Store, blocks: &Blocks, own: Cells) -> Vec<Cells> {
     let mut cells = Vec::new();
     for run in blocks.runs() {

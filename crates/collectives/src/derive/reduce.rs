@@ -1,4 +1,4 @@
-//! Everybody's data are combined; the root has the result.
+//! Reduce: the data of all members are combined; the root has the result.
 
 use super::{Order, Paths, Task, gather, input, output, reduce_scatter};
 use crate::partial::Partial;

@@ -1,4 +1,4 @@
-//! Everybody's data are combined; the result is divided among all.
+//! Reduce-scatter: the data of all members are combined; the result is divided among them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,8 +25,8 @@ pub(super) fn close(program: &mut Program, results: Vec<Partial>) {
     }
 }
 
-/// The partial result of block `m` that member `m` holds in the end: everybody's data are in it.
-/// `own` says in which store each member's own data are.
+/// The partial result of block `m` that member `m` holds in the end: the data of all members are in it. `own` says in
+/// which store each member's own data are.
 pub(super) fn results(
     program: &mut Program,
     order: Order,
@@ -59,7 +59,7 @@ pub(super) fn results(
     held.iter_mut().flat_map(result).collect()
 }
 
-/// What one member holds: by first block, runs of blocks of which it holds the same members' data.
+/// The runs of blocks that one member holds, by first block; in each run it holds the data of the same members.
 struct Held {
     member: u32,
     runs: BTreeMap<u32, Partial>,
@@ -70,7 +70,7 @@ impl Held {
         Self { member, runs: BTreeMap::from([(0, all)]) }
     }
 
-    /// No run goes on over this block from the one before.
+    /// Cuts the run that crosses the start of this block.
     fn cut(&mut self, program: &mut Program, at: u32) {
         let Some((&first, _)) = self.runs.range(..at).next_back() else { return };
         if let Some(partial) = self.runs.remove(&first) {
@@ -91,7 +91,7 @@ impl Held {
         firsts.iter().filter_map(|first| self.runs.remove(first)).collect()
     }
 
-    /// Joins what has arrived to what is held of the same blocks.
+    /// Joins an arrived partial result to those of the same blocks.
     fn join(&mut self, program: &mut Program, arrived: Partial) {
         let blocks = arrived.blocks();
         self.cut(program, blocks.start);

@@ -1,4 +1,4 @@
-//! Member `m` has the combined data of the members up to it, or of those before it.
+//! Scans: member `m` has the combined data of the members up to it, or of those before it.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     }
 }
 
-/// What a member knows: its own data and those of the members directly before it.
+/// The data that a member knows: its own and those of the members directly before it.
 struct Known {
     /// The first member it knows of.
     first: u32,
     inclusive: Partial,
-    /// The same without its own.
+    /// The partial result without its own data.
     before: Option<Partial>,
 }
 
@@ -82,8 +82,8 @@ fn own_cells(task: &Task, segment: u32) -> Cells {
     if task.in_place { output(segment) } else { input(segment) }
 }
 
-/// Everybody's data up the tree, not combined; the root shows each prefix in turn and sends it to
-/// its member down the tree.
+/// The data of all members go up the tree, not combined. The root shows each prefix in turn and sends it to its member
+/// down the tree.
 fn by_root(program: &mut Program, task: &Task, tree: &Tree, segment: u32) {
     let own = own_cells(task, segment);
     let mut held: Vec<Vec<(u32, Cells)>> =

@@ -1,4 +1,4 @@
-//! The root's data are divided among all.
+//! Scatter: the root's data are divided among all members.
 
 use super::{Task, input, output};
 use crate::plan::Store;

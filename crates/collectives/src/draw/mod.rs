@@ -1,7 +1,6 @@
 //! Plans as text and as pictures.
 //!
-//! The plans of all members are walked step by step ([`timeline`]), and what happens is told or
-//! drawn.
+//! The plans of all members are executed step by step ([`timeline`]), and the events are listed or drawn.
 
 mod svg;
 mod text;
@@ -13,7 +12,7 @@ use crate::plan::Plan;
 
 pub use timeline::Timeline;
 
-/// What is to be told or drawn: the plans of all members.
+/// A drawing: the plans of all members and their timeline.
 #[derive(Debug)]
 pub struct Drawing<'a> {
     task: &'a Task,
@@ -31,12 +30,12 @@ impl<'a> Drawing<'a> {
         Self { task, way, group, plans, timeline }
     }
 
-    /// When what happens.
+    /// The timeline of the plans.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// What is drawn, and what it takes.
+    /// The heading: the operation, its way, and its numbers of messages and steps.
     pub fn heading(&self) -> String {
         let steps = counted(self.timeline.steps as usize, "step");
         let operation = self.task.operation;
@@ -50,17 +49,17 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// As text: step by step, and then the plan of each member; or only what concerns one.
+    /// Returns the plans as text: step by step, and then the plan of each member; or only those of one member.
     pub fn text(&self, member: Option<u32>) -> String {
         text::of(self, member)
     }
 
-    /// As a picture that a browser shows: members from top to bottom, steps from left to right.
+    /// Returns a picture that a browser shows: members from top to bottom, steps from left to right.
     pub fn svg(&self) -> String {
         svg::of(self)
     }
 
-    /// Who takes part.
+    /// The members, clusters, root and segments, in words.
     fn members(&self) -> String {
         let size = counted(self.group.size() as usize, "member");
         let root = match self.task.operation.has_root() {
@@ -80,7 +79,7 @@ impl<'a> Drawing<'a> {
         format!("{size}{clusters}{root}{segments}")
     }
 
-    /// Whether the group is divided: one cluster is no division, nor is everybody by itself.
+    /// Whether the group is divided: neither one cluster nor a cluster for each member is a division.
     fn has_clusters(&self) -> bool {
         let clusters = self.group.clusters().len();
         clusters > 1 && clusters < self.group.size() as usize
@@ -98,7 +97,7 @@ mod tests {
     use crate::operation::Operation;
     use crate::preset::Preset;
 
-    /// What a drawing says of an operation done by an architecture.
+    /// Calls `see` with the drawing of an operation done by an architecture.
     pub(super) fn with_drawing<T>(
         operation: Operation,
         architecture: &str,

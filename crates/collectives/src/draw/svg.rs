@@ -14,7 +14,7 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 92.0;
 /// Room below the lanes, for the legend.
 const BOTTOM: f64 = 56.0;
-/// Between two clusters.
+/// The gap between two clusters.
 const GAP: f64 = 10.0;
 /// The band that is the board.
 const BOARD: f64 = 22.0;
@@ -74,11 +74,11 @@ text{fill:#e6e6e6}
 struct Picture<'a> {
     drawing: &'a Drawing<'a>,
     body: String,
-    /// Where each member's lane is.
+    /// The vertical position of each member's lane.
     lanes: Vec<f64>,
-    /// Where the lanes end.
+    /// The vertical position at which the lanes end.
     bottom: f64,
-    /// How wide a step is.
+    /// The width of a step.
     step: f64,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// From which step to which each member takes part.
+    /// The first and the last step in which each member takes part.
     fn busy(&self) -> BTreeMap<u32, (u32, u32)> {
         let timeline = &self.drawing.timeline;
         let of_messages = timeline.messages.iter().flat_map(|message| {
@@ -202,7 +202,7 @@ impl<'a> Picture<'a> {
         busy
     }
 
-    /// What is laid on the board and taken from it.
+    /// The band of the board, and the actions at it.
     fn board(&mut self) {
         let timeline = &self.drawing.timeline;
         if timeline.board.is_empty() {
@@ -325,7 +325,7 @@ impl<'a> Picture<'a> {
         (self.at(self.drawing.timeline.steps) + RIGHT).max(WIDTH_MIN)
     }
 
-    /// Where a step ends.
+    /// The horizontal position at which a step ends.
     fn at(&self, step: u32) -> f64 {
         LEFT + f64::from(step) * self.step
     }
@@ -383,7 +383,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Whether somebody combines data at the board.
+/// Whether a member combines data at the board.
 fn combines(at: &AtBoard) -> bool {
     matches!(
         at.action,

@@ -50,7 +50,7 @@ fn steps(text: &mut String, drawing: &Drawing<'_>, member: Option<u32>) {
     }
 }
 
-/// Who tells whom, and about which blocks if there are several.
+/// Describes messages by sender and receiver, and by their blocks if messages differ in them.
 fn told(messages: &[&Message], has_blocks: bool) -> Vec<String> {
     let pairs: BTreeSet<(u32, u32)> =
         messages.iter().map(|message| (message.from, message.to)).collect();

@@ -1,23 +1,23 @@
-//! When what happens: plans walked by all members at once, in steps.
+//! A timeline: the plans of all members executed together, step by step.
 //!
-//! In a step everybody sends one message and receives one, in the order of its plan and as soon as
-//! it can; what is done alone takes no time. On the board everybody does one thing in a step.
+//! In a step each member sends one message and receives one, in the order of its plan and as soon as it can; local work
+//! takes no time. On the board each member performs one action in a step.
 
 use std::collections::VecDeque;
 
 use crate::execute::{Execution, Walk};
 use crate::plan::{Action, Cells, Plan};
 
-/// What happens in which step. Steps count from 1.
+/// The events of all members by step. Steps count from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: u32,
     /// The messages, in the order of steps.
     pub messages: Vec<Message>,
     /// Combinations of data, in the order of steps.
     pub combinations: Vec<Combination>,
-    /// What is done at the board, in the order of steps.
+    /// The actions at the board, in the order of steps.
     pub board: Vec<AtBoard>,
 }
 
@@ -26,36 +26,36 @@ pub struct Timeline {
 pub struct Message {
     /// The step in which it is sent and received.
     pub step: u32,
-    /// Who sends it.
+    /// The sender.
     pub from: u32,
-    /// Who receives it.
+    /// The receiver.
     pub to: u32,
-    /// What is in it, as the sender has it.
+    /// The blocks in it, as the sender has them.
     pub cells: Vec<Cells>,
 }
 
-/// Somebody combines data.
+/// A combination of data by a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Combination {
     /// The step after which it happens; 0 before the first.
     pub step: u32,
-    /// Who does it.
+    /// The member.
     pub member: u32,
 }
 
-/// Somebody does something at the board.
+/// An action of a member at the board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtBoard {
     /// The step.
     pub step: u32,
-    /// Who does it.
+    /// The member.
     pub member: u32,
-    /// What it does.
+    /// The action.
     pub action: Action,
 }
 
 impl Timeline {
-    /// What happens when all these members walk their plans.
+    /// Returns the timeline of all these members executing their plans.
     ///
     /// # Panics
     /// When the plans do not belong together.
@@ -105,7 +105,7 @@ impl Timeline {
         sent.len()
     }
 
-    /// One thing at the board by everybody who has nothing to wait for.
+    /// Performs one action at the board for each member whose action need not wait.
     fn look(&mut self, walkers: &mut [Walker], board: &mut Board) -> usize {
         let step = self.steps + 1;
         let before = board.clone();
@@ -128,9 +128,9 @@ impl Timeline {
 /// One member.
 struct Walker {
     execution: Execution,
-    /// Its sends that are not over, and to whom, in the order of its plan.
+    /// Its incomplete sends and their receivers, in the order of its plan.
     sends: VecDeque<(u32, u32)>,
-    /// Its receives that are not over, and from whom, in the order of its plan.
+    /// Its incomplete receives and their senders, in the order of its plan.
     receives: VecDeque<(u32, u32)>,
     has_begun: Vec<bool>,
     at_board: VecDeque<u32>,
@@ -156,7 +156,7 @@ impl Walker {
         }
     }
 
-    /// Begins what can begin, and does what it does alone; says how often it combined.
+    /// Begins all ready steps and performs the local ones; returns the number of combinations.
     fn begin(&mut self) -> usize {
         let mut combinations = 0;
         while let Some(step) = self.execution.begin() {
@@ -174,12 +174,12 @@ impl Walker {
         combinations
     }
 
-    /// To whom it can send now.
+    /// The member to which it can send now.
     fn next_receiver(&self) -> Option<u32> {
         self.next_of(&self.sends)
     }
 
-    /// From whom it can receive now.
+    /// The member from which it can receive now.
     fn next_sender(&self) -> Option<u32> {
         self.next_of(&self.receives)
     }
@@ -190,7 +190,7 @@ impl Walker {
     }
 }
 
-/// What everybody has done at the board so far.
+/// The actions of all members at the board so far.
 #[derive(Clone, Default)]
 struct Board {
     /// Deposits of each member.

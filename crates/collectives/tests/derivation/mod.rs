@@ -1,5 +1,5 @@
-//! What plans must cost, derived without making them: from the tree or the rounds of an
-//! architecture, by the recursion that the operation follows over them.
+//! The cost that plans must have, derived without making them: from the tree or the rounds of an architecture, by the
+//! recursion that the operation follows over them.
 //!
 //! `landeck_collectives::check` counts the same in plans; the two must agree for every architecture, operation,
 //! size and root. For the named architectures the tests also compare closed formulas, which stand in
@@ -16,7 +16,7 @@ use landeck_collectives::{
     Architecture, BoardStyle, Group, Operation, Order, Rounds, Task, Tree, Way,
 };
 
-/// What the plans of this task must cost.
+/// Returns the cost that the plans of this task must have.
 pub(crate) fn facts(task: &Task, way: &Way, group: &Group) -> Facts {
     let size = group.size();
     let segments = segments_of(task, way, size);
@@ -84,14 +84,14 @@ impl Paths<'_> {
     }
 }
 
-/// Who learned of whose data from whom, in order.
+/// A message of an exchange: its sender, its receiver and its blocks.
 struct Told {
     from: u32,
     to: u32,
     blocks: Vec<u32>,
 }
 
-/// Counting messages, and when they end.
+/// The count of messages, and the steps at which they end.
 struct Count {
     task: Task,
     size: u32,
@@ -107,7 +107,7 @@ impl Count {
         Self { task, size, facts, last_send: nothing.clone(), last_receive: nothing }
     }
 
-    /// A message whose data are there after `ready` steps. When it ends.
+    /// Counts a message whose data are there after `ready` steps; returns when it ends.
     fn message(&mut self, from: u32, to: u32, ready: u32, blocks: u64) -> u32 {
         let (from, to) = (from as usize, to as usize);
         let end = ready.max(self.last_send[from]).max(self.last_receive[to]) + 1;
@@ -180,7 +180,8 @@ impl Count {
         self.all_gather(&paths.rounds(), known);
     }
 
-    /// Down a tree, from a root that has it after `ready` steps. When it has arrived at each.
+    /// Counts messages down a tree whose root has the data after `ready` steps; returns when they arrive at each
+    /// member.
     fn down(&mut self, tree: &Tree, ready: u32, blocks: impl Fn(u32) -> u64) -> Vec<u32> {
         let mut arrived = self.zeros();
         arrived[tree.root() as usize] = ready;
@@ -193,14 +194,14 @@ impl Count {
         arrived
     }
 
-    /// Up a tree: when the root has everything.
+    /// Counts messages up a tree; returns when the root has everything.
     fn up(&mut self, tree: &Tree, blocks: impl Fn(u32) -> u64) -> u32 {
         let nothing = self.zeros();
         self.up_from(tree, &nothing, blocks).1
     }
 
-    /// The same when each member's own data are there after `ready` steps; also when the message of
-    /// each has ended.
+    /// Counts messages up a tree where each member's own data are there after `ready` steps; returns when the message
+    /// of each has ended, and when the root has everything.
     fn up_from(
         &mut self,
         tree: &Tree,
@@ -228,7 +229,7 @@ impl Count {
         self.up_from(tree, ready, |member| below[member as usize]).0
     }
 
-    /// In how many blocks one block's data of these members travel.
+    /// Returns the number of blocks in which one block's data of these members travel.
     fn values(&self, members: &BTreeSet<u32>) -> u64 {
         match self.task.order {
             Order::Free => 1,
@@ -255,7 +256,7 @@ impl Count {
         self.up(tree, |member| values[member as usize])
     }
 
-    /// What each member knows at first: when it got to know each block.
+    /// Returns when each member got to know each block, where each knows its own at first.
     fn own(&self, ready: &[u32]) -> Vec<Vec<Option<u32>>> {
         let row = |member: u32| {
             (0..self.size)
@@ -294,7 +295,7 @@ impl Count {
         }
     }
 
-    /// An allgather backwards in time. When each member's own block is complete.
+    /// Counts an allgather backwards in time; returns when each member's own block is complete.
     fn reduce_scatter(&mut self, rounds: &Rounds) -> Vec<u32> {
         let size = self.size;
         let mut ready = vec![self.zeros(); size as usize];
@@ -336,7 +337,7 @@ impl Count {
         }
     }
 
-    /// One segment in rounds that bring disjoint sets together, or finished results to who lacks
+    /// Counts one segment in rounds that bring disjoint sets together, or bring finished results to members that lack
     /// them.
     fn combine_in(&mut self, rounds: &Rounds) {
         let mut sets: Vec<BTreeSet<u32>> =
@@ -400,8 +401,8 @@ impl Count {
         }
     }
 
-    /// All goes to the top, which hands out what each should have as soon as it can say it. In
-    /// place, a member's own data must be gone before its result can come.
+    /// Counts a scan in which all data go to the top, which hands out each result as soon as it is known. In place, a
+    /// member's own data must be gone before its result can come.
     fn scan_at_top(&mut self, tree: &Tree) {
         let nothing = self.zeros();
         let gone = self.gather(tree, &nothing);
@@ -424,7 +425,7 @@ impl Count {
     }
 }
 
-/// When each member's data are at the top, if the message of each member ends so.
+/// Returns when each member's data are at the top, if the message of each member ends so.
 fn arrivals_at_top(tree: &Tree, subtrees: &[BTreeSet<u32>], ends: &[u32]) -> Vec<u32> {
     let mut arrived = vec![0; ends.len()];
     for &child in tree.children(tree.root()) {
@@ -440,7 +441,7 @@ fn news(from: &[Option<u32>], to: &[Option<u32>]) -> Vec<u32> {
     both.filter(|(_, (from, to))| from.is_some() && to.is_none()).map(|(block, _)| block).collect()
 }
 
-/// Who tells whom about whose data in these rounds.
+/// Returns the messages of an allgather in these rounds, in order.
 fn told_in(rounds: &Rounds, size: u32) -> Vec<Told> {
     let mut known: Vec<BTreeSet<u32>> = (0..size).map(|member| BTreeSet::from([member])).collect();
     let mut all = Vec::new();
@@ -458,7 +459,7 @@ fn told_in(rounds: &Rounds, size: u32) -> Vec<Told> {
     all
 }
 
-/// Whether in these rounds everybody adds only what it has not got, or takes the whole.
+/// Whether each member adds only what it lacks in these rounds, or takes the whole.
 fn are_disjoint(rounds: &Rounds, size: u32) -> bool {
     let mut sets: Vec<BTreeSet<u32>> = (0..size).map(|member| BTreeSet::from([member])).collect();
     for round in rounds.iter() {

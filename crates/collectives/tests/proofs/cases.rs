@@ -1,4 +1,4 @@
-//! What is proven of each group: architectures, and the cases of an operation.
+//! The cases that are proven of each group: architectures, operations, ways and tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) fn is_soak() -> bool {
 /// One of so many parts of equal size.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub(crate) number: u64,
     pub(crate) of: u64,
 }
@@ -57,7 +57,7 @@ fn architecture(architecture: impl Architecture + 'static) -> Arc<dyn Architectu
     Arc::new(architecture)
 }
 
-/// Those that look at clusters.
+/// The architectures that depend on clusters.
 pub(crate) fn clustered() -> Vec<Arc<dyn Architecture>> {
     vec![
         architecture(Pipeline),
@@ -68,7 +68,7 @@ pub(crate) fn clustered() -> Vec<Arc<dyn Architecture>> {
     ]
 }
 
-/// Those that do not, or not much.
+/// The architectures that do not depend on clusters, or not much.
 pub(crate) fn unclustered() -> Vec<Arc<dyn Architecture>> {
     let hosts = (0..SIZE_MAX).map(|member| member % 3).collect();
     let caches = (0..SIZE_MAX / 2).map(|member| member * 7 % 5).collect(); // not for everybody

@@ -33,8 +33,8 @@ fn compositions(size: u32) -> impl Iterator<Item = Vec<u32>> {
     })
 }
 
-/// All divisions into clusters, of which the lowest member leads: everybody joins the cluster of
-/// somebody before it, or founds one.
+/// All divisions into clusters led by their lowest members: each member joins the cluster of an earlier one, or founds
+/// one.
 pub(crate) struct Divisions {
     /// The cluster of each member; empty after the last division.
     of: Vec<u32>,
@@ -140,7 +140,7 @@ fn prove_next(architectures: &[Arc<dyn Architecture>], group: &Group, number: u3
     }
 }
 
-/// How many divisions there are of so many members, and of how many of them a test proves one.
+/// The sizes, each with the number of its divisions, and of how many of them a test proves one.
 const SIZES: [(u32, u32, u64); 5] =
     [(8, 4_140, 2), (9, 21_147, 11), (10, 115_975, 61), (11, 678_570, 347), (12, 4_213_597, 2_081)];
 
@@ -165,7 +165,7 @@ fn divisions_at_all_of_eight_to_twelve() {
     }
 }
 
-/// Proves a share of the divisions of so many members, on all processors. How many those were.
+/// Proves a share of the divisions of so many members, on all processors; returns their number.
 fn prove_share(size: u32, share: Part) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     let architectures = clustered();

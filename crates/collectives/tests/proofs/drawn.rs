@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::cases::{SIZE_MAX, case, clustered, is_soak, proven, unclustered};
 
-/// Walks all plans with sends that are over only when their message has been received.
+/// Walks all plans with sends that complete only when their message has been received.
 fn ends_with_synchronous_sends(plans: Vec<Plan>) -> bool {
     let mut members: Vec<Execution> =
         plans.into_iter().map(|plan| Execution::new(Walk::new(plan))).collect();

@@ -1,5 +1,5 @@
-//! Why what is proven of consecutive clusters holds for all: a division is one into consecutive
-//! clusters of the same lengths whose members have other names.
+//! The reason why proofs for consecutive clusters hold for all: a division is one into consecutive clusters of the same
+//! lengths whose members have other names.
 //!
 //! 1. An architecture that looks at clusters asks for their number, their lengths and the places of
 //!    members in them, never for a member's rank. So the tree and the rounds of renamed members are
@@ -25,7 +25,7 @@ use landeck_collectives::{Architecture, Group, Operation, Order, Rounds, Tree};
 use crate::cases::{case, clustered, is_soak, proven, watchdog};
 use crate::divisions::Divisions;
 
-/// The trees and rounds of consecutive clusters, as far as somebody has asked for them.
+/// The trees and rounds of consecutive clusters, made on demand.
 #[derive(Default)]
 pub(crate) struct Consecutive(HashMap<Vec<u32>, Vec<Paths>>);
 
@@ -61,7 +61,7 @@ fn lengths(group: &Group) -> Vec<u32> {
     group.clusters().iter().map(|cluster| cluster.len() as u32).collect()
 }
 
-/// The members, cluster by cluster: what each is called who stands there in consecutive clusters.
+/// The members, cluster by cluster: the name of the member at each place of consecutive clusters.
 fn names(group: &Group) -> Vec<u32> {
     group.clusters().concat()
 }

@@ -1,14 +1,14 @@
-//! What the steps at the board do, with symbolic contents.
+//! The execution of steps at the board, with symbolic contents.
 
 use super::super::fault::Fault;
 use super::super::values::{NOTHING, Value};
 use super::Run;
 use crate::plan::{Action, Cells, Store};
 
-/// What lies on the board.
+/// The board: the deposits and the joint result.
 pub(super) struct Board {
     deposits: Vec<Option<Deposit>>,
-    /// What all have made together.
+    /// The result that all members have made together.
     result: Option<Deposit>,
 }
 
@@ -38,7 +38,7 @@ impl Board {
     }
 }
 
-/// Tries a step of a member at the board. Whether it is over; if not, it waits for others.
+/// Tries a step of a member at the board; returns whether it is complete. If not, it waits for others.
 pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool, Fault> {
     let plan = &run.plans[member as usize];
     let action = &plan.steps[step as usize].action;
