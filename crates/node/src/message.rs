@@ -96,10 +96,14 @@ pub enum MessageError {
     )]
     NotOneKind,
     /// A text is no UTF-8.
-    #[error("the next in the message is a text that is no UTF-8: who packed it is broken")]
+    #[error(
+        "the next in the message is a text that is not UTF-8: the process that packed it is broken"
+    )]
     NotUtf8,
     /// The received bytes are no message.
-    #[error("what came is no message ({what}): who sent it is broken, or did not post a message")]
+    #[error(
+        "the received bytes are not a message ({what}): the sender is broken, or did not post a message"
+    )]
     NotAMessage {
         /// The fault in the bytes.
         what: &'static str,
