@@ -223,7 +223,7 @@ impl Outbox {
         self.post_bytes(tag, bytes, until)
     }
 
-    /// Returns when nothing reads the bytes any more.
+    /// Posts bytes; returns when nothing reads them any more.
     #[inline]
     fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
         error::call(&self.shared, "post", || {
@@ -264,7 +264,8 @@ impl Outbox {
         })
     }
 
-    /// Waits until a message is out of our hands; whatever happens, it is over afterwards.
+    /// Waits until a posted message no longer needs its memory. The request is complete or given up
+    /// afterwards.
     fn finish(&self, id: OperationId) -> Result<()> {
         let record = self.shared.kernel.enter()?.wait_record(id);
         let error = match self.shared.wait_until(&record, None, |kernel| self.look(kernel, id)) {
@@ -290,7 +291,7 @@ impl Outbox {
         Peer(self.address.process().slot.0)
     }
 
-    /// Why there is no such mailbox: its owner has dropped it, or is gone.
+    /// The error for a mailbox that is gone: its owner has dropped it, has left or has died.
     #[cold]
     fn gone(&self) -> Error {
         let owner = self.address.process();
