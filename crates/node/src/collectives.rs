@@ -88,8 +88,9 @@ impl World {
     /// Waits until all members have called this operation.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::Disagreement`] (where members compare),
-    /// [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`],
+    /// [`crate::ErrorKind::Disagreement`] (where members compare), [`crate::ErrorKind::Revoked`],
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn barrier(&self) -> Result<()> {
         self.collective(self.caller::<()>().barrier())
     }
@@ -487,7 +488,7 @@ impl World {
         call(input, output)
     }
 
-    /// Makes a call on the memory of values that the result replaces.
+    /// Runs a call on the memory of values that the result replaces.
     fn with_one<'a, T: Plain>(
         &'a self,
         values: &mut [T],
@@ -521,12 +522,12 @@ impl World {
         Caller { rank: self.rank(), options, value_type }
     }
 
-    /// A description that may be at fault.
+    /// Returns a description, or translates its fault.
     pub(crate) fn described<T>(&self, described: std::result::Result<T, Fault>) -> Result<T> {
         described.map_err(|fault| self.fault(fault))
     }
 
-    /// Does it, and returns when this member has done its part.
+    /// Runs the operation, and returns when this member has done its part.
     #[inline(always)]
     pub(crate) fn collective(&self, asked: CallDescription<'_>) -> Result<()> {
         let operation = asked.operation;
@@ -536,7 +537,7 @@ impl World {
         }
     }
 
-    /// Begins it; none when it is complete at once.
+    /// Begins the operation; returns `None` if it is complete at once.
     pub(crate) fn start(&self, asked: CallDescription<'_>) -> Result<Option<OperationId>> {
         let operation = asked.operation;
         let call = asked.into_call(self.group());
@@ -546,7 +547,7 @@ impl World {
         }
     }
 
-    /// Begins a call that is made already; none when it is complete at once.
+    /// Begins a prepared call; returns `None` if it is complete at once.
     pub(crate) fn start_call(
         &self,
         operation: Operation,

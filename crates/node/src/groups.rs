@@ -442,8 +442,8 @@ impl World {
     /// partitioned world may both parts live on and agree separately.
     ///
     /// # Errors
-    /// [`ErrorKind::NotAMember`], [`ErrorKind::Excluded`], [`ErrorKind::OutOfStep`], [`ErrorKind::Heap`], [`ErrorKind::Ended`],
-    /// [`ErrorKind::Thread`].
+    /// [`ErrorKind::NotAMember`], [`ErrorKind::Excluded`], [`ErrorKind::OutOfStep`],
+    /// [`ErrorKind::Heap`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn agree(&self, flags: u32) -> Result<u32> {
         Ok(self.agree_on_failures(flags)?.flags)
     }

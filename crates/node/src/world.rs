@@ -477,7 +477,7 @@ impl World {
         error.of_call(call, self.own_rank())
     }
 
-    /// Does what a call does, whose errors say then which call it was.
+    /// Runs the body of a call, and adds the call to its errors.
     #[inline(always)]
     pub(crate) fn call<T>(
         &self,
