@@ -132,7 +132,7 @@ pub unsafe fn receive(
 /// As [`World::send`].
 ///
 /// # Safety
-/// `length` bytes from `start` stay readable and unchanged until the operation is over.
+/// `length` bytes from `start` stay readable and unchanged until the operation is complete.
 pub unsafe fn start_send(
     world: &World,
     start: *const u8,
@@ -153,7 +153,7 @@ pub unsafe fn start_send(
 /// As [`World::receive_into`].
 ///
 /// # Safety
-/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses
+/// `length` bytes from `start` stay writable until the operation is complete, and nobody else uses
 /// them.
 pub unsafe fn start_receive(
     world: &World,

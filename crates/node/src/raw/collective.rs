@@ -171,7 +171,7 @@ unsafe fn one_piece(data: &Data<'_>, size: usize) -> Option<Buffer> {
 /// As the methods of [`World`].
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
     // SAFETY: the caller leaves the memory to the operation until it is over.
     let described = unsafe { describe(world, asked) };
@@ -184,7 +184,7 @@ pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
 /// [`crate::ErrorKind::OutsideBuffer`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], for each time from [`start_prepared`] until that operation is over.
+/// As [`call()`], for each time from [`start_prepared`] until that operation is complete.
 pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
     // SAFETY: the caller leaves the memory to each operation that is started with it.
     let described = unsafe { describe(world, asked) };
@@ -220,7 +220,7 @@ fn goes_on(world: &World, started: Option<OperationId>) -> Result<Operation> {
 /// [`Fault::Failure`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline]
 unsafe fn describe<'a>(
     world: &'a World,
@@ -245,7 +245,7 @@ unsafe fn describe<'a>(
 /// or missing.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline]
 unsafe fn pieces_of<'a>(size: usize, asked: &Asked<'_>) -> Option<CallData<'a>> {
     if asked.missing.is_some() {
@@ -267,7 +267,7 @@ unsafe fn pieces_of<'a>(size: usize, asked: &Asked<'_>) -> Option<CallData<'a>> 
 /// [`Fault::Failure`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline(never)]
 unsafe fn blocks_of_both(
     world: &World,
@@ -332,7 +332,7 @@ fn varies(data: &Data<'_>) -> bool {
 }
 
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 unsafe fn blocks_of(data: &Data<'_>, size: usize) -> std::result::Result<Blocks, Fault> {
     // SAFETY: the caller's promise holds for every item that the data name.
     let area = |start, layout: &Layout, count| unsafe { area(start, layout, count) };
@@ -382,7 +382,7 @@ fn too_large() -> Fault {
 /// Returns the area of `count` items, starting at an address.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
     // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)

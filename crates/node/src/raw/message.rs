@@ -134,7 +134,7 @@ pub unsafe fn receive_now(
 /// matches.
 ///
 /// # Safety
-/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses them.
+/// `length` bytes from `start` stay writable until the operation is complete, and nobody else uses them.
 #[inline(always)]
 pub unsafe fn start_receive_plain(
     world: &World,
@@ -168,7 +168,7 @@ impl Received {
 /// As [`World::send_layout`].
 ///
 /// # Safety
-/// The items stay readable and unchanged until the operation is over.
+/// The items stay readable and unchanged until the operation is complete.
 #[inline(always)]
 pub unsafe fn start_send(
     world: &World,
@@ -240,7 +240,7 @@ unsafe fn receive_parts(
 /// As [`receive`].
 ///
 /// # Safety
-/// The items stay writable until the operation is over, and nobody else uses them.
+/// The items stay writable until the operation is complete, and nobody else uses them.
 #[inline(always)]
 pub unsafe fn start_receive(
     world: &World,
