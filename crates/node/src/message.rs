@@ -76,7 +76,7 @@ pub enum MessageError {
         /// The number of values in the message.
         values: u64,
     },
-    /// The message cannot be divided into so many equal parts.
+    /// The message cannot be divided into this many equal parts.
     #[error("{values} values cannot be divided into {parts} equal parts: cut them with `part`")]
     UnevenParts {
         /// The number of values in the message.
@@ -483,8 +483,8 @@ impl Message {
         true
     }
 
-    /// Puts a new piece behind the others, or lets the last one grow, by the so many bytes that `write`
-    /// appends. Where there is no memory for them, the message is as before.
+    /// Appends a new piece, or extends the last one, by the bytes that `write` appends. Without
+    /// memory for them the message stays unchanged.
     fn extend(
         &mut self,
         form: Form,
