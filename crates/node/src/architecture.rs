@@ -1,4 +1,4 @@
-//! Ways in which collective operations go: the architectures by name, and the means to write one.
+//! The algorithms (architectures) of collective operations by name, and the means to write one.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {

@@ -1,4 +1,4 @@
-//! Two groups that talk to each other: what MPI calls an intercommunicator.
+//! Bridges: communication between two groups, known as intercommunicators in MPI.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -16,9 +16,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A bridge has a world of the own group, a world of both groups, and two views of the other group, for messages:
-//! those in [`Bridge::inside`] never meet those of the program. All that both groups do together, they do in the world
-//! of both: so it ends alike for all of them, also when one of them dies.
+//! A bridge has a world of the own group, a world of both groups, and two views of the other group
+//! for messages. Messages in [`Bridge::inside`] never match those of the program. Operations of
+//! both groups use the world of both, so they end alike for all members, even if one of them dies.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 use landeck_engine::context::{collective_context, context_of, founding_of, number_of};
 
-/// Two groups that talk to each other, as a member of one sees them. A clone is another handle.
+/// A connection between two groups, as a member of one of them sees it. A clone is another handle.
 #[derive(Clone)]
 pub struct Bridge {
     local: World,
@@ -40,21 +40,22 @@ pub struct Bridge {
     both: World,
 }
 
-/// Words in front of a leader's list.
+/// The number of words before a leader's list.
 const HEAD_WORDS: usize = 2;
-/// No context: the making has failed.
+/// The value of a context when creating the bridge has failed.
 const NO_CONTEXT: u32 = 0;
-/// The tag of the messages that make the world of both groups, in a context of their own.
+/// The tag of the messages that create the world of both groups, in a context of their own.
 const MAKING_BOTH: Tag = Tag(0);
-/// Where a group gives no reason, and nobody has died.
+/// The error if a group gives no reason and no member has died.
 const GIVEN_UP: ErrorKind = ErrorKind::NoBridge {
     what: "one of the groups gave up, and the error of its members says why",
 };
 
 impl World {
-    /// A bridge between this world and another one. All members of both call it; the leader of
-    /// each names a world that has both leaders, and the rank of the other leader there. No other
-    /// message with this tag is on its way between them.
+    /// Creates a bridge between this world and another one. All members of both worlds call it and
+    /// give the rank of their own `leader`. Only the leader gives `other`: a world that contains
+    /// both leaders, and the rank of the other leader in it. No other message with this tag may be
+    /// in flight between the leaders.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchRank`], [`ErrorKind::NoBridge`], and as [`World::split`].
@@ -75,10 +76,11 @@ impl World {
         })
     }
 
-    /// A bridge between two groups of ranks of this world, which need no world in common but this one: all members of
-    /// both call it and give the same name. Each names its own group, and the leader of that; a leader names the
-    /// other group's leader as well, by its rank in this world. Calls that could meet have different names or come one
-    /// after the other.
+    /// Creates a bridge between two groups of ranks of this world, which need no other world in
+    /// common. All members of both groups call it and give the same name. Each gives the ranks of
+    /// its `own` group and the position of its `leader` in it. A leader also gives the rank of the
+    /// `other` group's leader in this world. Two calls with processes in common need different
+    /// names, or must be made one after the other.
     ///
     /// # Errors
     /// As [`World::named`] and [`World::bridge`].
@@ -97,7 +99,7 @@ impl World {
                 own.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
             let local = self.named(own, &format!("side {name}"));
             let leaders = other.filter(|_| own_leader == self.rank()).map(|other| {
-                // Both leaders name the two of them in the same order.
+                // Both leaders list the pair in the same order.
                 let pair = [own_leader.min(other), own_leader.max(other)];
                 let between = self.named(&pair, &format!("leaders {name}"));
                 let meeting = between.map(|between| (between, usize::from(own_leader < other)));
@@ -108,7 +110,7 @@ impl World {
     }
 }
 
-/// The leader of the other group, as that of the own one names it.
+/// The other group's leader, as the leader of the own group names it.
 struct OtherLeader {
     peer: Option<Peer>,
     /// A world that has both leaders, and the rank of the other one there.
@@ -116,10 +118,11 @@ struct OtherLeader {
 }
 
 impl Bridge {
-    /// A bridge whose own side is `local`, a world of these members, if that could be made. The leader names the
-    /// other one.
+    /// Creates a bridge whose own side is `local`, a world of these members, if it was created. The
+    /// leader names the other leader.
     ///
-    /// A leader always talks to the other one, whatever has failed in its own group: the other group waits for that.
+    /// A leader always sends to the other one, even after a failure in its own group, since the
+    /// other group waits for it.
     fn connect(
         members: &[Peer],
         local: Result<World>,
@@ -158,8 +161,9 @@ impl Bridge {
         Self::over(local, both, &between)
     }
 
-    /// A bridge of a world of the own group and two of both groups, one after the other: one for what they do together,
-    /// and one that is used for nothing else. Nobody needs to talk for it.
+    /// Creates a bridge from existing worlds: one of the own group and two of both groups, with the
+    /// members of one group before those of the other. `both` carries common operations; `between`
+    /// is used for nothing else. This needs no messages.
     ///
     /// # Errors
     /// [`ErrorKind::NotAMember`], [`ErrorKind::Thread`].
@@ -179,36 +183,39 @@ impl Bridge {
         Ok(Self { local, remote, inside, both })
     }
 
-    /// The own group.
+    /// Returns the world of the own group.
     pub fn local(&self) -> &World {
         &self.local
     }
 
-    /// The other group, for messages: who calls is no member of it, and has no rank there.
+    /// Returns the other group as a world for messages. This process is not a member of it and has
+    /// no rank in it.
     pub fn remote(&self) -> &World {
         &self.remote
     }
 
-    /// The same for messages of which the program knows nothing.
+    /// Returns the other group as a world for internal messages of a library, which never match
+    /// those of [`Bridge::remote`].
     pub fn inside(&self) -> &World {
         &self.inside
     }
 
-    /// Both groups, one behind the other, each in the order of its ranks.
+    /// Returns the world of both groups, one after the other, each in the order of its ranks.
     pub fn both(&self) -> &World {
         &self.both
     }
 
-    /// Divides both groups: all who give the same color are in a new bridge, in the order of their
-    /// keys, and of their ranks here where keys are equal. Who gives none, or a color that nobody
-    /// gives on the other side, is in none. All members of both groups call it.
+    /// Divides both groups: all members with the same color form a new bridge, in the order of
+    /// their keys and, for equal keys, of their ranks. A member without a color, or with a color
+    /// that the other group does not use, is in no new bridge and gets `None`. All members of both
+    /// groups call it.
     ///
     /// # Errors
     /// [`ErrorKind::NoBridge`], and as [`World::split`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
         let local = self.local.split(color, key);
         let place = local.as_ref().ok().and_then(Option::as_ref).map_or(0, World::rank);
-        // The other group comes to all of these, whatever has failed in this one.
+        // The other group takes part in all of these, so this one does too after a failure.
         let key = behind(!self.is_first(), place);
         let (both, between) = (self.both.split(color, key), self.both.split(color, key));
         let is_made = local.is_ok() && both.is_ok() && between.is_ok();
@@ -227,7 +234,7 @@ impl Bridge {
         Self::over(local, both, &between).map(Some)
     }
 
-    /// The same groups with a bridge of their own. All members of both groups call it.
+    /// Creates a new bridge between the same groups. All members of both groups call it.
     ///
     /// # Errors
     /// As [`Bridge::split`].
@@ -235,9 +242,9 @@ impl Bridge {
         self.split(Some(0), 0)?.ok_or_else(|| ErrorKind::NotAMember.into())
     }
 
-    /// A world of both groups, first those who do not say that they are high. All members of a
-    /// group say the same; where both groups say the same, some order is taken. All members of
-    /// both groups call it.
+    /// Creates a world of both groups, first the group that gives `is_high` as false. All members
+    /// of a group give the same value; if both groups give the same value, the order is
+    /// unspecified. All members of both groups call it.
     ///
     /// # Errors
     /// As [`World::split`].
@@ -250,7 +257,7 @@ impl Bridge {
         self.both.split(Some(0), key)?.ok_or_else(|| ErrorKind::NotAMember.into())
     }
 
-    /// Whether the own group comes first in the world of both.
+    /// Returns whether the own group comes first in the world of both.
     fn is_first(&self) -> bool {
         self.both.rank() == self.local.rank()
     }
@@ -261,15 +268,15 @@ fn behind(is_second: bool, place: usize) -> i64 {
     i64::from(is_second) << 32 | place as i64
 }
 
-/// What a leader tells another one, or hears from it: a new context, and a list. There is no context where the making
-/// has failed in one of the groups.
+/// The message between two leaders: a new context, and a list. The context is [`NO_CONTEXT`] if
+/// creating the bridge has failed in one of the groups.
 struct Told {
     context: u32,
     words: Vec<u64>,
 }
 
-/// Two leaders tell each other a list, and name a context: the larger of their proposals. A leader whose group has
-/// failed says so, since the other one waits for it.
+/// Exchanges lists between two leaders and agrees on a context, the larger of their proposals. A
+/// leader whose group has failed reports this, since the other leader waits for it.
 fn exchange(
     between: &World,
     other: usize,
@@ -291,8 +298,9 @@ fn exchange(
     Ok(Told { context: if has_failed { NO_CONTEXT } else { context }, words: theirs })
 }
 
-/// A leader tells its group what it has heard from the other one, or whom it did not hear. Both leaders go by that
-/// alone, whatever becomes of their own groups meanwhile: so both of them come to the world of both, or neither.
+/// Broadcasts to the leader's group what the other leader sent, or which leader did not answer.
+/// Both leaders act on that alone, whatever happens to their own groups meanwhile: so either both
+/// of them enter the world of both, or neither.
 fn tell(
     local: &World,
     leader: usize,

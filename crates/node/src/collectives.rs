@@ -1,5 +1,5 @@
-//! What the members of a world do together. All members call the same operations in the same
-//! order; who calls something else is told so by name.
+//! Collective operations of a world. All members call the same operations in the same order; calls
+//! that differ are reported with an error that names both of them.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -29,21 +29,22 @@ use landeck_engine::{
     Call, CallDescription, Caller, Fault, GroupRef, OperationId, Parts, ValueType, WaitError,
 };
 
-/// Data that lie as a layout says: `count` items of it, its offset zero `offset_bytes` into the
-/// buffer.
+/// A part of a buffer that a layout describes: `count` items of the layout, whose offset zero lies
+/// `offset_bytes` into the buffer.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What an item looks like.
+    /// The layout of one item.
     pub layout: Layout,
-    /// How many items there are.
+    /// The number of items.
     pub count: u64,
-    /// Where the first begins.
+    /// The offset of the first item in the buffer, in bytes.
     pub offset_bytes: i64,
 }
 
 impl World {
-    /// The same world, whose collective operations go by this architecture, whatever the table
-    /// says. All members must want the same.
+    /// Returns a handle to this world whose collective operations use the given architecture
+    /// instead of the one that the tuning table selects. All members must choose the same
+    /// architecture.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -59,8 +60,8 @@ impl World {
         world
     }
 
-    /// The same world, whose reductions give the same bits whatever the architecture and the
-    /// placement.
+    /// Returns a handle to this world whose reductions produce bit-identical results, whatever the
+    /// architecture and the placement of the members.
     #[must_use]
     pub fn reproducible(&self) -> Self {
         let mut world = self.clone();
@@ -68,15 +69,15 @@ impl World {
         world
     }
 
-    /// The same world, whose members compare what must agree in their collective operations before
-    /// each of them, or do not: counts where they must be equal, the types of the values, what
-    /// reductions combine by, and the way. Who differs is told of by [`crate::ErrorKind::Disagreement`], at
-    /// every member, and the world goes on. Each operation takes as long as a barrier more. All
-    /// members must want the same; `LANDECK_CHECKING=1`, where the job is started, does it for all
-    /// worlds.
+    /// Returns a handle to this world whose members compare their calls before each collective
+    /// operation (`true`) or do not (`false`). They compare what must agree: counts that must be
+    /// equal, value types, reduction operators and architectures. A difference is reported to every
+    /// member as [`crate::ErrorKind::Disagreement`], and the world stays usable. Each operation
+    /// then costs one barrier more. All members must choose the same setting; `LANDECK_CHECKING=1`,
+    /// set where the job is started, enables it for all worlds.
     ///
-    /// Members compare on the board of their host. In a world without one nothing is compared, and
-    /// lengths of data that do not fit are told of as always.
+    /// Members compare their calls on the board of their host. A world without a board compares
+    /// nothing, but still reports data lengths that do not fit.
     #[must_use]
     pub fn checking(&self, is_checked: bool) -> Self {
         let mut world = self.clone();
@@ -84,16 +85,18 @@ impl World {
         world
     }
 
-    /// Returns when all members have called it.
+    /// Waits until all members have called this operation.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::Disagreement`] (where members compare),
-    /// [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Mismatch`],
+    /// [`crate::ErrorKind::Disagreement`] (where members compare), [`crate::ErrorKind::Revoked`],
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn barrier(&self) -> Result<()> {
         self.collective(self.caller::<()>().barrier())
     }
 
-    /// The root's values go to everybody.
+    /// Copies the root's `values` into the `values` of every other member. Returns when this member
+    /// has its copy, or, at the root, when `values` may be changed again.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -112,8 +115,8 @@ impl World {
         self.collective(self.caller::<T>().broadcast(data, root))
     }
 
-    /// Everybody's values go to the root, in the order of ranks. `into` is used there only, and
-    /// has room for all.
+    /// Collects the `values` of all members at the root, in the order of ranks. `into` is used at
+    /// the root only, where it has room for the values of all members.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -131,8 +134,8 @@ impl World {
         })
     }
 
-    /// The root's values are divided among all, in the order of ranks. `values` is used there
-    /// only, and holds for each member as many as `into` has room for.
+    /// Distributes the root's values among all members, in the order of ranks. `values` is used at
+    /// the root only, and holds `into.len()` values for each member.
     ///
     /// # Errors
     /// As [`World::gather`].
@@ -142,7 +145,8 @@ impl World {
         })
     }
 
-    /// Everybody's values go to everybody, in the order of ranks.
+    /// Collects the `values` of all members at every member, in the order of ranks. `into` has room
+    /// for the values of all members.
     ///
     /// # Errors
     /// As [`World::gather`].
@@ -152,7 +156,8 @@ impl World {
         })
     }
 
-    /// The same where everybody's own values stand in their place already.
+    /// Collects the values of all members at every member, in place: each member's own part of
+    /// `values` is its contribution, and the other parts are overwritten.
     ///
     /// # Errors
     /// As [`World::gather`].
@@ -160,8 +165,8 @@ impl World {
         self.with_one(values, |data| self.caller::<T>().all_gather_in_place(data))
     }
 
-    /// Everybody has something for everybody: part `r` of `values` goes to rank `r`, where it
-    /// becomes the part of this member's rank of `into`. All parts are equally long.
+    /// Exchanges a part with every member: part `r` of `values` goes to rank `r`, which stores it
+    /// in `into` as the part of this member's rank. All parts have the same length.
     ///
     /// # Errors
     /// As [`World::gather`].
@@ -171,7 +176,8 @@ impl World {
         })
     }
 
-    /// The same on values that those of the others replace.
+    /// Exchanges a part with every member as [`World::all_to_all`] does, in place: part `r` of
+    /// `values` is sent to rank `r` and replaced by the part that rank `r` sends.
     ///
     /// # Errors
     /// As [`World::gather`].
@@ -179,8 +185,8 @@ impl World {
         self.with_one(values, |data| self.caller::<T>().all_to_all_in_place(data))
     }
 
-    /// Everybody's values are combined, place by place; the root has the result. `into` is used
-    /// there only.
+    /// Combines the `values` of all members element by element and stores the result at the root.
+    /// `into` is used at the root only.
     ///
     /// # Errors
     /// As [`World::gather`], [`crate::ErrorKind::Reduction`], [`crate::ErrorKind::OperatorPanicked`].
@@ -194,7 +200,7 @@ impl World {
         self.reduction(Operation::Reduce, values, into, combine, root)
     }
 
-    /// Everybody's values are combined into one; everybody has it.
+    /// Combines one value of each member and returns the result at every member.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -215,7 +221,8 @@ impl World {
         Ok(value[0])
     }
 
-    /// Everybody's values are combined, place by place; everybody has the result.
+    /// Combines the `values` of all members element by element and stores the result in `into` at
+    /// every member.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -228,7 +235,8 @@ impl World {
         self.reduction(Operation::AllReduce, values, into, combine, 0)
     }
 
-    /// The same on values that the result replaces.
+    /// Combines the `values` of all members element by element, in place: the result replaces
+    /// `values` at every member.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -240,8 +248,8 @@ impl World {
         self.reduction_in_place(Operation::AllReduce, values, combine)
     }
 
-    /// Everybody's values are combined, and the result is divided among all: rank `r` has the part
-    /// of that number. All parts are as long as `into`.
+    /// Combines the `values` of all members and distributes the result: rank `r` gets part `r` in
+    /// `into`. All parts are as long as `into`.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -259,8 +267,8 @@ impl World {
         })
     }
 
-    /// The same with parts of any lengths: `counts` says how many values go to each rank, alike on
-    /// all members.
+    /// Combines the `values` of all members and distributes the result in parts of any lengths:
+    /// rank `r` gets `counts[r]` values in `into`. All members give the same `counts`.
     ///
     /// # Errors
     /// As [`World::reduce`], and [`crate::ErrorKind::WrongCount`].
@@ -281,7 +289,7 @@ impl World {
         })
     }
 
-    /// Rank `r` has the combined values of the ranks 0 to `r`.
+    /// Computes an inclusive scan: rank `r` gets the combined values of ranks 0 to `r` in `into`.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -294,7 +302,8 @@ impl World {
         self.reduction(Operation::Scan, values, into, combine, 0)
     }
 
-    /// The same on values that the result replaces.
+    /// Computes an inclusive scan in place: at rank `r`, the combined values of ranks 0 to `r`
+    /// replace `values`.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -306,7 +315,8 @@ impl World {
         self.reduction_in_place(Operation::Scan, values, combine)
     }
 
-    /// Rank `r` has the combined values of the ranks before it; on rank 0 `into` stays as it is.
+    /// Computes an exclusive scan: rank `r` gets the combined values of the ranks below `r` in
+    /// `into`. At rank 0 `into` stays unchanged.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -319,7 +329,8 @@ impl World {
         self.reduction(Operation::ExclusiveScan, values, into, combine, 0)
     }
 
-    /// The same on values that the result replaces.
+    /// Computes an exclusive scan in place: at rank `r`, the combined values of the ranks below `r`
+    /// replace `values`. At rank 0 `values` stays unchanged.
     ///
     /// # Errors
     /// As [`World::reduce`].
@@ -331,8 +342,9 @@ impl World {
         self.reduction_in_place(Operation::ExclusiveScan, values, combine)
     }
 
-    /// As [`World::gather`], where each member may bring another number of values: `parts` says
-    /// which of `into` they become. It is used at the root only.
+    /// Collects values at the root as [`World::gather`] does, where each member may contribute a
+    /// different number of values: the values of rank `r` go to `into[parts[r]]`. `parts` is used
+    /// at the root only.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -358,8 +370,9 @@ impl World {
         })
     }
 
-    /// As [`World::scatter`], where each member may get another number of values: `parts` says
-    /// which. It is used at the root only.
+    /// Distributes the root's values as [`World::scatter`] does, where each member may get a
+    /// different number of values: rank `r` gets `values[parts[r]]`. `parts` is used at the root
+    /// only.
     ///
     /// # Errors
     /// As [`World::gather_varying`].
@@ -377,8 +390,8 @@ impl World {
         })
     }
 
-    /// As [`World::all_gather`], where each member may bring another number of values: `parts`
-    /// says which of `into` they become.
+    /// Collects values at every member as [`World::all_gather`] does, where each member may
+    /// contribute a different number of values: the values of rank `r` go to `into[parts[r]]`.
     ///
     /// # Errors
     /// As [`World::gather_varying`].
@@ -394,7 +407,9 @@ impl World {
         })
     }
 
-    /// As [`World::all_to_all`], with parts of any lengths.
+    /// Exchanges a part with every member as [`World::all_to_all`] does, with parts of any lengths:
+    /// `values[parts[r]]` goes to rank `r`, and the part from rank `r` goes to
+    /// `into[into_parts[r]]`.
     ///
     /// # Errors
     /// As [`World::gather_varying`].
@@ -412,7 +427,9 @@ impl World {
         })
     }
 
-    /// As [`World::all_to_all`], where each part lies as a layout of its own says.
+    /// Exchanges a part with every member as [`World::all_to_all`] does, where every part has a
+    /// layout of its own: `parts[r]` describes the part for rank `r`, `into_parts[r]` the part from
+    /// rank `r`.
     ///
     /// # Errors
     /// As [`World::gather_varying`], and [`crate::ErrorKind::OutsideBuffer`].
@@ -459,7 +476,7 @@ impl World {
         })
     }
 
-    /// Makes a call on the memory of input and output, which is complete in the end.
+    /// Runs a call on the memory of input and output; the operation is complete when this returns.
     fn with_both<T: Plain>(
         &self,
         values: &[T],
@@ -471,7 +488,7 @@ impl World {
         call(input, output)
     }
 
-    /// Makes a call on the memory of values that the result replaces.
+    /// Runs a call on the memory of values that the result replaces.
     fn with_one<'a, T: Plain>(
         &'a self,
         values: &mut [T],
@@ -505,12 +522,12 @@ impl World {
         Caller { rank: self.rank(), options, value_type }
     }
 
-    /// A description that may be at fault.
+    /// Returns a description, or translates its fault.
     pub(crate) fn described<T>(&self, described: std::result::Result<T, Fault>) -> Result<T> {
         described.map_err(|fault| self.fault(fault))
     }
 
-    /// Does it, and returns when this member has done its part.
+    /// Runs the operation, and returns when this member has done its part.
     #[inline(always)]
     pub(crate) fn collective(&self, asked: CallDescription<'_>) -> Result<()> {
         let operation = asked.operation;
@@ -520,7 +537,7 @@ impl World {
         }
     }
 
-    /// Begins it; none when it is complete at once.
+    /// Begins the operation; returns `None` if it is complete at once.
     pub(crate) fn start(&self, asked: CallDescription<'_>) -> Result<Option<OperationId>> {
         let operation = asked.operation;
         let call = asked.into_call(self.group());
@@ -530,7 +547,7 @@ impl World {
         }
     }
 
-    /// Begins a call that is made already; none when it is complete at once.
+    /// Begins a prepared call; returns `None` if it is complete at once.
     pub(crate) fn start_call(
         &self,
         operation: Operation,

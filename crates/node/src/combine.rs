@@ -1,4 +1,4 @@
-//! What reductions combine with: predefined operations, and functions of the user's.
+//! The operators of reductions: predefined operations, and functions of the user.
 
 use std::marker::PhantomData;
 
@@ -10,16 +10,17 @@ use crate::element::Element;
 use crate::error::Result;
 pub use landeck_engine::Combination;
 
-/// A way to combine two values of type `T` into one, and how the reduction is to be done.
+/// An operator that combines two values of type `T` into one, and the way the reduction is done.
 pub trait Combine<T: Plain> {
-    /// What it comes to for this type.
+    /// Returns the combination for this type.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Reduction`] when it means nothing for the type.
+    /// [`crate::ErrorKind::Reduction`] when the operator is not defined for the type.
     fn combination(self) -> Result<Combination>;
 }
 
-/// The same combination in another manner: made by `via` and `reproducible`.
+/// An operator with a chosen architecture or with reproducible results, as returned by `via` and
+/// `reproducible`.
 #[derive(Clone, Debug)]
 pub struct Chosen<C> {
     combine: C,
@@ -32,13 +33,14 @@ impl<C> Chosen<C> {
         Self { combine, way: None, is_reproducible: false }
     }
 
-    /// By this architecture, whatever the table says.
+    /// Uses the given architecture instead of the one that the tuning table selects.
     #[must_use]
     pub fn via(self, way: impl Into<Way>) -> Self {
         Self { way: Some(way.into()), ..self }
     }
 
-    /// In the one order that gives the same bits whatever the architecture and the placement.
+    /// Combines in the one order whose results are bit-identical, whatever the architecture and the
+    /// placement.
     #[must_use]
     pub fn reproducible(self) -> Self {
         Self { is_reproducible: true, ..self }
@@ -64,14 +66,14 @@ macro_rules! predefined {
             pub struct $name;
 
             impl $name {
-                /// By this architecture, whatever the table says.
+                /// Uses the given architecture instead of the one that the tuning table selects.
                 #[must_use]
                 pub fn via(self, way: impl Into<Way>) -> Chosen<Self> {
                     Chosen::new(self).via(way)
                 }
 
-                /// In the one order that gives the same bits whatever the architecture and the
-                /// placement.
+                /// Combines in the one order whose results are bit-identical, whatever the architecture and
+                /// the placement.
                 #[must_use]
                 pub fn reproducible(self) -> Chosen<Self> {
                     Chosen::new(self).reproducible()
@@ -97,22 +99,22 @@ predefined! {
     Minimum: Minimum,
     /// The larger value.
     Maximum: Maximum,
-    /// 1 when both are not 0, else 0.
+    /// Logical and: 1 when both values are not 0, else 0.
     And: LogicalAnd,
-    /// 1 when one is not 0, else 0.
+    /// Logical or: 1 when at least one value is not 0, else 0.
     Or: LogicalOr,
-    /// 1 when exactly one is not 0, else 0.
+    /// Logical exclusive or: 1 when exactly one value is not 0, else 0.
     Xor: LogicalXor,
-    /// Bit by bit: both.
+    /// Bitwise and.
     BitAnd: BitAnd,
-    /// Bit by bit: one or both.
+    /// Bitwise or.
     BitOr: BitOr,
-    /// Bit by bit: exactly one.
+    /// Bitwise exclusive or.
     BitXor: BitXor,
 }
 
-/// A function of the user's that combines two values, the one of the lower rank first. It must be
-/// associative. It runs inside calls of the library, so it may not call the library itself.
+/// A function of the user that combines two values, the value of the lower rank first. It must be
+/// associative. It runs inside calls of the library, so it must not call the library itself.
 ///
 /// ```no_run
 /// # fn main() -> landeck::Result<()> {
@@ -129,25 +131,27 @@ pub struct User<T> {
 }
 
 impl<T: Plain> User<T> {
-    /// A function whose two values may change places.
+    /// Creates an operator from a commutative function, whose two arguments may be exchanged.
     pub fn commutative(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
         let function = UserFunction::commutative(size_of::<T>(), each(function));
         Self { function, values: PhantomData }
     }
 
-    /// A function whose values stay in the order of ranks.
+    /// Creates an operator from a function that is not commutative: its arguments stay in the order
+    /// of ranks.
     pub fn ordered(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
         let function = UserFunction::ordered(size_of::<T>(), each(function));
         Self { function, values: PhantomData }
     }
 
-    /// By this architecture, whatever the table says.
+    /// Uses the given architecture instead of the one that the tuning table selects.
     #[must_use]
     pub fn via(self, way: impl Into<Way>) -> Chosen<Self> {
         Chosen::new(self).via(way)
     }
 
-    /// In the one order that gives the same bits whatever the architecture and the placement.
+    /// Combines in the one order whose results are bit-identical, whatever the architecture and
+    /// the placement.
     #[must_use]
     pub fn reproducible(self) -> Chosen<Self> {
         Chosen::new(self).reproducible()
@@ -166,7 +170,7 @@ impl<T: Plain> Combine<T> for &User<T> {
     }
 }
 
-/// The function for the bytes of many values.
+/// The function applied to the bytes of many values.
 fn each<T: Plain>(function: impl Fn(T, T) -> T) -> impl Fn(&[u8], &mut [u8]) {
     move |left, right| {
         let values = left.chunks_exact(size_of::<T>());

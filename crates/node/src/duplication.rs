@@ -1,4 +1,4 @@
-//! Worlds of the same members that are made while the program does something else.
+//! Non-blocking duplication of worlds.
 
 use landeck_memory::Buffer;
 
@@ -8,20 +8,21 @@ use crate::raw::Operation;
 use crate::world::{Status, World};
 use landeck_engine::{OperationId, Reservation};
 
-/// A world of the same members that is being made.
+/// A duplicate of a world whose creation is in progress.
 pub struct Duplication {
     world: World,
-    /// None when it was used.
+    /// The memory reserved for the new world; `None` once it was used.
     setting: Option<Reservation>,
-    /// What this process says, until all have heard it.
+    /// The contribution of this process, kept until all members have received it.
     record: Vec<u64>,
     records: Vec<u64>,
     going: Option<OperationId>,
 }
 
 impl Duplication {
-    /// What is to be waited for, alone or with others, before [`Duplication::finish`], which
-    /// completes it.
+    /// Returns the operation that is complete when all members have begun to create the world. A
+    /// caller that only waited for it calls [`Duplication::finish`], which completes it; a caller
+    /// that completed it calls [`Duplication::finish_waited`].
     pub fn operation(&self) -> Operation {
         match self.going {
             Some(id) => Operation::Pending(id),
@@ -29,7 +30,7 @@ impl Duplication {
         }
     }
 
-    /// The new world, when who waited for [`Duplication::operation`] has completed that.
+    /// Returns the new world. The caller has completed [`Duplication::operation`] before.
     ///
     /// # Errors
     /// As [`World::split`].
@@ -38,7 +39,7 @@ impl Duplication {
         self.finish()
     }
 
-    /// The new world; waits until all have begun to make it.
+    /// Returns the new world; waits until all members have begun to create it.
     ///
     /// # Errors
     /// As [`World::split`].
@@ -81,8 +82,8 @@ impl Drop for Duplication {
 }
 
 impl World {
-    /// Begins to make a world of the same members; all of them call it, in the same order as they
-    /// call other operations of this world.
+    /// Begins to create a world of the same members. All members call it, in the same order
+    /// relative to other operations of this world.
     ///
     /// # Errors
     /// As [`World::split`].

@@ -1,4 +1,4 @@
-//! Types whose values the predefined operations combine.
+//! The types whose values the predefined operations combine.
 
 use landeck_arithmetic as arithmetic;
 use landeck_memory::Plain;
@@ -10,7 +10,7 @@ use landeck_memory::Plain;
     note = "instead of `bool` use `u8`: `u8::from(flag)` with `And`, `Or` or `Xor`, and `byte != 0` afterwards"
 )]
 pub trait Element: Plain + sealed::Sealed {
-    /// How the arithmetic calls it.
+    /// The element type that the arithmetic uses for it.
     const ELEMENT: arithmetic::Element;
 }
 

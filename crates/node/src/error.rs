@@ -1,4 +1,4 @@
-//! What can go wrong, whose fault it is, and what to do.
+//! Errors: what failed, which process caused it, and what the program can do.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub use mailbox::MailboxError;
 pub use semaphore::SemaphoreError;
 pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
 
-// What the errors below say in more detail.
+// The causes that the errors below carry.
 pub use landeck_arithmetic::ReductionError;
 pub use landeck_collectives::GroupError as ClustersError;
 pub use landeck_host::attach::AttachError;
@@ -36,8 +36,8 @@ pub use landeck_objects::region::AccessError;
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call did not do what was asked; which call it was, and in which process, where that is known. It is
-/// matched by its kind:
+/// The error of a call: its kind, and, if known, the call and the rank of the process. A program
+/// matches on the kind:
 ///
 /// ```no_run
 /// # fn main() -> landeck::Result<()> {
@@ -51,22 +51,24 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// ```
 #[non_exhaustive]
 pub struct Error {
-    /// What was wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// The call that the program made; for a collective operation its name in plans and figures.
+    /// The name of the call that the program made; for a collective operation its name in plans and
+    /// figures.
     pub call: Option<&'static str>,
-    /// The rank of this process in the world of the call; without a world, in the job's first one.
+    /// The rank of this process in the world of the call; for a call without a world, in the first
+    /// world of the job.
     pub rank: Option<usize>,
 }
 
 impl Error {
-    /// Says which call of which member the error comes from.
+    /// Adds the call and the rank that the error comes from.
     #[cold]
     pub(crate) fn of_call(self, call: &'static str, rank: Option<usize>) -> Self {
         Self { call: Some(call), rank, ..self }
     }
 
-    /// Why a call ended whose wait went wrong; `timeout` is how long it was to wait.
+    /// The error of a call whose wait failed; `timeout` is the time that it was to wait.
     pub(crate) fn of_wait(
         shared: &Shared,
         error: WaitError,
@@ -84,7 +86,7 @@ impl Error {
     }
 }
 
-/// Does what a call does that is none of a world; its errors say then which call it was.
+/// Runs the body of a call that belongs to no world, and adds the call to its errors.
 #[inline(always)]
 pub(crate) fn call<T>(
     shared: &Shared,
@@ -94,7 +96,7 @@ pub(crate) fn call<T>(
     call().map_err(|error| in_call(shared, name, error))
 }
 
-/// Says that an error comes from this call, which is none of a world.
+/// Adds the call to an error; the call belongs to no world.
 #[cold]
 pub(crate) fn in_call(shared: &Shared, call: &'static str, error: Error) -> Error {
     error.of_call(call, shared.rank())
@@ -138,7 +140,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The same words as [`Display`](fmt::Display): `main` and `unwrap` print these.
+/// Prints the text of [`Display`](fmt::Display), since `main` and `unwrap` print the debug form.
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
@@ -151,20 +153,18 @@ impl std::error::Error for Error {
     }
 }
 
-/// What was wrong with a call.
+/// The kind of an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The process cannot find its job.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// The call came from a thread that may not call.
+    /// The calling thread may not call the library now.
     #[error(transparent)]
     Thread(#[from] GateError),
-    /// The thread that was to advance operations cannot be started.
-    #[error(
-        "the thread that was to advance operations cannot be started: {0}; allow more threads, or join without it"
-    )]
+    /// The progress thread cannot be started.
+    #[error("the progress thread cannot be started: {0}; allow more threads, or join without it")]
     ProgressThread(std::io::Error),
     /// The shared heap has no room.
     #[error(transparent)]
@@ -178,67 +178,67 @@ pub enum ErrorKind {
     /// Another job cannot be reached.
     #[error(transparent)]
     Connect(#[from] JoinError),
-    /// A message does not hold what was asked for.
+    /// A message does not contain what the call asked for.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// A mailbox cannot be used so.
+    /// A mailbox refused the call.
     #[error(transparent)]
     Mailbox(#[from] MailboxError),
-    /// A group does not do what was asked.
+    /// A named group refused the call.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// A semaphore does not do what was asked.
+    /// A semaphore refused the call.
     #[error(transparent)]
     Semaphore(#[from] SemaphoreError),
-    /// There is no thread, or nothing of it.
+    /// A thread could not be started, or ended without a result.
     #[error(transparent)]
     Threads(#[from] ThreadError),
-    /// Values were to be read or written outside of a shared segment.
+    /// A read or a write reaches beyond the end of a shared segment.
     #[error(transparent)]
     OutsideSegment(#[from] OutsideArea),
-    /// Another process's memory cannot be accessed so.
+    /// The memory of another process cannot be accessed.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// A block cannot be lent to these.
+    /// A loan cannot be sent to these processes.
     #[error(transparent)]
     Lend(#[from] LendError),
     /// An urgent message is too long.
     #[error(
-        "{bytes} bytes are too many for an urgent message, which has at most {most}: send it as any other, or in pieces"
+        "the urgent message has {bytes} bytes, more than the {most} allowed: send a normal message, or several"
     )]
     UrgentTooLong {
         /// Bytes of the message.
         bytes: usize,
-        /// Bytes that it may have.
+        /// The longest urgent message, in bytes.
         most: usize,
     },
-    /// The agent of the job did not do what was asked with an object.
+    /// The agent of the job refused a request about an object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// A process that the call depends on is gone.
+    /// A process that the call depends on has died or left.
     #[error("{who} {how}: the call cannot complete without it. Go on without it, or end the job")]
     PeerFailed {
-        /// Its rank in the world of the call; none for a process of another job.
+        /// Its rank in the world of the call; `None` for a process of another job.
         rank: Option<usize>,
         /// Which process, in words.
         who: String,
-        /// How it went, in words.
+        /// How it ended, in words.
         how: String,
     },
-    /// A process sent what no process sends.
+    /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
         /// Which process, in words.
         who: String,
-        /// What it did.
+        /// The violation, in words.
         what: String,
     },
-    /// The message was longer than the room for it; what fitted was received.
+    /// The message was longer than the buffer; the bytes that fit were received.
     #[error(
         "the message{} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", from(*rank), tag.0
     )]
     Truncated {
-        /// Its sender in the world of the call; none for a process of another job.
+        /// The rank of its sender in the world of the call; `None` for a process of another job.
         rank: Option<usize>,
         /// Its tag.
         tag: Tag,
@@ -247,9 +247,9 @@ pub enum ErrorKind {
         /// Bytes of the buffer.
         buffer_bytes: u64,
     },
-    /// The message is not a whole number of values.
+    /// The length of the message is not a multiple of the length of a value.
     #[error(
-        "the message has {message_bytes} bytes, which is no whole number of values of {value_bytes} bytes: sender and receiver name different types"
+        "the message has {message_bytes} bytes, which is not a multiple of the {value_bytes} bytes of a value: use the same type at sender and receiver"
     )]
     WrongType {
         /// Bytes of the message.
@@ -257,29 +257,31 @@ pub enum ErrorKind {
         /// Bytes of a value.
         value_bytes: usize,
     },
-    /// The deadline passed first; nothing was lost.
+    /// The deadline passed before the call was complete; nothing was lost.
     #[error(
-        "the call was not over within {0:?}, and nothing is lost: wait longer, or look with `landeck why` at what the others do"
+        "the call did not complete within {0:?}, and nothing is lost: wait longer, or see with `landeck why` what the others do"
     )]
     TimedOut(Duration),
-    /// The call would have had to wait.
+    /// The call could not complete without waiting.
     #[error("the call would have to wait: its peer has not received what was sent before")]
     WouldBlock,
     /// The world was revoked by one of its members.
-    #[error("the world was revoked by one of its members: make a new one with those who are left")]
+    #[error(
+        "the world was revoked by one of its members: make a new one with the remaining members"
+    )]
     Revoked,
     /// The job is being ended.
     #[error("the job is being ended")]
     Ended,
-    /// The rank is not one of the world's.
+    /// The world has no such rank.
     #[error("rank {rank} is not in this world of {size}: ranks go from 0 to {}", size - 1)]
     NoSuchRank {
         /// The rank that was named.
         rank: usize,
-        /// How many there are.
+        /// The number of members.
         size: usize,
     },
-    /// The request is not there (any more).
+    /// The request was completed or given up before.
     #[error("the request was completed or given up before")]
     RequestGone,
     /// A layout describes bytes outside its buffer.
@@ -288,7 +290,7 @@ pub enum ErrorKind {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
-    /// The process gets no memory for what the call needs.
+    /// The process has no memory for what the call needs.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// Members of a group called different operations.
@@ -296,47 +298,47 @@ pub enum ErrorKind {
         "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
     )]
     Mismatch {
-        /// The one.
+        /// The rank of the one member.
         rank: usize,
-        /// What it called.
+        /// The call of that member, in words.
         theirs: String,
-        /// The other; this process, if it is the one that found out.
+        /// The rank of the other member; this process, if it found the mismatch.
         other: usize,
-        /// What that one called.
+        /// The call of the other member, in words.
         ours: String,
-        /// Which operation of the world it was, counted from 0 and again from 0 after 8,191.
+        /// The number of the operation in the world, counted from 0 and again from 0 after 8,191.
         number: u32,
     },
-    /// A member's data in a collective operation have another length than they should.
+    /// The data of a member in a collective operation have a different length than expected.
     #[error(
         "{operation}: the data that came from rank {rank} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
     )]
     LengthMismatch {
         /// The operation.
         operation: &'static str,
-        /// From whom the data came.
+        /// The rank that the data came from.
         rank: usize,
-        /// How many bytes they have.
+        /// Bytes that came.
         message_bytes: u64,
-        /// How many there is room for.
+        /// Bytes that this process expects.
         expected_bytes: u64,
     },
-    /// Members differ in what must agree in a collective operation. Only where they compare it: see
-    /// [`World::checking`](crate::World::checking).
+    /// Members differ in what must agree in a collective operation. It is reported only where
+    /// members compare their calls: see [`World::checking`](crate::World::checking).
     #[error(
         "{operation}: rank {rank} {what}: give the same counts, types, operations and ways on all members"
     )]
     Disagreement {
         /// The operation.
         operation: &'static str,
-        /// Who differs from this process.
+        /// The rank that differs from this process.
         rank: usize,
-        /// What that one does, in words.
+        /// The difference, in words.
         what: String,
     },
-    /// A member could not do in a collective operation what it was to do for all.
+    /// A member could not do its part in a collective operation, so the result is lost.
     #[error(
-        "{operation}: rank {rank} could not combine the data of all, and its own error says why: the result is lost, the world goes on"
+        "{operation}: rank {rank} could not combine the data, and its own error says why: the result is lost, the world stays usable"
     )]
     Spoiled {
         /// The operation.
@@ -344,10 +346,10 @@ pub enum ErrorKind {
         /// The member.
         rank: usize,
     },
-    /// A member had no memory for its part in a collective operation, in its shared heap or of its own;
-    /// or one whose data it passes on had none.
+    /// A member had no memory for its part in a collective operation, neither in its shared heap
+    /// nor of its own; or a member that it forwards data for had none.
     #[error(
-        "{operation}: rank {rank} had no memory for its part, or for that of a rank whose data it passes on, and the error there says how much is missing: free memory there; the world goes on"
+        "{operation}: rank {rank}, or a rank whose data it forwards, had no memory for its part, and the error there says how much is missing: free memory there; the world stays usable"
     )]
     PeerHeapFull {
         /// The operation.
@@ -362,21 +364,23 @@ pub enum ErrorKind {
     WrongLength {
         /// The operation.
         operation: &'static str,
-        /// Which buffer.
+        /// The buffer, in words.
         which: &'static str,
         /// Bytes of the buffer.
         buffer_bytes: u64,
         /// Bytes that are needed.
         needed_bytes: u64,
     },
-    /// The blocks of a collective operation are not as many as there are members.
-    #[error("{operation}: the {which} has {given} blocks, the world {size} members: give each one")]
+    /// The number of blocks in a collective operation differs from the number of members.
+    #[error(
+        "{operation}: the {which} has {given} blocks, the world {size} members: give one block for each member"
+    )]
     WrongCount {
         /// The operation.
         operation: &'static str,
-        /// Which buffer.
+        /// The buffer, in words.
         which: &'static str,
-        /// How many blocks were given.
+        /// The number of blocks given.
         given: usize,
         /// How many members there are.
         size: usize,
@@ -384,24 +388,24 @@ pub enum ErrorKind {
     /// The data cannot be combined.
     #[error(transparent)]
     Reduction(#[from] ReductionError),
-    /// The user's function that combines panicked.
+    /// The reduction function of the user panicked.
     #[error("the function that combines two values panicked: the result of the reduction is lost")]
     OperatorPanicked,
-    /// An operation over a board in a world without one.
+    /// The chosen architecture needs a board, and the world has none.
     #[error(
         "this world has no board: choose another architecture, or leave the choice to the table"
     )]
     NoBoard,
-    /// A member's words on the board of its world cannot be.
+    /// A member's words on the board of its world are corrupt.
     #[error("rank {rank} has overwritten its words in shared memory: its process is broken")]
     BrokenBoard {
         /// The rank.
         rank: usize,
     },
-    /// The process is no member of the world.
+    /// This process is not a member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
     NotAMember,
-    /// No number is left for a new world.
+    /// The job has no number left for a new world.
     #[error(
         "this job has made {NUMBERS} worlds on this host, and no number is left for another one: end it and start it anew"
     )]
@@ -412,39 +416,39 @@ pub enum ErrorKind {
         /// The rank.
         rank: usize,
     },
-    /// The clusters are no division of the world.
-    #[error("rank 0 has given no division of this world into clusters: {0}")]
+    /// The clusters do not divide the world.
+    #[error("the clusters that rank 0 gave do not divide this world: {0}")]
     Clusters(ClustersError),
     /// Two groups cannot be connected.
     #[error("these two groups cannot be connected: {what}")]
     NoBridge {
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         what: &'static str,
     },
-    /// The others have agreed without this process.
+    /// The other members have agreed that this process is gone.
     #[error(
         "the other members of this world no longer reach this process and have agreed that it is gone: look after the network between the hosts, and end this process or go on with worlds of its own host"
     )]
     Excluded,
-    /// Some members want to agree, others to shrink.
+    /// Some members called `agree`, others `shrink`.
     #[error(
         "some members of this world called agree, others shrink: call the same in the same order; nothing was agreed"
     )]
     OutOfStep,
-    /// Two jobs that connect did not understand each other.
+    /// The handshake between two jobs failed.
     #[error(
-        "the process behind the name \"{name}\" did not answer as one should ({what}): try again, or restart its job"
+        "the process behind the name \"{name}\" failed the handshake ({what}): try again, or restart its job"
     )]
     Handshake {
         /// The name.
         name: String,
-        /// What was wrong.
+        /// The fault, in words.
         what: &'static str,
     },
 }
 
 impl ErrorKind {
-    /// Whether the words begin with the operation.
+    /// Returns whether the text begins with the operation.
     fn names_its_call(&self) -> bool {
         matches!(
             self,
@@ -457,7 +461,7 @@ impl ErrorKind {
         )
     }
 
-    /// What a failure of the kernel means to the members of a world.
+    /// Translates a failure of the messaging kernel into the terms of a world's members.
     pub(crate) fn of(
         failure: Failure,
         segment: &Segment,
@@ -490,7 +494,7 @@ impl ErrorKind {
 }
 
 impl ErrorKind {
-    /// A process that was in a slot is gone; what is known of the slot now may be another's.
+    /// The error for a process that is gone; its slot may belong to another process by now.
     pub(crate) fn process_gone(process: ProcessId, record: &SlotRecord) -> Self {
         let is_its_own = record.incarnation == process.incarnation.0;
         let record = if is_its_own { *record } else { SlotRecord::default() };
@@ -502,7 +506,7 @@ impl ErrorKind {
         Self::PeerFailed { rank: None, who: who(None, Peer(process.slot.0), &record), how }
     }
 
-    /// What a fault of a collective operation means.
+    /// Translates a fault of a collective operation.
     pub(crate) fn of_fault(
         fault: Fault,
         segment: &Segment,
@@ -568,7 +572,7 @@ fn who(rank: Option<usize>, peer: Peer, record: &SlotRecord) -> String {
     }
 }
 
-/// How a process went, from its raw wait status.
+/// Describes how a process ended, from its raw wait status.
 fn how(died: bool, record: &SlotRecord) -> String {
     if !died {
         return "has left the job".to_owned();

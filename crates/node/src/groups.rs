@@ -1,4 +1,4 @@
-//! Groups: worlds made of members of a world; and what members still can do when some are gone.
+//! Groups: worlds derived from a world, and recovery when members have failed.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -37,19 +37,20 @@ use landeck_engine::{Founding, Reservation, WaitError};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
 
-/// What the members of a world have agreed on: the same for all who return.
+/// The result of an agreement among the members of a world, which is the same at every member that
+/// returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// The bits that are set in the flags of everybody who brought some.
+    /// The bits that are set in the flags of every member that contributed.
     pub flags: u32,
-    /// The ranks of those who are gone.
+    /// The ranks of the members that have failed or left.
     pub gone: Vec<usize>,
-    /// Everybody who is not gone had acknowledged all deaths among the members
+    /// Whether every member that is not gone had acknowledged all deaths among the members
     /// ([`Job::acknowledge_failures`](crate::Job::acknowledge_failures)) before it called.
     pub are_acknowledged: bool,
 }
 
-/// What a member says when a group is made: what it wants, and what it offers.
+/// The contribution of a member to the creation of a group: what it wants and what it offers.
 #[derive(Clone, Copy)]
 pub(crate) struct Record {
     pub(crate) color: Option<u32>,
@@ -87,8 +88,9 @@ impl Record {
 }
 
 impl World {
-    /// Divides the world: all who give the same color are together in a new world, in the order of
-    /// their keys, and of their ranks here where keys are equal. Who gives none is in none.
+    /// Divides the world: all members with the same color form a new world, in the order of their
+    /// keys and, for equal keys, of their ranks in this world. A member without a color is in no
+    /// new world and gets `None`. All members call it.
     ///
     /// # Errors
     /// As [`World::all_gather`], [`ErrorKind::TooManyGroups`].
@@ -96,7 +98,8 @@ impl World {
         self.call("split", || self.split_as(color, key, None))
     }
 
-    /// The same members in a world of its own: messages and operations here and there do not meet.
+    /// Creates a new world of the same members: messages and operations of the two worlds do not
+    /// meet. All members call it.
     ///
     /// # Errors
     /// As [`World::split`].
@@ -109,8 +112,9 @@ impl World {
         })
     }
 
-    /// A world of these ranks, in this order. All members of this world call it and give the same
-    /// ranks, or the ranks of the new world that they are in, if there are several.
+    /// Creates a world of these ranks, in this order. All members of this world call it. They give
+    /// the same ranks, or, where several worlds are created at once, the ranks of the world that
+    /// they will be in.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchRank`], [`ErrorKind::RankTwice`], and as [`World::split`].
@@ -123,8 +127,8 @@ impl World {
         })
     }
 
-    /// Divides the world by hosts: all processes of a host are together, in the order of their
-    /// keys, and of their ranks here where keys are equal.
+    /// Divides the world by hosts: all members on one host form a new world, in the order of their
+    /// keys and, for equal keys, of their ranks in this world. All members call it.
     ///
     /// # Errors
     /// As [`World::split`].
@@ -137,8 +141,8 @@ impl World {
         })
     }
 
-    /// A world of these ranks, in this order; only they call it. Calls that could meet, because
-    /// some processes are in both, have different tags or come one after the other.
+    /// Creates a world of these ranks, in this order. Only the processes with these ranks call it.
+    /// Two calls with processes in common need different tags, or must be made one after the other.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchRank`], [`ErrorKind::RankTwice`], [`ErrorKind::NotAMember`],
@@ -154,9 +158,9 @@ impl World {
         })
     }
 
-    /// A world of these ranks, in this order, that needs no world in common but the job: only they
-    /// call it, and all give the same name. Calls that could meet have different names or come
-    /// one after the other.
+    /// Creates a world of these ranks, in this order, without a common world but the job's. Only
+    /// the processes with these ranks call it, and all give the same name. Two calls with processes
+    /// in common need different names, or must be made one after the other.
     ///
     /// # Errors
     /// As [`World::among`].
@@ -169,13 +173,13 @@ impl World {
         })
     }
 
-    /// These peers in a context in which they talk about new groups; its ranks are their places.
+    /// A world of these peers for the messages that create a group; its ranks are their positions.
     pub(crate) fn talk(&self, context: u32, members: Arc<[Peer]>) -> World {
         World::new(self.shared.clone(), context, members)
     }
 
-    /// A world of all who are in this one, which has no board: the first hears of all offers and
-    /// tells all of them. Another world with some of these members has another tag.
+    /// Creates a world of all members of this one, which has no board: the first member collects
+    /// all offers and sends them to all. Another world with some of these members has another tag.
     pub(crate) fn found_by_messages(&self, tag: Tag) -> Result<World> {
         if self.rank() >= self.size() {
             return Err(ErrorKind::NotAMember.into());
@@ -204,7 +208,7 @@ impl World {
         }
         let ranks: Vec<usize> = (0..self.size()).collect();
         let made = self.found(context, &ranks, offers, self.shape_of(&records)?, setting)?;
-        // All members that live have the world, or none: one that gave up does not come.
+        // Either all living members have the world or none: a member that gave up does not come.
         made.barrier()?;
         Ok(made)
     }
@@ -229,7 +233,7 @@ impl World {
                 _ => {}
             }
         }
-        // Where somebody is gone, the others are told: they wait for this process alone.
+        // If a member is gone, the other members are told, since they wait for this process alone.
         let told = records.as_deref().unwrap_or_default();
         let mut answered = Ok(());
         for rank in 1..self.size() {
@@ -238,7 +242,7 @@ impl World {
         records.and_then(|records| answered.map(|()| records))
     }
 
-    /// Members of a new group are ranks, each named once.
+    /// Checks that the members of a new group are ranks of this world, each named once.
     fn check_members(&self, ranks: &[usize]) -> Result<()> {
         let mut is_named = vec![false; self.size()];
         for &rank in ranks {
@@ -250,8 +254,8 @@ impl World {
         Ok(())
     }
 
-    /// The same members, divided into clusters for the architectures that make use of them: those
-    /// that rank 0 gives.
+    /// Creates a world of the same members with the clusters that rank 0 gives, for the
+    /// architectures that use clusters. All members call it; `clusters` is used at rank 0 only.
     ///
     /// # Errors
     /// [`ErrorKind::Clusters`], and as [`World::split`].
@@ -293,7 +297,7 @@ impl World {
         }
     }
 
-    /// The new world of this process, when the records of all are known.
+    /// Creates the new world of this process from the records of all members.
     pub(crate) fn divide(
         &self,
         records: &[u64],
@@ -324,7 +328,8 @@ impl World {
         self.found(context, &ranks, offers, shape, setting).map(Some)
     }
 
-    /// Why no group is made, if a member has no memory for it. All members find the same.
+    /// The reason why no group is made, if a member has no memory for it. It is the same member for
+    /// all.
     fn short_member(&self, records: &[Record]) -> Option<Error> {
         let is_short = |record: &Record| record.offer.context == NO_MEMORY;
         let rank = records.iter().position(is_short)?;
@@ -335,21 +340,22 @@ impl World {
         })
     }
 
-    /// Where this process runs: what all know of it, else what it is bound to by now.
+    /// Where this process runs: its published place, else the processors it is bound to now.
     pub(crate) fn own_place(&self) -> Result<Place> {
         Ok(self.shared.kernel.enter()?.own_place(self.shared.slot, bound_to))
     }
 
-    /// Members at these places, with the clusters that follow.
+    /// The members at these places, and the clusters derived from the places.
     fn shape_of(&self, records: &[Record]) -> Result<Group> {
         let nearness = Settings::from_words(&self.shared.segment.plan().settings).nearness;
         let places: Vec<Place> = records.iter().map(|record| record.place).collect();
         nearness.group(&places).map_err(|error| ErrorKind::Clusters(error).into())
     }
 
-    /// How the members are divided into clusters, for the architectures that care: as
-    /// [`World::with_clusters`] was given them, else by where the members run
-    /// ([`Nearness`](landeck_collectives::Nearness)). It stays as it was when the world was made.
+    /// Returns how the members are divided into clusters, for the architectures that use clusters:
+    /// as given to [`World::with_clusters`], else by where the members run
+    /// ([`Nearness`](landeck_collectives::Nearness)). The division stays as it was when the world
+    /// was created.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -367,8 +373,8 @@ impl World {
         shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
-    /// Others may know of what was set aside for a group that does not come to be here. Those that have made it, and
-    /// sleep there, look again.
+    /// Quarantines the memory reserved for a group that this process does not create: other members
+    /// may know of it. Members that have created the group and sleep in it are woken to look again.
     pub(crate) fn quarantine(&self, setting: Reservation) -> Result<()> {
         self.shared.kernel.enter()?.quarantine(self.shared.slot, setting);
         let segment = &self.shared.segment;
@@ -377,10 +383,10 @@ impl World {
         Ok(())
     }
 
-    /// Memory for a new group.
+    /// Reserves memory for a new group.
     pub(crate) fn set_aside(&self) -> Result<Reservation> {
         let mut kernel = self.shared.kernel.enter()?;
-        // Who is in one group only with processes of its own host can leave the number to rank 0.
+        // A member of a group of one host can leave the number to rank 0.
         let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
         let mut setting = kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0);
         if room::list::<u8>(GROUP_BYTES).is_err() {
@@ -411,12 +417,13 @@ impl World {
         Ok(World::leased(self.shared.clone(), context, members, lease))
     }
 
-    /// Ends every operation in this world, of every member: those that are going on, asleep or not,
-    /// and all that are begun later, with [`ErrorKind::Revoked`]. What is left to do in a revoked world
-    /// is [`World::agree`] and [`World::shrink`].
+    /// Revokes this world: every operation of every member in it ends with [`ErrorKind::Revoked`],
+    /// pending operations as well as later ones. Only [`World::agree`] and [`World::shrink`] still
+    /// work in a revoked world.
     ///
-    /// Every member that lives finds out, even if this process ends the moment after. Members on
-    /// several hosts tell each other; who computes finds out in its next call that waits.
+    /// Every living member learns of it, even if this process ends immediately afterwards. Members
+    /// on several hosts tell each other; a computing member learns of it in its next call that
+    /// waits.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -429,20 +436,21 @@ impl World {
         })
     }
 
-    /// Returns, on every member that lives, the bits that are set in the flags of all who brought
-    /// theirs: also in a world that is revoked, or of which some are gone, whoever dies meanwhile.
-    /// Members on several hosts agree by messages. There a member that the others do not reach any
-    /// more counts as gone; only where no member reaches two parts of the world can both live on,
-    /// and agree each by itself.
+    /// Agrees on flags with all members: every living member gets the bitwise AND of the flags of
+    /// all that contributed. It also works in a revoked world, when members are gone, and when
+    /// members die meanwhile. Members on several hosts agree by messages. Among these a member that
+    /// the others can no longer reach counts as gone. Only if no member can reach both parts of a
+    /// partitioned world may both parts live on and agree separately.
     ///
     /// # Errors
-    /// [`ErrorKind::NotAMember`], [`ErrorKind::Excluded`], [`ErrorKind::OutOfStep`], [`ErrorKind::Heap`], [`ErrorKind::Ended`],
-    /// [`ErrorKind::Thread`].
+    /// [`ErrorKind::NotAMember`], [`ErrorKind::Excluded`], [`ErrorKind::OutOfStep`],
+    /// [`ErrorKind::Heap`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     pub fn agree(&self, flags: u32) -> Result<u32> {
         Ok(self.agree_on_failures(flags)?.flags)
     }
 
-    /// The same, with who is gone: all learn of the same ones.
+    /// Agrees on flags as [`World::agree`] does, and on which members are gone: all members get the
+    /// same [`Agreement`].
     ///
     /// # Errors
     /// As [`World::agree`].
@@ -455,9 +463,9 @@ impl World {
         })
     }
 
-    /// A world of those that live, in the order of their ranks here. All of them get the same one,
-    /// whoever dies meanwhile; if one of its members is dead by then, its operations say so, and
-    /// it can be shrunk in turn.
+    /// Creates a world of the living members, in the order of their ranks in this world. All of
+    /// them get the same world, even if members die meanwhile. If a member of the new world is dead
+    /// by then, its operations report it, and the new world can be shrunk in turn.
     ///
     /// # Errors
     /// As [`World::agree`].
@@ -469,7 +477,8 @@ impl World {
                 Err(error) => {
                     let mut kernel = self.shared.kernel.enter()?;
                     match error.kind {
-                        // Nothing was brought, so nobody knows of it.
+                        // This member contributed nothing, so no other member knows of the
+                        // reservation.
                         ErrorKind::NotAMember | ErrorKind::Heap(_) => kernel.withdraw(setting),
                         _ => kernel.quarantine(self.shared.slot, setting),
                     }
@@ -482,7 +491,7 @@ impl World {
             let offers: Vec<Offer> =
                 ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
             drop(kernel);
-            // Above all that any of the hosts has given out.
+            // The context is above all that any of the hosts has assigned.
             let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
             let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
             let shape = self.clusters()?.among(&left).map_err(ErrorKind::Clusters)?;
@@ -509,8 +518,9 @@ impl World {
     }
 }
 
-/// The tag of messages by which these members make a group under a name: FNV-1a, folded to the bits that a tag has.
-/// So what is left of a group that was not made, because one of its members died, is never taken for another one's.
+/// The tag of the messages by which these members create a group under a name: FNV-1a, folded to
+/// the bits of a tag. So messages left of a group that was not created, because a member died, are
+/// never taken for those of another group.
 pub(crate) fn tag_of(name: &[u8], members: &[Peer]) -> Tag {
     let peers = members.iter().flat_map(|peer| peer.0.to_le_bytes());
     let hash = name.iter().copied().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
@@ -519,7 +529,7 @@ pub(crate) fn tag_of(name: &[u8], members: &[Peer]) -> Tag {
     Tag((hash >> 32 ^ hash) as u32 & !ANSWER)
 }
 
-/// The division that pairs of member and cluster describe.
+/// The clusters that pairs of member and cluster number describe.
 fn group_of(places: &[u32]) -> std::result::Result<Group, GroupError> {
     let mut clusters: Vec<Vec<u32>> = Vec::new();
     for place in places.chunks_exact(2) {
@@ -532,7 +542,7 @@ fn group_of(places: &[u32]) -> std::result::Result<Group, GroupError> {
     Group::of(clusters)
 }
 
-/// The last-level cache that this thread is bound to; 0 for none, so also where it may run anywhere.
+/// The last-level cache that this thread is bound to; 0 if it is bound to none.
 fn bound_to() -> u16 {
     CpuSet::of_this_thread().map_or(0, |processors| cache_word(&processors))
 }

@@ -18,24 +18,25 @@ use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared};
 use landeck_named_groups::ServerHandle;
 
-/// This process's membership in its job. One per process.
+/// The membership of this process in its job. A process has at most one.
 ///
-/// Dropped without [`Job::leave`], it leaves in good order all the same, unless the thread
-/// panics: then the job learns of a death.
+/// Dropping it without [`Job::leave`] also leaves in good order, unless the thread panics: then the
+/// job treats this process as dead.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
-    /// The thread of this process that serves groups, if one does.
+    /// The handle of the thread of this process that serves groups, if one does.
     pub(crate) server_handle: Arc<ServerHandle>,
     progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
 
-/// How to join.
+/// Options for joining a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Which threads may call; fixed for as long as the process is in the job.
+    /// The threads that may call the library; fixed for as long as the process is in the job.
     pub threads: ThreadMode,
-    /// Who advances operations that go on; a thread that does implies [`ThreadMode::Multiple`].
+    /// The threads that advance pending operations. [`Progress::Thread`] implies
+    /// [`ThreadMode::Multiple`].
     pub progress: Progress,
 }
 
@@ -46,9 +47,9 @@ impl Default for Options {
 }
 
 impl Job {
-    /// Joins the job that this process was started for: by `landeck run`, by another launcher
-    /// that speaks PMI-1 or PMIx; a job of one when it was started by hand. Only the calling thread may
-    /// use it.
+    /// Joins the job that this process was started for by `landeck run`, or by another launcher
+    /// that speaks PMI-1 or PMIx. A process that was started by hand becomes a job of one process.
+    /// Only the calling thread may use the job.
     ///
     /// # Errors
     /// [`ErrorKind::Attach`].
@@ -56,7 +57,8 @@ impl Job {
         Self::join_with(Options::default())
     }
 
-    /// The same with options.
+    /// Joins the job that this process was started for, as [`Job::join`] does, with a thread mode
+    /// and a progress mode.
     ///
     /// # Errors
     /// [`ErrorKind::Attach`], [`ErrorKind::ProgressThread`]; [`ErrorKind::Thread`] in a child that a process of a
@@ -69,13 +71,14 @@ impl Job {
         joined().map_err(|error| error.of_call("join", None))
     }
 
-    /// Joins a running job of this user on this host, as a guest beside the processes it was started
-    /// with: by its name (`landeck run --name`, else the program's file), or by the first digits of
-    /// its identity (`landeck ps`). The environment variable `LANDECK_JOB` does the same for a program
-    /// that calls [`Job::join`] and was started by hand.
+    /// Joins a running job of this user on this host as a guest, beside the processes it was
+    /// started with. `job` is the name of the job (`landeck run --name`, else the program's file
+    /// name) or the first digits of its identity (`landeck ps`). A program that calls [`Job::join`]
+    /// and was started by hand does the same if the environment variable `LANDECK_JOB` names a job.
     ///
-    /// A guest has no rank in [`Job::world`]; it meets others by names ([`crate::mailbox`], [`crate::port`]).
-    /// When it leaves or dies, another may take its slot.
+    /// A guest has no rank in [`Job::world`]; it meets other processes by names
+    /// ([`crate::mailbox`], [`crate::port`]). When it leaves or dies, its slot becomes free for
+    /// another guest.
     ///
     /// # Errors
     /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
@@ -92,7 +95,7 @@ impl Job {
         let guest = Self::join_running(&host.to_string(), Options::default());
         let guest = guest.map_err(|error| error.kind.to_string())?;
         body(&guest.shared, &guest.server_handle);
-        // The body's effects stay, even if the guest cannot leave in good order.
+        // The effects of the body remain, even if the guest cannot leave in good order.
         let _ = guest.leave();
         Ok(())
     }
@@ -113,22 +116,24 @@ impl Job {
         Ok(Self { shared, server_handle, progress: thread, attachment: Some(attachment) })
     }
 
-    /// Which process this one replaces, if the launcher has started it again after a failure
-    /// (`landeck run --on-failure restart`). None in a process of the first world, or a guest.
+    /// Returns which process this one replaces, if the launcher restarted it after a failure
+    /// (`landeck run --on-failure restart`). Returns `None` in a process of the first world, or in
+    /// a guest.
     ///
-    /// It is a new process: it has no rank in [`Job::world`], where its predecessor stays dead. The
-    /// others meet it as they meet guests: by names ([`crate::mailbox`], [`crate::port`]).
+    /// A restarted process has no rank in [`Job::world`], where its predecessor stays dead. Other
+    /// processes meet it as they meet guests: by names ([`crate::mailbox`], [`crate::port`]).
     pub fn restart(&self) -> Option<Restarted> {
         self.attachment.as_ref()?.restart
     }
 
-    /// All processes that the job began with, in the order of their ranks.
+    /// Returns the world of all processes that the job began with, in the order of their ranks.
     pub fn world(&self) -> World {
         let members: Arc<[Peer]> = (0..self.shared.segment.plan().processes).map(Peer).collect();
         World::new(self.shared.clone(), WORLD_CONTEXT, members)
     }
 
-    /// Memory of the shared heap: filled here, read in place wherever it is sent on this host.
+    /// Allocates `count` values in the shared heap. The program fills them here, and a receiver on
+    /// this host reads them in place wherever they are sent.
     ///
     /// # Errors
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
@@ -136,13 +141,13 @@ impl Job {
         error::call(&self.shared, "loan", || Loan::new(&self.shared, count))
     }
 
-    /// What was counted since joining.
+    /// Returns the counters of this process since it joined.
     pub fn counters(&self) -> Counters {
         self.shared.segment.counters(self.shared.slot)
     }
 
-    /// Bytes of this process's shared heap that are in use: loans, data on their way, and what
-    /// worlds are made of.
+    /// Returns how many bytes of this process's shared heap are in use: by loans, by data in
+    /// flight, and by worlds.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -150,22 +155,22 @@ impl Job {
         Ok(self.shared.kernel.enter()?.heap_in_use())
     }
 
-    /// This process's slot there.
+    /// Returns the slot of this process in the job's segment.
     pub fn slot(&self) -> u32 {
         self.shared.slot
     }
 
-    /// Who this process is.
+    /// Returns the identity of this process: its host, its slot and its incarnation.
     pub fn process(&self) -> landeck_wire::ProcessId {
         self.shared.process()
     }
 
-    /// Takes note of the processes that have died: receives from anybody go on without them.
-    /// Returns their ranks in the first world.
+    /// Acknowledges the processes that have died, so that receives from [`Any`](crate::Any) go on
+    /// without them. Returns their ranks in the first world.
     ///
-    /// It speaks for all threads of the process: a receive from anybody in another thread that had
-    /// not yet been told of these deaths will not be. So let one thread receive from anybody, or
-    /// have the one that acknowledges tell the others.
+    /// The acknowledgement holds for all threads of the process: a receive from any sender in
+    /// another thread no longer reports these deaths. Receive from any sender in one thread only,
+    /// or let the acknowledging thread tell the others.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -176,9 +181,9 @@ impl Job {
         })
     }
 
-    /// Ends the whole job, whatever the failure of a process means in it, and this process. What the
-    /// system keeps of the exit code are its lowest 8 bits; 1 stands for 0, which would be success. A
-    /// child made by fork ends alone, and says so on standard error.
+    /// Ends the whole job and this process, whatever failure policy the job has. The system keeps
+    /// the lowest 8 bits of the exit code; if these are 0, which would mean success, the code is 1.
+    /// A child made by fork ends alone and says so on standard error.
     pub fn abort(mut self, exit_code: i32, message: &str) -> ! {
         if fork::is_child() {
             let (pid, slot) = (std::process::id(), self.shared.slot);
@@ -196,7 +201,7 @@ impl Job {
         std::process::exit(exit_code)
     }
 
-    /// Waits until what was sent is out of this process's hands.
+    /// Waits until this process has transferred everything that it sent.
     ///
     /// # Errors
     /// [`ErrorKind::Ended`].
@@ -204,25 +209,25 @@ impl Job {
         self.world().drain()
     }
 
-    /// Leaves in good order: waits until what was sent is out of this process's hands, then says
-    /// goodbye.
+    /// Leaves the job in good order: waits until this process has transferred everything that it
+    /// sent, then announces its departure.
     ///
     /// # Errors
-    /// [`ErrorKind::Attach`] when another launcher does not take leave, [`ErrorKind::Ended`].
-    /// [`ErrorKind::Mismatch`] when members of one of its worlds have called different operations and no
-    /// call was told so: this process has left all the same.
+    /// [`ErrorKind::Attach`] when another launcher does not accept the departure,
+    /// [`ErrorKind::Ended`]. [`ErrorKind::Mismatch`] when members of one of its worlds have called
+    /// different operations and no call has reported it: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
         let left = self.leave_once();
         left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
-    /// How this process can be in a job again after it has left this one.
+    /// Returns how this process can join a job again after it has left this one.
     pub fn way_back(&self) -> WayBack {
         self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back)
     }
 
-    /// Says that this process has left, but keeps its place ([`WayBack::SamePlace`]): it may end now
-    /// as it likes, or [come back](Job::come_back). After [`Job::drain`].
+    /// Announces that this process has left, but keeps its slot ([`WayBack::SamePlace`]): it may
+    /// then end in any way, or [come back](Job::come_back). Call [`Job::drain`] first.
     ///
     /// # Errors
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
@@ -232,7 +237,7 @@ impl Job {
         mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
     }
 
-    /// Takes back that this process has left.
+    /// Takes the announcement of [`Job::rest`] back: this process is in the job again.
     pub fn come_back(&self) {
         self.shared.segment.set_presence(self.shared.slot, Presence::Attached);
     }
@@ -245,7 +250,7 @@ impl Job {
             return Err(GateError::Forked.into());
         }
         self.server_handle.end();
-        // Who could not send everything has not left in good order.
+        // A process that could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
         let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));
         let mismatch = self.unnoticed_mismatch();
@@ -256,14 +261,14 @@ impl Job {
         mismatch.map_or(Ok(()), Err)
     }
 
-    /// That members of a world are out of step, if nobody here was told so.
+    /// Returns that members of a world called different operations, if no call here reported it.
     fn unnoticed_mismatch(&self) -> Option<Error> {
         let mismatch = Fault::Mismatch(self.shared.unnoticed_mismatch()?);
         Some(ErrorKind::of_fault(mismatch, &self.shared.segment, |_| None).into())
     }
 }
 
-/// What all processes compute with in a job that this process makes.
+/// The settings of a job that this process creates, shared by all its processes.
 fn settings() -> attach::Settings {
     let (settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {

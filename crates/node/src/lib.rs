@@ -17,33 +17,33 @@
 //! | module | what |
 //! |---|---|
 //! | [`job`] | joining and leaving |
-//! | [`world`] | a view with fixed ranks: send, receive, probe |
+//! | [`world`] | groups with fixed ranks: send, receive, probe |
 //! | [`collectives`] | collective operations: all members call them |
-//! | [`nonblocking`] | collective operations that go on while the program does something else |
+//! | [`nonblocking`] | non-blocking collective operations |
 //! | [`persistent`] | collective operations that are prepared once and started any number of times |
-//! | [`groups`] | worlds of members of a world; agreement, when some are gone |
-//! | [`duplication`] | a world that is made while the program does something else |
-//! | [`bridge`] | two groups that talk to each other |
-//! | [`architecture`] | the ways in which collective operations go, and your own |
+//! | [`groups`] | worlds derived from a world; recovery after failures |
+//! | [`duplication`] | non-blocking duplication of a world |
+//! | [`bridge`] | communication between two groups (intercommunicators) |
+//! | [`architecture`] | the algorithms of collective operations, and your own |
 //! | [`layout`] | how data lie in memory |
-//! | [`combine`], [`element`] | what reductions combine with |
-//! | [`modes`] | sends that are over sooner or later, or overtake; matched probes; the same send again |
-//! | [`scope`] | operations that go on while the program does something else |
-//! | [`progress`] | a thread that advances them while nobody calls |
-//! | [`loan`] | memory whose reference travels instead of its bytes |
-//! | [`message`], [`typed`] | values that travel with their types |
-//! | [`message_world`] | what all members do together with messages |
-//! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`combine`], [`element`] | the operators of reductions |
+//! | [`modes`] | send modes, urgent messages, matched probes, persistent sends and receives |
+//! | [`scope`] | non-blocking sends and receives |
+//! | [`progress`] | a thread that advances them between calls |
+//! | [`loan`] | zero-copy messages |
+//! | [`message`], [`typed`] | messages of values with their types |
+//! | [`message_world`] | collective operations on messages |
+//! | [`mailbox`], [`outbox`] | mailboxes with names: any process posts, one thread retrieves |
 //! | [`group_service`] | named groups of mailboxes that come and go: broadcast, synchronisation |
 //! | [`semaphore`] | units that processes and threads take in turn |
-//! | [`shared_segment`] | memory under a name |
-//! | [`region`] | memory that others put to and get from |
+//! | [`shared_segment`] | shared memory with a name |
+//! | [`region`] | one-sided communication: put, get, atomics, notifications |
 //! | [`thread`] | threads with a name and a limit |
-//! | [`port`] | two jobs of one user that meet by name |
-//! | [`tuning`] | the figures of this host |
-//! | [`raw`] | the same over pointers, for fronts in other languages |
-//! | [`unstable`] | what fronts, tests and tools need of the rooms below; it changes without notice |
-//! | [`error`] | what can go wrong, whose fault it is, what to do |
+//! | [`port`] | connections by name between two jobs of one user |
+//! | [`tuning`] | the measured figures of this host |
+//! | [`raw`] | operations over pointers, for fronts in other languages |
+//! | [`unstable`] | the layers below, for fronts, tests and tools; they change without notice |
+//! | [`error`] | the errors, with their cause and a remedy |
 
 pub mod architecture;
 pub mod bridge;

@@ -1,4 +1,4 @@
-//! Memory whose reference travels instead of its bytes.
+//! Zero-copy messages: memory whose reference is sent instead of its bytes.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -15,7 +15,7 @@ use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::{Shared, WaitError};
 use landeck_kernel::Received;
 
-/// Memory of the shared heap, this process's own until it is sent.
+/// Memory of the shared heap, owned by this process until it is sent.
 pub struct Loan<T> {
     block: Block,
     count: usize,
@@ -29,7 +29,7 @@ impl<T: Plain> Loan<T> {
         Ok(Self { block, count, values: PhantomData })
     }
 
-    /// Its memory.
+    /// Returns the block.
     pub(crate) fn into_block(self) -> Block {
         self.block
     }
@@ -46,7 +46,8 @@ impl<T: Plain> Loan<T> {
 }
 
 impl World {
-    /// Gives memory of the shared heap away: only its reference travels.
+    /// Sends a loan without copying it: only its reference travels, and the receiver owns the
+    /// memory.
     ///
     /// # Errors
     /// As [`World::send`].
@@ -57,8 +58,8 @@ impl World {
         })
     }
 
-    /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
-    /// place; what was not is copied.
+    /// Waits for a message and receives it without copying if possible: a loan, or a message in the
+    /// shared heap, is read in place; any other message is copied.
     ///
     /// # Errors
     /// As [`World::receive_into`], and [`ErrorKind::WrongType`].
@@ -76,7 +77,7 @@ impl World {
         })
     }
 
-    /// Receives a message of any length.
+    /// Waits for a message of any length and returns a copy of its values.
     ///
     /// # Errors
     /// As [`World::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
@@ -114,7 +115,7 @@ impl<T: Plain> DerefMut for Loan<T> {
     }
 }
 
-/// A received message, read where it lies. Dropping it gives the memory back to its sender.
+/// A received message, read in place where possible. Dropping it returns the memory to its sender.
 pub struct Loaned<T> {
     data: Option<Received>,
     values: PhantomData<T>,
@@ -130,8 +131,8 @@ impl<T: Plain> Loaned<T> {
         Ok(loaned)
     }
 
-    /// Its bytes. The sender has given them away, but they lie in memory that it could still
-    /// reach, so they can only be copied out of.
+    /// Returns its bytes. They are read by copying only, since they lie in memory that the sender
+    /// could still reach.
     pub fn bytes(&self) -> Bytes<'_> {
         match &self.data {
             None => Bytes::EMPTY,
@@ -140,22 +141,22 @@ impl<T: Plain> Loaned<T> {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.bytes().len() / size_of::<T>().max(1)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is read in place; otherwise it was copied.
+    /// Returns whether the message is read in place; otherwise it was copied.
     pub fn is_in_place(&self) -> bool {
         matches!(self.data, Some(Received::Borrowed { .. }))
     }
 
-    /// One value.
+    /// Returns one value; `None` beyond the end.
     pub fn get(&self, index: usize) -> Option<T> {
         let mut value = [landeck_memory::plain::zero()];
         let part = self.bytes().part(index.checked_mul(size_of::<T>())?, size_of::<T>());
@@ -163,7 +164,7 @@ impl<T: Plain> Loaned<T> {
         (copied == size_of::<T>() && index < self.len()).then_some(value[0])
     }
 
-    /// A private copy of the values.
+    /// Returns a private copy of the values.
     pub fn to_vec(&self) -> Vec<T> {
         let mut values = vec![landeck_memory::plain::zero(); self.len()];
         self.bytes().copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut values));
@@ -172,11 +173,11 @@ impl<T: Plain> Loaned<T> {
 }
 
 impl<T: Plain> Loaned<T> {
-    /// The values in place.
+    /// Returns the values in place.
     ///
     /// # Safety
-    /// The process that sent them does not write to them any more: true of every process that
-    /// only uses this API, since a loan is given away when it is sent.
+    /// The sending process no longer writes to them. This holds for every process that uses only
+    /// this API, since it gives a loan away when it sends it.
     pub unsafe fn as_slice(&self) -> &[T] {
         let bytes = self.bytes();
         // SAFETY: the range is mapped and aligned to a line, plain values have no invalid bit

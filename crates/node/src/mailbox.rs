@@ -1,4 +1,5 @@
-//! Mailboxes: any process that knows one posts there, and the thread that made it retrieves.
+//! Mailboxes: any process that knows the mailbox posts to it, and the thread that created it
+//! retrieves.
 //!
 //! A process learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
 //! name that the owner has registered and the job's agent keeps. It opens the mailbox
@@ -53,7 +54,7 @@ use from_groups::FromGroups;
 use landeck_engine::{Shared, WaitError};
 use landeck_named_groups::{Forwarded, TimeLimit};
 
-/// None where only a part of a message has arrived.
+/// Returns `None` if only a part of a message has arrived.
 fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     match taken {
         Err(Error { kind: ErrorKind::TimedOut(_), .. }) => Ok(None),
@@ -61,7 +62,7 @@ fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// A mailbox of this thread, which alone retrieves from it. Dropped, it is destroyed.
+/// A mailbox, from which only the creating thread retrieves. Dropping it destroys it.
 pub struct Mailbox {
     shared: Arc<Shared>,
     address: MailboxAddress,
@@ -71,14 +72,14 @@ pub struct Mailbox {
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
     groups: FromGroups,
-    /// Memory of a message that came to share its sender's, for the next message.
+    /// The memory of a message that shares its sender's values, kept for the next message.
     spare: Option<Spare>,
-    /// Not to be sent to another thread.
+    /// Makes the type not `Send`: only its thread retrieves.
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl Job {
-    /// Makes a mailbox, from which only this thread will retrieve.
+    /// Creates a mailbox, from which only this thread retrieves.
     ///
     /// # Errors
     /// [`ErrorKind::Heap`], [`MailboxError::TooMany`], [`ErrorKind::Thread`].
@@ -109,7 +110,7 @@ impl Job {
         })
     }
 
-    /// Opens the mailbox with an address, which came in a message.
+    /// Opens the mailbox with this address, which the process received, for example, in a message.
     ///
     /// # Errors
     /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
@@ -121,8 +122,8 @@ impl Job {
     /// Opens the mailbox that is registered under a name.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`] when the bytes are no name, when nobody has registered it, and when the
-    /// agent does not answer; and as [`Job::open_mailbox_by_address`].
+    /// [`ErrorKind::Object`] when the bytes are not a name, when no mailbox is registered under it,
+    /// or when the agent does not answer; and as [`Job::open_mailbox_by_address`].
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
         error::call(&self.shared, "open_mailbox", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
@@ -135,15 +136,17 @@ impl Job {
 }
 
 impl Mailbox {
-    /// Its address, for the processes that are to post here.
+    /// Returns the address, for the processes that are to post to this mailbox.
     pub fn address(&self) -> MailboxAddress {
         self.address
     }
 
-    /// Registers it under a name, by which other processes find it. It may have several.
+    /// Registers the mailbox under a name, by which other processes find it. A mailbox may have
+    /// several names.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer.
+    /// [`ErrorKind::Object`]: the bytes are not a name, the name is taken, or the agent does not
+    /// answer.
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let shared = self.shared.clone();
         error::call(&shared, "register", || {
@@ -155,10 +158,10 @@ impl Mailbox {
         })
     }
 
-    /// Withdraws a name; the mailbox stays.
+    /// Withdraws a name; the mailbox itself stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: it has no such name, the agent does not answer.
+    /// [`ErrorKind::Object`]: the mailbox has no such name, or the agent does not answer.
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let shared = self.shared.clone();
         error::call(&shared, "unregister", || {
@@ -172,19 +175,20 @@ impl Mailbox {
         })
     }
 
-    /// Waits for a message and takes it.
+    /// Waits for a message, and removes and returns it.
     ///
     /// # Errors
-    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when its sender died in the middle
-    /// of it, [`ErrorKind::Message`] when it is none.
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when the sender died
+    /// in the middle of the message, [`ErrorKind::Message`] when the received bytes are not a
+    /// message.
     pub fn retrieve(&mut self) -> Result<Message> {
         let mut message = Message::new();
         self.retrieve_into(&mut message)?;
         Ok(message)
     }
 
-    /// Waits as [`Mailbox::retrieve`] does, for at most `time`. The next call retrieves a message of which only a
-    /// part has arrived by then.
+    /// Waits as [`Mailbox::retrieve`] does, for at most `time`. A message that has arrived only in
+    /// part by then is retrieved by the next call.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve`].
@@ -194,7 +198,7 @@ impl Mailbox {
         Ok(message)
     }
 
-    /// Retrieves as [`Mailbox::retrieve`] does, into a message whose memory is used again.
+    /// Retrieves as [`Mailbox::retrieve`] does, into a message whose memory is reused.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
@@ -203,7 +207,7 @@ impl Mailbox {
         self.take_message(message, None)
     }
 
-    /// Takes a message if there is one, and all of it has arrived.
+    /// Retrieves a message if one has arrived completely; returns `None` otherwise.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
@@ -224,17 +228,18 @@ impl Mailbox {
         }
     }
 
-    /// Waits for a message that consists of values of this type; returns their number. There may be fewer than there is
-    /// room for.
+    /// Waits for a message that consists of values of this type, and copies them to `into`. Returns
+    /// their number, which may be less than `into.len()`.
     ///
     /// # Errors
-    /// [`MailboxError::OtherType`], [`MailboxError::TooLong`] (the message waits on), and as
-    /// [`Mailbox::retrieve`].
+    /// [`MailboxError::OtherType`], [`MailboxError::TooLong`] (the message stays in the mailbox),
+    /// and as [`Mailbox::retrieve`].
     pub fn retrieve_values<T: Typed>(&mut self, into: &mut [T]) -> Result<usize> {
         self.take_values(into, None)
     }
 
-    /// Waits as [`Mailbox::retrieve_values`] does, for at most `time`, as [`Mailbox::retrieve_within`].
+    /// Waits as [`Mailbox::retrieve_values`] does, for at most `time`, with the rules of
+    /// [`Mailbox::retrieve_within`].
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Mailbox::retrieve_values`].
@@ -246,7 +251,8 @@ impl Mailbox {
         self.take_values(into, Some(time))
     }
 
-    /// Takes values as [`Mailbox::retrieve_values`] does, if there is a message.
+    /// Retrieves values as [`Mailbox::retrieve_values`] does, if a message has arrived; returns
+    /// `None` otherwise.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve_values`].
@@ -265,20 +271,22 @@ impl Mailbox {
         }
     }
 
-    /// The number of the group ([`crate::Group::number`]) from which the last message came, and the number of the
-    /// member that had sent it, if one had. None when the message was posted.
+    /// Returns the number of the group ([`crate::Group::number`]) that the last message came from,
+    /// and the number of the member that sent it, if a member did. Returns `None` if the message
+    /// was posted.
     pub fn last_group(&self) -> Option<(u64, Option<u32>)> {
         self.groups.last
     }
 
-    /// The process that posted the last message.
+    /// Returns the process that posted the last message.
     pub fn last_poster(&self) -> Option<ProcessId> {
         self.last_poster
     }
 
-    /// A descriptor that is readable while messages wait, posted or of groups, for programs that wait for
-    /// several things. Poll it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it. For
-    /// groups with a server it may be readable once without a message.
+    /// Returns a file descriptor that is readable while messages wait, posted or from groups, for
+    /// programs that wait for several things. Poll it, and retrieve with [`Mailbox::try_retrieve`];
+    /// do not read from it. With groups that have a server, it may be readable once without a
+    /// message.
     ///
     /// # Errors
     /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`ErrorKind::Thread`].
@@ -286,9 +294,10 @@ impl Mailbox {
         Ok(self.availability()?.descriptor())
     }
 
-    /// Calls a function, in a thread of its own, when a message has arrived; once for several
-    /// that arrive together. Only the owning thread retrieves, so the function tells it, in whatever way
-    /// the program has. The calls end when the mailbox is dropped, or the function panics.
+    /// Calls a function in a thread of its own when a message has arrived, once for several
+    /// messages that arrive together. Only the owning thread retrieves, so the function must notify
+    /// that thread in a way of the program's. The calls end when the mailbox is dropped or the
+    /// function panics.
     ///
     /// # Errors
     /// As [`Mailbox::descriptor`].
@@ -349,7 +358,7 @@ impl Mailbox {
         self.take_posted_values(into, status, limit)
     }
 
-    /// Takes the first posted message.
+    /// Retrieves the first posted message.
     fn take_posted(&mut self, message: &mut Message, tag: u32, limit: TimeLimit) -> Result<()> {
         let id = self.shared.kernel.enter()?.receive_own(self.wanted(None));
         self.count_down();
@@ -364,7 +373,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes the first posted message into values, if it consists of such.
+    /// Retrieves the first posted message into values, if it consists of such values.
     fn take_posted_values<T: Typed>(
         &mut self,
         into: &mut [T],
@@ -404,7 +413,7 @@ impl Mailbox {
         found.map_err(|error| self.error(error, limit))
     }
 
-    /// Looks once for a posted message.
+    /// Returns a posted message if one has arrived.
     fn look(&self) -> Result<Option<Status>> {
         let mut kernel = self.shared.kernel.enter()?;
         let wanted = self.wanted(None);
@@ -421,7 +430,7 @@ impl Mailbox {
         Wanted { context: self.address.context, source: None, tag }
     }
 
-    /// Counts down the descriptor: a message that had waited was taken.
+    /// Takes one message off the count of the descriptor, since an announced message was retrieved.
     fn count_down(&self) {
         if let Some(availability) = &self.availability {
             availability.count_down();

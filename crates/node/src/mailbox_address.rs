@@ -2,32 +2,33 @@
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-/// The address of a mailbox: a plain value that may travel in any way.
+/// The address of a mailbox: a plain value that may be sent in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MailboxAddress {
     pub(crate) process: ProcessId,
     pub(crate) context: u32,
-    /// The place of the mark in the owner's heap that says that the mailbox exists.
+    /// The place of the mark in the owner's heap that shows that the mailbox exists.
     pub(crate) place: u64,
 }
 
 impl MailboxAddress {
-    /// How many words an address has.
+    /// The number of words of an address.
     pub const WORDS: usize = 4;
 
-    /// The process that owns the mailbox.
+    /// Returns the process that owns the mailbox.
     pub fn process(&self) -> ProcessId {
         self.process
     }
 
-    /// The address as words, for programs that carry it in a way of their own.
+    /// Returns the address as words, for programs that send it in a way of their own.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let ProcessId { host, slot, incarnation } = self.process;
         let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
         [host.0, process, u64::from(self.context), self.place]
     }
 
-    /// The address of [`MailboxAddress::to_words`]. Opening it checks that it is one.
+    /// Rebuilds an address from the words of [`MailboxAddress::to_words`]. Opening the mailbox
+    /// checks it.
     pub fn from_words([host, process, context, place]: [u64; Self::WORDS]) -> Self {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
         let process = ProcessId { host: HostId(host), slot, incarnation };

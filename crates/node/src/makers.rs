@@ -14,11 +14,14 @@ use crate::world::World;
 use landeck_engine::{Engine, WaitError};
 
 impl World {
-    /// Whether the members can still make a world of this one by its collective operations. If not, the other members
-    /// learn that this one does not come to the next of those.
+    /// Returns an error if the members can no longer create a world by collective operations of
+    /// this one. The other members then learn that this one does not take part in the next of
+    /// these.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Revoked`], [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::NotAMember`], [`crate::ErrorKind::Thread`].
+    /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::Revoked`],
+    /// [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::NotAMember`],
+    /// [`crate::ErrorKind::Thread`].
     pub(crate) fn is_ready_to_make(&self) -> Result<()> {
         let mut kernel = self.shared.kernel.enter()?;
         let ready = kernel.is_ready(self.group());
@@ -26,7 +29,7 @@ impl World {
         ready.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
-    /// Whether nobody among the makers has died.
+    /// Returns an error if a maker has died.
     ///
     /// # Errors
     /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::PeerBroken`], [`crate::ErrorKind::Thread`].
@@ -40,10 +43,11 @@ impl World {
         }
     }
 
-    /// Receives what another maker says. Each list of makers is a group that takes part.
+    /// Receives the message of another maker. Each list of makers is a group that takes part.
     ///
     /// # Errors
-    /// As [`World::receive_vec`], and [`crate::ErrorKind::PeerFailed`] when any of the makers has died: what came before counts.
+    /// As [`World::receive_vec`], and [`crate::ErrorKind::PeerFailed`] when any of the makers has
+    /// died; messages sent before its death count.
     pub(crate) fn receive_from_maker(
         &self,
         from: usize,
@@ -59,8 +63,8 @@ impl World {
         Ok(room::copy(loaned.bytes())?)
     }
 
-    /// Why the making failed at another maker that gave no reason: one that has died, or is gone in another way that
-    /// matters.
+    /// Returns why creating the world failed at another maker that gave no reason: the error for a
+    /// maker that has died, or is gone in another way that matters.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].

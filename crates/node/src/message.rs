@@ -1,9 +1,9 @@
-//! A message: values that are packed with their types, and unpacked as what they are.
+//! Messages: values packed with their types, and unpacked as the same types.
 //!
-//! A message knows its content. To unpack as another type, or more than is left, is an
-//! error, and the message is as it was before. Messages that are cut
-//! ([`Message::part`], [`Message::split`]) or joined ([`Message::join`]) share their data, which go with the last of
-//! them; only the values of a message of at most 256 bytes are copied, which is quicker.
+//! A message knows its content. Unpacking another type, or more values than are left, is an error
+//! that leaves the message unchanged. Messages that are cut ([`Message::part`], [`Message::split`])
+//! or joined ([`Message::join`]) share their data, which is freed with the last of them. Only the
+//! values of messages of at most 256 bytes are copied, which is faster.
 //!
 //! ```
 //! # fn main() -> Result<(), landeck::MessageError> {
@@ -40,7 +40,7 @@ use piece::{Form, Memory, Piece, Storage};
 pub(crate) use encoding::{tag_of_kind, tag_of_values};
 pub(crate) use shared::Spare;
 
-/// Why a message does not do what was asked. It is as it was before.
+/// The reason why a message refused a call. The message is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
@@ -57,106 +57,111 @@ pub enum MessageError {
         "{asked} values of {kind} were asked for, {left} are left in the message: unpack no more than were packed"
     )]
     BeyondEnd {
-        /// Of which kind.
+        /// The kind of the values.
         kind: String,
-        /// How many were asked for.
+        /// The number of values asked for.
         asked: u64,
-        /// How many of that kind come next.
+        /// The number of values of that kind that come next.
         left: u64,
     },
-    /// The parts asked for are not there.
+    /// The range asked for reaches beyond the end of the message.
     #[error(
         "values {first} to {end} were asked for, the message has {values}: cut within the message"
     )]
     NoSuchPart {
         /// The first value asked for.
         first: u64,
-        /// One more than the last.
+        /// One more than the last value asked for.
         end: u64,
-        /// How many it has.
+        /// The number of values in the message.
         values: u64,
     },
-    /// The message cannot be divided into so many equal parts.
+    /// The message cannot be divided into this many equal parts.
     #[error("{values} values cannot be divided into {parts} equal parts: cut them with `part`")]
     UnevenParts {
-        /// How many values it has.
+        /// The number of values in the message.
         values: u64,
-        /// How many parts were asked for.
+        /// The number of parts asked for.
         parts: usize,
     },
-    /// A layout describes bytes outside the values that it goes with.
+    /// The layout describes bytes outside the values.
     #[error("the layout describes bytes outside the values of {buffer_bytes} bytes")]
     OutsideBuffer {
         /// Bytes of the values.
         buffer_bytes: usize,
     },
-    /// It is to be combined, or gathered with others of its length, and is not values of one kind.
+    /// The message cannot be combined or gathered, since its values are not of one kind.
     #[error(
         "the message is empty or holds other things than values of one kind: pack values of one kind, or gather with `gather_any`"
     )]
     NotOneKind,
-    /// A text is no UTF-8.
-    #[error("the next in the message is a text that is no UTF-8: who packed it is broken")]
+    /// The next text is not UTF-8.
+    #[error(
+        "the next in the message is a text that is not UTF-8: the process that packed it is broken"
+    )]
     NotUtf8,
-    /// The received bytes are no message.
-    #[error("what came is no message ({what}): who sent it is broken, or did not post a message")]
+    /// The received bytes are not a message.
+    #[error(
+        "the received bytes are not a message ({what}): the sender is broken, or did not post a message"
+    )]
     NotAMessage {
         /// The fault in the bytes.
         what: &'static str,
     },
-    /// There is no memory for the values that are packed or unpacked.
+    /// The process has no memory for the values.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
 }
 
 type Result<T> = std::result::Result<T, MessageError>;
 
-/// The next content of a message.
+/// The content of a message that is unpacked next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upcoming {
     /// Nothing: everything was unpacked.
     Nothing,
-    /// So many values of a kind.
+    /// Values of one kind.
     Elements {
-        /// Their kind.
+        /// The kind of the values.
         kind: Kind,
-        /// How many come before something else does.
+        /// The number of values before other content.
         count: u64,
     },
     /// Items of a layout.
     Items,
     /// A text.
     Text {
-        /// Its bytes.
+        /// The length of the text in bytes.
         bytes: usize,
     },
     /// The address of a mailbox.
     Mailbox,
 }
 
-/// Values that travel together, each with its type.
+/// A message: values that are sent together, each with its type.
 #[derive(Clone, Default)]
 pub struct Message {
     memories: Vec<Memory>,
     pieces: Vec<Piece>,
-    /// The piece that is unpacked next, and the bytes of it that were unpacked.
+    /// The index of the piece that is unpacked next, and the bytes of it that were unpacked.
     next: usize,
     taken: usize,
 }
 
 impl Message {
-    /// A message with nothing in it.
+    /// Creates an empty message.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty message with room for so many bytes of values.
+    /// Creates an empty message with room for `bytes` bytes of values.
     pub fn with_capacity(bytes: usize) -> Self {
         let memories = vec![Memory::Short(Vec::with_capacity(bytes))];
         Self { memories, ..Self::default() }
     }
 
-    /// An empty message with room for so many bytes, where there may be no memory for them.
+    /// Creates an empty message with room for `bytes` bytes of values, or reports that there is no
+    /// memory.
     ///
     /// # Errors
     /// [`MessageError::NoMemory`].
@@ -165,17 +170,18 @@ impl Message {
         Ok(Self { memories, ..Self::default() })
     }
 
-    /// Packs values behind those that are there. They are copied.
+    /// Appends a copy of values.
     ///
     /// # Panics
-    /// When there is no memory for them: [`Message::try_pack`] says it.
+    /// Panics when there is no memory for the values; [`Message::try_pack`] returns an error
+    /// instead.
     #[inline]
     pub fn pack<T: Typed>(&mut self, values: &[T]) -> &mut Self {
         packed(self.try_pack(values).map(drop));
         self
     }
 
-    /// Packs values, where there may be no memory for them.
+    /// Appends a copy of values, or reports that there is no memory.
     ///
     /// # Errors
     /// [`MessageError::NoMemory`]; the message is as before.
@@ -188,7 +194,7 @@ impl Message {
         Ok(self)
     }
 
-    /// Packs a text; it is unpacked as a whole.
+    /// Appends a text, which is unpacked as a whole.
     ///
     /// # Panics
     /// As [`Message::pack`].
@@ -197,7 +203,7 @@ impl Message {
         self
     }
 
-    /// Packs a text, where there may be no memory for it.
+    /// Appends a text, or reports that there is no memory.
     ///
     /// # Errors
     /// As [`Message::try_pack`].
@@ -206,7 +212,8 @@ impl Message {
         Ok(self)
     }
 
-    /// Packs the address of a mailbox, so that whoever unpacks it can post there.
+    /// Appends the address of a mailbox, so that the process that unpacks it can post to the
+    /// mailbox.
     ///
     /// # Panics
     /// As [`Message::pack`].
@@ -215,7 +222,7 @@ impl Message {
         self
     }
 
-    /// Packs the address of a mailbox, where there may be no memory for it.
+    /// Appends the address of a mailbox, or reports that there is no memory.
     ///
     /// # Errors
     /// As [`Message::try_pack`].
@@ -224,9 +231,9 @@ impl Message {
         Ok(self)
     }
 
-    /// Packs `count` items of a layout, whose offset zero lies at the start of `values`. Items of
-    /// one kind of element are unpacked like any elements of that kind; others with a layout of
-    /// the same signature, together.
+    /// Appends `count` items of a layout, whose offset zero lies at the start of `values`. Items of
+    /// one kind of element are unpacked like any elements of that kind; other items are unpacked
+    /// together, by a layout of the same signature.
     ///
     /// # Errors
     /// [`MessageError::OutsideBuffer`], [`MessageError::NoMemory`].
@@ -245,7 +252,7 @@ impl Message {
         Ok(self)
     }
 
-    /// Unpacks as many values as there is room for, of which all must be there.
+    /// Unpacks `into.len()` values, all of which must be in the message.
     ///
     /// # Errors
     /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`].
@@ -268,7 +275,8 @@ impl Message {
         Ok(value[0])
     }
 
-    /// Unpacks all values of the type that come next; none when the next is of another type.
+    /// Unpacks all values of the type that come next; returns an empty vector if the next content
+    /// is of another type.
     pub fn unpack_all<T: Typed>(&mut self) -> Vec<T> {
         let left = self.left_of(Form::Elements(T::KIND));
         let mut values = vec![zero(); left / size_of::<T>()];
@@ -327,12 +335,12 @@ impl Message {
         })
     }
 
-    /// Begins to unpack from the first value again.
+    /// Rewinds the message: the next value unpacked is the first one.
     pub fn rewind(&mut self) {
         (self.next, self.taken) = (0, 0);
     }
 
-    /// Takes everything out. Its memory is used for what is packed next, unless another message
+    /// Removes all content. The memory is reused for the next content, unless another message
     /// shares it.
     #[inline]
     pub fn clear(&mut self) {
@@ -350,33 +358,33 @@ impl Message {
         }
     }
 
-    /// Bytes of the values in it, unpacked or not.
+    /// Returns the length of all values in bytes, unpacked or not.
     pub fn bytes(&self) -> usize {
         self.pieces.iter().map(|piece| piece.length).sum()
     }
 
-    /// How many values are in it, unpacked or not. A text, the address of a mailbox and items that
-    /// were packed together count as one value each.
+    /// Returns the number of values, unpacked or not. A text, the address of a mailbox, and items
+    /// that were packed together count as one value each.
     pub fn len(&self) -> u64 {
         self.pieces.iter().map(Piece::values).sum()
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the message is empty.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Whether everything was unpacked.
+    /// Returns whether everything was unpacked.
     pub fn is_unpacked(&self) -> bool {
         self.pieces[self.next..].iter().map(|piece| piece.length).sum::<usize>() == self.taken
     }
 
-    /// The next content, in words: `float64`, `text`; none at the end.
+    /// Returns the next content in words, such as `float64` or `text`; `None` at the end.
     pub fn next_kind(&self) -> Option<String> {
         self.pieces.get(self.next).map(|piece| piece.form.to_string())
     }
 
-    /// The next content, and its amount.
+    /// Returns the next content and its amount.
     pub fn upcoming(&self) -> Upcoming {
         let Some(piece) = self.pieces.get(self.next) else { return Upcoming::Nothing };
         match piece.form {
@@ -390,7 +398,7 @@ impl Message {
         }
     }
 
-    /// The values from number `range.start` to before `range.end`, counted as in
+    /// Returns the values from number `range.start` to before `range.end`, counted as in
     /// [`Message::len`], as a message that shares their memory.
     ///
     /// # Errors
@@ -414,8 +422,8 @@ impl Message {
         Ok(part)
     }
 
-    /// So many messages of equally many values, one after the other, that share this one's
-    /// memory: what a scatter sends.
+    /// Divides the message into `parts` messages of equally many values that share its memory, as a
+    /// scatter sends them.
     ///
     /// # Errors
     /// [`MessageError::UnevenParts`].
@@ -426,7 +434,7 @@ impl Message {
         (0..parts as u64).map(|number| self.part(number * each..(number + 1) * each)).collect()
     }
 
-    /// Puts the values of another message behind those that are there; their memory is shared.
+    /// Appends the values of another message; their memory is shared.
     pub fn join(&mut self, other: &Self) -> &mut Self {
         for piece in &other.pieces {
             self.share(other, *piece);
@@ -434,7 +442,7 @@ impl Message {
         self
     }
 
-    /// Takes a piece of another message in.
+    /// Appends a piece of another message.
     fn share(&mut self, other: &Self, piece: Piece) {
         let Memory::Shared(storage) = &other.memories[piece.memory] else {
             return packed(self.append(piece.form, other.bytes_of(&piece)));
@@ -475,8 +483,8 @@ impl Message {
         true
     }
 
-    /// Puts a new piece behind the others, or lets the last one grow, by the so many bytes that `write`
-    /// appends. Where there is no memory for them, the message is as before.
+    /// Appends a new piece, or extends the last one, by the bytes that `write` appends. Without
+    /// memory for them the message stays unchanged.
     fn extend(
         &mut self,
         form: Form,
@@ -619,7 +627,7 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The end of calls that return no error.
+/// Panics with an error, in calls that return none.
 #[inline]
 fn packed(result: Result<()>) {
     if let Err(error) = result {
@@ -632,7 +640,7 @@ fn area(buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {
     Area::with_layout(buffer, 0, layout, count).map_err(|_| outside)
 }
 
-/// Data that came, as a storage.
+/// Turns received data into a storage.
 impl From<Received> for Storage {
     fn from(received: Received) -> Self {
         match received {

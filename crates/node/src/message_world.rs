@@ -1,9 +1,8 @@
-//! What the members of a world do together with messages that they have packed.
+//! Collective operations on packed messages.
 //!
-//! A [`MessageWorld`] is a world seen by a program that thinks in messages: what was packed is
-//! sent from where it lies, and what comes is a message whose memory was its place of arrival. All
-//! members make one of their own from the same world, and call the same operations in the same
-//! order, as in all of [`crate::collectives`].
+//! A [`MessageWorld`] is a world for programs that use messages: packed values are sent from where
+//! they lie, and a received message owns the memory it arrived in. All members create one from the
+//! same world, and call the same operations in the same order, as in all of [`crate::collectives`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -24,11 +23,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Values that are reduced, or gathered by [`MessageWorld::gather`], are of one kind and equally
-//! many at all members: those are the operations of [`World`] on the memory of the messages, and
-//! meet calls of them. In a broadcast and in a scatter only the root knows how long the messages
-//! are; the others learn it with the data, which have as much room as those of the last such
-//! operation. A message that needs more follows in a second step.
+//! Values that are reduced, or gathered by [`MessageWorld::gather`], are of one kind, and every
+//! member has equally many. Those calls are the operations of [`World`] on the memory of the
+//! messages, and match calls of them. In a broadcast and in a scatter only the root knows the
+//! lengths of the messages. The other members learn them with the data, for which they have as much
+//! room as the last such operation needed. A longer message follows in a second step.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -52,22 +51,25 @@ use landeck_engine::{
     ValueType,
 };
 
-/// Bytes that say more of a message for which there is no room: they stand in its place.
+/// Bytes of the lengths that replace a message for which there is no room.
 const MORE_BYTES: usize = 16;
-/// Room for a message where none has come yet.
+/// Bytes of room for the first message.
 const FIRST_ROOM_BYTES: usize = 24;
-/// Longer messages always come in a second step, so nobody sets much memory aside in vain.
+/// Bytes of the longest message that the room grows for. Longer messages come in a second step,
+/// which saves memory.
 const MOST_ROOM_BYTES: usize = 64 << 10;
-/// What the root hands out is brought together in one piece up to this length; longer data are
-/// taken from where they lie.
+/// Bytes up to which the root packs its messages into one piece; longer data are sent from where
+/// they lie.
 const PACKED_BYTES: usize = 4096;
-/// In a head: parts of different lengths are handed out.
+/// The bit of a head that marks parts of different lengths.
 const IS_UNEVEN: u64 = 1 << 17;
-/// In a head: what it speaks of follows, and the lengths stand behind the head.
+/// The bit of a head that marks a message which follows in a second step; its lengths stand after
+/// the head.
 const FOLLOWS: u64 = 1 << 18;
 /// The bits of a tag in a head.
 const TAG_MASK: u64 = IS_UNEVEN - 1;
-/// Where the lengths begin in a head, of as many bits each; there is never room for longer ones.
+/// The position of the lengths in a head, each of as many bits; there is never room for longer
+/// ones.
 const BYTES_SHIFT: u32 = 20;
 const LONGEST_SHIFT: u32 = 42;
 const LENGTH_MASK: u64 = (1 << (LONGEST_SHIFT - BYTES_SHIFT)) - 1;
@@ -77,46 +79,46 @@ const LENGTH_MASK: u64 = (1 << (LONGEST_SHIFT - BYTES_SHIFT)) - 1;
 pub struct MessageWorld {
     world: World,
     preset: Option<Preset>,
-    /// Bytes of room beside the head in the next broadcast or scatter: all members know the same.
+    /// Bytes of room after the head in the next broadcast or scatter, equal at all members.
     room_bytes: usize,
 }
 
-/// What stands in front of a message: one word, and two more where there is no room for the message.
+/// The head of a message: one word, and two more if there is no room for the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     tag: u32,
     bytes: usize,
-    /// Bytes of the longest of the messages that are handed out together.
+    /// Bytes of the longest of the messages that are sent together.
     longest: usize,
     is_uneven: bool,
 }
 
-/// A head as it travels, with what stands behind it for a message that follows.
+/// A head as it is sent, with the lengths of a message that follows.
 #[derive(Clone, Copy)]
 struct HeadWords {
     words: [u64; 1 + MORE_BYTES / 8],
     bytes: usize,
 }
 
-/// Heads with the bodies for which there is room, as they travel: equally long, one behind the
+/// Heads, with the bodies for which there is room, as they are sent: equally long, one after the
 /// other.
 struct Slots {
     slot_bytes: usize,
     heads: Vec<HeadWords>,
-    /// All of it, if that is little.
+    /// All slots in one piece, if they are short.
     packed: Vec<u8>,
-    /// What follows bodies that are shorter than the room.
+    /// Padding after bodies that are shorter than the room.
     filler: Vec<u8>,
 }
 
-/// Values in one piece that each member gets so many bytes of.
+/// Values in one piece, of which each member gets `bytes` bytes.
 struct EqualParts {
     kind: Kind,
     values: Buffer,
     bytes: usize,
 }
 
-/// The values that a member brings to an operation.
+/// The values that a member contributes to an operation.
 enum Input {
     Piece(Buffer),
     Area(Area),
@@ -132,24 +134,25 @@ impl Input {
 }
 
 impl MessageWorld {
-    /// A world whose collective operations take messages. All members make theirs at the same
-    /// place of what they do together.
+    /// Creates a world whose collective operations take messages. All members create theirs at the
+    /// same position among their collective operations.
     pub fn new(world: World) -> Self {
         Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES }
     }
 
-    /// The world itself.
+    /// Returns the underlying world.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// Has all operations from now on go this way: an architecture by its name, or what a paper
-    /// did; none: as the table says. All members want the same.
+    /// Selects how all later operations are done: by a named architecture, or as published for
+    /// another library. `None` leaves the choice to the tuning table. All members select the same
+    /// preset.
     pub fn go_by(&mut self, preset: Option<Preset>) {
         self.preset = preset;
     }
 
-    /// Returns when all members have called it.
+    /// Waits until all members have called this operation.
     ///
     /// # Errors
     /// As [`World::barrier`].
@@ -157,7 +160,7 @@ impl MessageWorld {
         self.with(Operation::Barrier, World::barrier)
     }
 
-    /// The root's message goes to everybody; at the others it replaces what is in theirs.
+    /// Sends the root's message to every other member, where it replaces the content of `message`.
     ///
     /// # Errors
     /// As [`World::broadcast`], and [`MessageError::NotAMessage`] when a member sends something
@@ -185,12 +188,12 @@ impl MessageWorld {
         Ok(())
     }
 
-    /// The values of the root's message are divided equally among the members, in the order of
-    /// their ranks; each member's part replaces what is in `own`. The parts are sent from where
-    /// they lie.
+    /// Distributes the values of the root's message equally among the members, in the order of
+    /// ranks. At each member its part replaces the content of `own`. `all` is used at the root
+    /// only; its parts are sent from where they lie.
     ///
     /// # Errors
-    /// As [`World::scatter`]; at the root [`MessageError::UnevenParts`], before anything happens.
+    /// As [`World::scatter`]; at the root [`MessageError::UnevenParts`], before anything is sent.
     pub fn scatter(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<()> {
         if self.world.rank() != root {
             return self.take(Operation::Scatter, own, root);
@@ -217,17 +220,19 @@ impl MessageWorld {
         self.finish(own, &head, room)
     }
 
-    /// The root gets the values of all members as one message, in the order of their ranks; all
-    /// bring equally many of one kind. It replaces what is in `all` there.
+    /// Collects the values of all members at the root as one message, in the order of ranks. All
+    /// members contribute equally many values of one kind. At the root the result replaces the
+    /// content of `all`, which is used there only.
     ///
     /// # Errors
-    /// As [`World::gather`]; [`MessageError::NotOneKind`], before anything happens.
+    /// As [`World::gather`]; [`MessageError::NotOneKind`], before anything is sent.
     pub fn gather(&self, own: &Message, all: &mut Message, root: usize) -> Result<()> {
         let all = (self.world.rank() == root).then_some(all);
         self.bring((Operation::Gather, root, None), own, all)
     }
 
-    /// The same for everybody.
+    /// Collects the values of all members at every member, as [`MessageWorld::gather`] does at the
+    /// root.
     ///
     /// # Errors
     /// As [`MessageWorld::gather`].
@@ -235,8 +240,9 @@ impl MessageWorld {
         self.bring((Operation::AllGather, 0, None), own, Some(all))
     }
 
-    /// The root gets the messages of all members, whatever is in them and however long they are,
-    /// in the order of their ranks. It takes a step more than [`MessageWorld::gather`].
+    /// Collects the messages of all members at the root, of any content and length, in the order of
+    /// ranks. Returns `None` at all other members. It takes one step more than
+    /// [`MessageWorld::gather`].
     ///
     /// # Errors
     /// As [`World::gather_varying`], and [`MessageError::NotAMessage`].
@@ -244,7 +250,8 @@ impl MessageWorld {
         self.any(own, Operation::Gather, root)
     }
 
-    /// The same for everybody.
+    /// Collects the messages of all members at every member, as [`MessageWorld::gather_any`] does
+    /// at the root.
     ///
     /// # Errors
     /// As [`MessageWorld::gather_any`].
@@ -252,12 +259,12 @@ impl MessageWorld {
         Ok(self.any(own, Operation::AllGather, 0)?.unwrap_or_default())
     }
 
-    /// Combines the values of all members, position by position, at the root: they replace what is
-    /// in `result` there. All bring equally many of one kind.
+    /// Combines the values of all members element by element at the root, where the result replaces
+    /// the content of `result`. All members contribute equally many values of one kind.
     ///
     /// # Errors
-    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::ErrorKind::Reduction`], before anything
-    /// happens.
+    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`crate::ErrorKind::Reduction`],
+    /// before anything is sent.
     pub fn reduce(
         &self,
         own: &Message,
@@ -269,7 +276,8 @@ impl MessageWorld {
         self.bring((Operation::Reduce, root, Some(combine)), own, result)
     }
 
-    /// The same for everybody.
+    /// Combines the values of all members element by element, and stores the result in `result` at
+    /// every member.
     ///
     /// # Errors
     /// As [`MessageWorld::reduce`].
@@ -282,7 +290,7 @@ impl MessageWorld {
         self.bring((Operation::AllReduce, 0, Some(combine)), own, Some(result))
     }
 
-    /// How an operation is to be done: as the world says, or as the preset does it.
+    /// The options of an operation: those of the world, or those of the preset.
     #[inline]
     fn options(&self, operation: Operation) -> Cow<'_, CallOptions> {
         let of_world = &self.world.options;
@@ -296,7 +304,7 @@ impl MessageWorld {
         }
     }
 
-    /// Calls on a world whose operations of this kind are done so.
+    /// Runs a call on a world with the options for this operation.
     fn with<R>(&self, operation: Operation, call: impl FnOnce(&World) -> Result<R>) -> Result<R> {
         let Cow::Owned(options) = self.options(operation) else { return call(&self.world) };
         let mut world = self.world.clone();
@@ -304,7 +312,7 @@ impl MessageWorld {
         call(&world)
     }
 
-    /// An operation with a root and without an operator.
+    /// Describes an operation with a root and without an operator.
     #[inline]
     fn rooted<'a>(
         &'a self,
@@ -388,7 +396,7 @@ impl MessageWorld {
         }
     }
 
-    /// Takes the message that the root broadcasts, or this member's part of what it scatters.
+    /// Receives the message that the root broadcasts, or this member's part of what it scatters.
     fn take(&mut self, operation: Operation, message: &mut Message, root: usize) -> Result<()> {
         let (room_bytes, word) = (self.room_bytes, Cell::new(0));
         let here = buffer_of(message.own_room(room_bytes)?);
@@ -462,7 +470,7 @@ impl MessageWorld {
         self.world.collective(CallDescription { missing, ..asked })
     }
 
-    /// Makes room for the next message as for this one, which came in this room.
+    /// Finishes a message that came in this room, and sizes the room for the next one by it.
     fn finish(&mut self, message: &mut Message, head: &Head, room: Vec<u8>) -> Result<()> {
         let start = if head.longest > self.room_bytes { 0 } else { HEAD_BYTES };
         self.expect(head);
@@ -479,7 +487,8 @@ impl MessageWorld {
             if is_short { head.longest.max(FIRST_ROOM_BYTES) } else { FIRST_ROOM_BYTES };
     }
 
-    /// Bytes of what comes of so many bytes of each member, if that can be.
+    /// Bytes of the result of an operation with this many bytes from each member, if they can
+    /// exist.
     #[inline]
     fn result_bytes(&self, operation: Operation, bytes: u64) -> Result<usize> {
         let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
@@ -488,7 +497,8 @@ impl MessageWorld {
         Ok(all.map(|all| all as usize).ok_or(NoMemory { bytes: usize::MAX })?)
     }
 
-    /// An operation in which all bring equally many values of one kind. A member that has a result gets it.
+    /// Runs an operation to which all members contribute equally many values of one kind. A member
+    /// that has a result gets it in `result`.
     fn bring(
         &self,
         (operation, root, combine): (Operation, usize, Option<Combining>),
@@ -529,7 +539,7 @@ impl MessageWorld {
         Ok(())
     }
 
-    /// Tells everybody the lengths, then brings the messages to who is to have them.
+    /// Distributes all lengths, and then the messages to the members that receive them.
     fn any(
         &self,
         own: &Message,
@@ -576,7 +586,7 @@ impl std::fmt::Debug for MessageWorld {
 }
 
 impl Head {
-    /// Those of messages that are handed out together.
+    /// The heads of messages that are sent together.
     fn of_parts(tags: &[u32], bodies: &[Area]) -> Vec<Self> {
         let bytes = |body: &Area| body.packed_bytes() as usize;
         let longest = bodies.iter().map(bytes).max().unwrap_or(0);
@@ -585,12 +595,12 @@ impl Head {
         tags.iter().zip(bodies).map(head).collect()
     }
 
-    /// Bytes of its body that travel beside it where there is this much room.
+    /// Bytes of its body that are sent with it if there is this much room.
     fn beside(&self, room_bytes: usize) -> usize {
         if self.longest <= room_bytes { self.bytes } else { 0 }
     }
 
-    /// As one word, where there is room for the message.
+    /// Returns the head as one word, for a message that fits the room.
     #[inline]
     fn to_word(self) -> u64 {
         let uneven = if self.is_uneven { IS_UNEVEN } else { 0 };
@@ -598,7 +608,7 @@ impl Head {
         u64::from(self.tag) | uneven | lengths
     }
 
-    /// As it travels where there is this much room.
+    /// Returns the head as it is sent if there is this much room.
     fn to_words(self, room_bytes: usize) -> HeadWords {
         if self.longest <= room_bytes {
             return HeadWords { words: [self.to_word(), 0, 0], bytes: HEAD_BYTES };
@@ -608,13 +618,13 @@ impl Head {
         HeadWords { words, bytes: HEAD_BYTES + MORE_BYTES }
     }
 
-    /// What stands in front of what came.
+    /// Reads the head at the front of a received room.
     fn in_front_of(room: &[u8]) -> Result<Self> {
         let body = Bytes::from(room).part(HEAD_BYTES, room.len());
         Self::read(word_at(Bytes::from(room), 0), body)
     }
 
-    /// The head of what came, which another process wrote, and what stands behind it.
+    /// Reads a head that another process wrote, and the lengths after it.
     #[inline]
     fn read(word: u64, body: Bytes<'_>) -> Result<Self> {
         let (bytes, longest) = match word & FOLLOWS {
@@ -658,7 +668,7 @@ impl Slots {
         }
     }
 
-    /// Where they lie; they are there as long as these slots and the bodies are.
+    /// Returns the blocks of the slots, valid as long as these slots and the bodies.
     fn blocks(&mut self, heads: &[Head], bodies: &[Area]) -> Blocks {
         if self.packed.is_empty() {
             return Blocks::Areas(self.areas(heads, bodies));
@@ -668,7 +678,7 @@ impl Slots {
         Blocks::Equal { buffer, block_bytes: self.slot_bytes }
     }
 
-    /// The same, each by itself.
+    /// Returns an area for each slot.
     fn areas(&mut self, heads: &[Head], bodies: &[Area]) -> Vec<Area> {
         if !self.packed.is_empty() {
             let slots = self.packed.chunks_exact_mut(self.slot_bytes);
@@ -692,27 +702,28 @@ impl Slots {
     }
 }
 
-/// Memory of this call, for an operation that is over when the call returns.
+/// Returns memory of this call as an area, for an operation that is complete when the call returns.
 fn writable(room: &mut [u8]) -> Area {
     // SAFETY: all callers keep the memory until the operation is over that they give the area to.
     Area::contiguous(unsafe { Buffer::of_mut(room) })
 }
 
-/// The same for what is one buffer.
+/// Returns memory of this call as a buffer, for an operation that is complete when the call
+/// returns.
 fn buffer_of(room: &mut [u8]) -> Buffer {
     // SAFETY: as above.
     unsafe { Buffer::of_mut(room) }
 }
 
-/// The word that begins at some byte, as far as it is there.
+/// Reads the word that begins at a byte, as far as it is there.
 fn word_at(bytes: Bytes<'_>, at: usize) -> u64 {
     let mut word = [0; 8];
     bytes.part(at, 8).copy_to_slice(&mut word);
     u64::from_ne_bytes(word)
 }
 
-/// Memory for what another process has said the length of, kept in `room`. The others count on this member:
-/// without memory it takes part with nothing.
+/// Allocates memory of a length that another process gave, kept in `room`. The other members depend
+/// on this one, so without memory it takes part without data.
 fn long_buffer(bytes: usize, room: &mut Vec<u8>) -> (Buffer, Option<NoMemory>) {
     match room::zeroes(bytes) {
         Ok(long) => {
@@ -723,13 +734,13 @@ fn long_buffer(bytes: usize, room: &mut Vec<u8>) -> (Buffer, Option<NoMemory>) {
     }
 }
 
-/// The same as an area.
+/// Allocates memory as [`long_buffer`] does, as an area.
 fn long_room(bytes: usize, room: &mut Vec<u8>) -> (Area, Option<NoMemory>) {
     let (buffer, missing) = long_buffer(bytes, room);
     (Area::contiguous(buffer), missing)
 }
 
-/// Memory of a message for so many bytes of a result, where this member has one.
+/// Returns memory of a message for this many bytes of a result, if this member has one.
 #[inline]
 fn place_in(result: &mut Option<&mut Message>, bytes: usize) -> (Buffer, Option<NoMemory>) {
     let Some(result) = result else { return (Buffer::EMPTY, None) };
@@ -744,7 +755,7 @@ fn missing_buffer(bytes: usize) -> Buffer {
     unsafe { Buffer::missing(bytes) }
 }
 
-/// Where messages of these lengths lie, one behind the other.
+/// Returns the ranges of messages of these lengths, one after the other.
 fn places_of(heads: &[[u64; 2]]) -> Result<Vec<Range<usize>>> {
     let mut end = 0usize;
     let place = |head: &[u64; 2]| {
@@ -762,7 +773,7 @@ fn operator(combine: Combining, kind: Kind) -> Result<Operator> {
     Ok(Reduction::new(combine, element)?.into())
 }
 
-/// As what values of a kind are combined.
+/// The element type for combining values of a kind.
 fn element_of(kind: Kind) -> Option<Element> {
     Some(match (kind.family(), kind.size_bytes()) {
         (Family::Signed, 1) => Element::I8,

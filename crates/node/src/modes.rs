@@ -1,5 +1,4 @@
-//! Sends that are over sooner or later than usual, or overtake; messages that are found and kept
-//! for one receive; sends and receives that are made ready once.
+//! Send modes, urgent messages, matched probes, and persistent sends and receives.
 
 use landeck_kernel::{Area, Completion, RequestId, Started, URGENT_BYTES_MAX};
 use landeck_memory::plain::{Plain, bytes_of, zero};
@@ -11,21 +10,24 @@ use crate::loan::Loan;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::{Engine, OperationId, WaitError};
 
-/// When a send is over.
+/// The mode of a send, which determines when it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendMode {
-    /// When its values may be changed again.
+    /// The send is complete when its values may be changed again.
     #[default]
     Standard,
-    /// When, besides, its receive has begun.
+    /// The send is complete when its values may be changed again and its receive has begun.
     Synchronous,
-    /// As [`SendMode::Standard`], and the program knows that its receive is there.
+    /// The send is complete as in [`SendMode::Standard`]; the program guarantees that its receive
+    /// has begun.
     Ready,
-    /// At once: the values are copied to this process's heap and leave it when there is room.
+    /// The send is complete at once: the values are copied to this process's heap, and sent from
+    /// there when there is room.
     Buffered,
 }
 
-/// A message that was found and taken out: only who has this receives it. Dropped, it is thrown away.
+/// A message that was matched and removed from the queue: only the holder of this value receives
+/// it. Dropping it discards the message.
 pub struct Held {
     world: World,
     id: RequestId,
@@ -33,7 +35,7 @@ pub struct Held {
 }
 
 impl World {
-    /// Sends values in one of the modes.
+    /// Sends values in the given mode; returns when the send is complete in that mode.
     ///
     /// # Errors
     /// As [`World::send`]; in mode buffered, [`ErrorKind::Heap`] when there is no room for the copy.
@@ -66,7 +68,7 @@ impl World {
         let peer = self.peer(to)?;
         let bytes = bytes_of(values);
         let mut kernel = self.shared.kernel.enter()?;
-        // Short ones are copied by the channel itself, if it has room.
+        // The channel itself copies short messages, if it has room.
         match kernel.try_send(peer, self.context, tag.0, Bytes::from(bytes)) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
@@ -101,9 +103,9 @@ impl World {
         finished.map_err(|error| self.error(error, None))
     }
 
-    /// Sends at most 48 bytes of values past everything that was sent before and is on its way:
-    /// for what must not wait behind bulk data. It stands in no order with other messages, urgent
-    /// ones included; over a network that knows no urgent traffic it waits like any other.
+    /// Sends an urgent message of at most 48 bytes of values, which overtakes messages in flight:
+    /// for data that must not wait behind bulk data. It has no order with other messages, urgent
+    /// ones included. Over a network without urgent traffic it waits like any other message.
     ///
     /// # Errors
     /// [`ErrorKind::UrgentTooLong`], and as [`World::send`].
@@ -139,11 +141,12 @@ impl World {
         })
     }
 
-    /// Gives memory of the shared heap to several processes at once, who read it in place; it is
-    /// free again when the last of them has dropped it, or has died. At most 31 of them.
+    /// Sends a loan to at most 31 processes at once, which read it in place. Its memory is free
+    /// again when the last of them has dropped it or has died.
     ///
     /// # Errors
-    /// As [`World::send`], and [`ErrorKind::Lend`] for too many; who was told before an error has it.
+    /// As [`World::send`], and [`ErrorKind::Lend`] for too many receivers. Receivers that were sent
+    /// the loan before an error have it.
     pub fn send_loan_to<T: Plain>(
         &self,
         loan: Loan<T>,
@@ -174,7 +177,8 @@ impl World {
         })
     }
 
-    /// Takes out the message that a receive would get; none when there is none yet.
+    /// Matches and removes the message that a receive would get; returns `None` if no such message
+    /// has arrived.
     ///
     /// # Errors
     /// As [`World::try_probe`].
@@ -190,7 +194,8 @@ impl World {
         })
     }
 
-    /// Waits for a message and takes it out: a receive of another thread does not get it.
+    /// Waits for a message, matches it and removes it, so that no receive of another thread gets
+    /// it.
     ///
     /// # Errors
     /// As [`World::probe`].
@@ -207,7 +212,7 @@ impl World {
     }
 }
 
-/// The bytes of values that are short enough to be urgent.
+/// The bytes of values, if they are short enough for an urgent message.
 pub(crate) fn urgent_bytes<T: Plain>(values: &[T]) -> Result<&[u8]> {
     let bytes = bytes_of(values);
     match bytes.len() {
@@ -216,9 +221,9 @@ pub(crate) fn urgent_bytes<T: Plain>(values: &[T]) -> Result<&[u8]> {
     }
 }
 
-/// An attempt that has come to something.
+/// The outcome of an attempt, if it was decisive.
 pub(crate) trait Attempt {
-    /// What it has come to; none to try again.
+    /// Returns the outcome; `None` if the attempt must be repeated.
     fn transpose_true(self) -> Option<std::result::Result<(), landeck_kernel::Failure>>;
 }
 
@@ -233,16 +238,16 @@ impl Attempt for std::result::Result<bool, landeck_kernel::Failure> {
 }
 
 impl Held {
-    /// What is known of the message.
+    /// Returns the envelope of the message.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// Receives it into values. A shorter message changes only the first of them.
+    /// Receives the message into `values`. A shorter message changes only the first of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`], [`ErrorKind::PeerFailed`] when its sender died in the middle of it,
-    /// [`ErrorKind::PeerBroken`], [`ErrorKind::Thread`].
+    /// [`ErrorKind::Truncated`], [`ErrorKind::PeerFailed`] when the sender died in the middle of
+    /// the message, [`ErrorKind::PeerBroken`], [`ErrorKind::Thread`].
     pub fn receive_into<T: Plain>(self, values: &mut [T]) -> Result<Status> {
         self.world.call("receive", || {
             // SAFETY: the wait below ends the request; the values are borrowed until then.
@@ -256,7 +261,7 @@ impl Held {
         })
     }
 
-    /// Receives all of it.
+    /// Receives the whole message as a vector.
     ///
     /// # Errors
     /// As [`Held::receive_into`], [`ErrorKind::WrongType`], and [`ErrorKind::NoMemory`]; then the message is lost.
@@ -285,8 +290,8 @@ impl std::fmt::Debug for Held {
     }
 }
 
-/// A send or a receive of the same values that is begun any number of times. It owns them: who
-/// wants to see or change them waits for it first.
+/// A persistent send or receive: prepared once, started any number of times. It owns its values,
+/// and access to them waits until it is complete.
 pub struct Repeated<T: Plain> {
     world: World,
     values: Vec<T>,
@@ -302,7 +307,7 @@ enum What {
 }
 
 impl<T: Plain> Repeated<T> {
-    /// A send in one of the modes.
+    /// Prepares a send of these values in the given mode.
     pub fn send(
         world: &World,
         mode: SendMode,
@@ -313,7 +318,7 @@ impl<T: Plain> Repeated<T> {
         Self::new(world, values, What::Send { mode, to, tag: tag.into() })
     }
 
-    /// A receive of at most so many values.
+    /// Prepares a receive of at most `values` values.
     pub fn receive(
         world: &World,
         values: usize,
@@ -328,7 +333,7 @@ impl<T: Plain> Repeated<T> {
         Self { world: world.clone(), values, what, going: None, last: None }
     }
 
-    /// The name that errors give the call.
+    /// The name of the call in errors.
     fn name(&self) -> &'static str {
         match self.what {
             What::Send { .. } => "send",
@@ -336,10 +341,10 @@ impl<T: Plain> Repeated<T> {
         }
     }
 
-    /// Begins it, after the time before is over.
+    /// Starts the operation, after waiting until its last run is complete.
     ///
     /// # Errors
-    /// As [`World::send_in`] and [`World::receive_into`], of this time or the one before.
+    /// As [`World::send_in`] and [`World::receive_into`], for this run or the last one.
     pub fn start(&mut self) -> Result<()> {
         self.wait()?;
         self.begin().map_err(|error| self.world.in_call(self.name(), error))
@@ -380,7 +385,7 @@ impl<T: Plain> Repeated<T> {
         Ok(())
     }
 
-    /// Whether it is over. Makes progress.
+    /// Makes progress, and returns whether the operation is complete or was not started.
     ///
     /// # Errors
     /// As [`Repeated::start`].
@@ -391,7 +396,7 @@ impl<T: Plain> Repeated<T> {
         self.end(ended).map(|()| true)
     }
 
-    /// Waits until it is over; at once when it was not begun.
+    /// Waits until the operation is complete; returns at once if it was not started.
     ///
     /// # Errors
     /// As [`Repeated::start`].
@@ -401,7 +406,7 @@ impl<T: Plain> Repeated<T> {
         self.end(ended)
     }
 
-    /// Keeps what is known of the message that the ended operation was about.
+    /// Keeps the envelope of the message of the completed operation.
     fn end(&mut self, ended: std::result::Result<Completion, WaitError>) -> Result<()> {
         let world = self.world.clone();
         world.call(self.name(), || {
@@ -411,12 +416,12 @@ impl<T: Plain> Repeated<T> {
         })
     }
 
-    /// What is known of the message of the last time; none before the first one is over.
+    /// Returns the envelope of the message of the last complete run; `None` before the first.
     pub fn status(&self) -> Option<Status> {
         self.last
     }
 
-    /// The values, once it is over.
+    /// Returns the values, after waiting until the operation is complete.
     ///
     /// # Errors
     /// As [`Repeated::start`].
@@ -425,7 +430,7 @@ impl<T: Plain> Repeated<T> {
         Ok(&self.values)
     }
 
-    /// The values, to be changed, once it is over.
+    /// Returns the values for changes, after waiting until the operation is complete.
     ///
     /// # Errors
     /// As [`Repeated::start`].

@@ -1,5 +1,4 @@
-//! Collective operations that go on while the program does something else: the forms of
-//! [`crate::collectives`] in a [`Scope`].
+//! Non-blocking collective operations: the operations of [`crate::collectives`] in a [`Scope`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -15,8 +14,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Members begin the operations of a world in the same order; they may wait for them in any.
-//! Progress is made inside calls of the library, or by a thread: see [`crate::Progress`].
+//! Members begin the operations of a world in the same order, and may wait for them in any order.
+//! Progress is made inside calls of the library, or by a progress thread: see [`crate::Progress`].
 
 use std::ops::Range;
 
@@ -31,18 +30,18 @@ use crate::scope::{Request, Scope};
 use landeck_engine::CallDescription;
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// As [`World::barrier`](crate::World::barrier).
+    /// Begins a [`World::barrier`](crate::World::barrier).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn barrier(&'scope self) -> Result<Request<'scope>> {
         self.begin(self.world().caller::<()>().barrier())
     }
 
-    /// As [`World::broadcast`](crate::World::broadcast).
+    /// Begins a [`World::broadcast`](crate::World::broadcast).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn broadcast<T: Plain>(
         &'scope self,
         values: &'env mut [T],
@@ -52,10 +51,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().broadcast(data, root))
     }
 
-    /// As [`World::gather`](crate::World::gather).
+    /// Begins a [`World::gather`](crate::World::gather).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn gather<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -66,10 +65,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().gather(input, output, root))
     }
 
-    /// As [`World::scatter`](crate::World::scatter).
+    /// Begins a [`World::scatter`](crate::World::scatter).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn scatter<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -80,10 +79,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().scatter(input, output, root))
     }
 
-    /// As [`World::all_gather`](crate::World::all_gather).
+    /// Begins an [`World::all_gather`](crate::World::all_gather).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_gather<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -93,10 +92,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().all_gather(input, output))
     }
 
-    /// As [`World::all_to_all`](crate::World::all_to_all).
+    /// Begins an [`World::all_to_all`](crate::World::all_to_all).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_to_all<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -106,10 +105,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().all_to_all(input, output))
     }
 
-    /// As [`World::reduce`](crate::World::reduce).
+    /// Begins a [`World::reduce`](crate::World::reduce).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn reduce<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -120,10 +119,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.reduction(Operation::Reduce, values, into, combine, root)
     }
 
-    /// As [`World::all_reduce_into`](crate::World::all_reduce_into).
+    /// Begins an [`World::all_reduce_into`](crate::World::all_reduce_into).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_reduce_into<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -133,10 +132,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.reduction(Operation::AllReduce, values, into, combine, 0)
     }
 
-    /// As [`World::all_reduce_in_place`](crate::World::all_reduce_in_place).
+    /// Begins an [`World::all_reduce_in_place`](crate::World::all_reduce_in_place).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_reduce_in_place<T: Plain>(
         &'scope self,
         values: &'env mut [T],
@@ -147,10 +146,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().reduction_in_place(Operation::AllReduce, data, &how))
     }
 
-    /// As [`World::reduce_scatter_block`](crate::World::reduce_scatter_block).
+    /// Begins a [`World::reduce_scatter_block`](crate::World::reduce_scatter_block).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn reduce_scatter_block<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -162,10 +161,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(self.world().caller::<T>().reduce_scatter_block(input, output, &how))
     }
 
-    /// As [`World::reduce_scatter`](crate::World::reduce_scatter).
+    /// Begins a [`World::reduce_scatter`](crate::World::reduce_scatter).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn reduce_scatter<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -180,10 +179,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(world.described(call)?)
     }
 
-    /// As [`World::scan`](crate::World::scan).
+    /// Begins a [`World::scan`](crate::World::scan).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn scan<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -193,10 +192,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.reduction(Operation::Scan, values, into, combine, 0)
     }
 
-    /// As [`World::exclusive_scan`](crate::World::exclusive_scan).
+    /// Begins an [`World::exclusive_scan`](crate::World::exclusive_scan).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn exclusive_scan<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -206,10 +205,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.reduction(Operation::ExclusiveScan, values, into, combine, 0)
     }
 
-    /// As [`World::gather_varying`](crate::World::gather_varying).
+    /// Begins a [`World::gather_varying`](crate::World::gather_varying).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn gather_varying<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -223,10 +222,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(world.described(call)?)
     }
 
-    /// As [`World::scatter_varying`](crate::World::scatter_varying).
+    /// Begins a [`World::scatter_varying`](crate::World::scatter_varying).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn scatter_varying<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -240,10 +239,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(world.described(call)?)
     }
 
-    /// As [`World::all_gather_varying`](crate::World::all_gather_varying).
+    /// Begins an [`World::all_gather_varying`](crate::World::all_gather_varying).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_gather_varying<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -256,10 +255,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(world.described(call)?)
     }
 
-    /// As [`World::all_to_all_varying`](crate::World::all_to_all_varying).
+    /// Begins an [`World::all_to_all_varying`](crate::World::all_to_all_varying).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_to_all_varying<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -273,10 +272,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin(world.described(world.caller::<T>().all_to_all_varying(input, output))?)
     }
 
-    /// As [`World::all_to_all_layouts`](crate::World::all_to_all_layouts).
+    /// Begins an [`World::all_to_all_layouts`](crate::World::all_to_all_layouts).
     ///
     /// # Errors
-    /// As there; others come with the completion.
+    /// As the blocking form; errors after the beginning come with the completion.
     pub fn all_to_all_layouts<T: Plain>(
         &'scope self,
         values: &'env [T],
@@ -311,7 +310,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         (input, self.buffer(into))
     }
 
-    /// The memory of values that are to be replaced.
+    /// The memory of values that the result replaces.
     fn buffer<T: Plain>(&'scope self, values: &'env mut [T]) -> Buffer {
         // SAFETY: they are borrowed mutably for `'env`, and the scope ends before that, as above.
         unsafe { Buffer::of_mut(values) }

@@ -1,4 +1,4 @@
-//! The way to a mailbox, for who posts.
+//! Outboxes: posting messages to a mailbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::modes::{Attempt, urgent_bytes};
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
-/// The way to a mailbox. Threads may use it as the thread mode of the job says; a clone is another
-/// handle to the same mailbox.
+/// A handle through which any process posts to a mailbox. A clone is another handle to the same
+/// mailbox. The thread mode of the job determines which threads may use it.
 #[derive(Clone)]
 pub struct Outbox {
     shared: Arc<Shared>,
@@ -23,17 +23,17 @@ pub struct Outbox {
     mark: Arc<MarkView>,
 }
 
-/// When a message is over for who posted it.
+/// The state of a posted message at which the call that posted it returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     Sent,
     Retrieved,
 }
 
-/// How an attempt to post ended: an error without a failure says that the mailbox is gone.
+/// The outcome of an attempt to post: an error without a failure means that the mailbox is gone.
 type Posted = std::result::Result<(), Option<Failure>>;
 
-/// How a wait for a posted message ended.
+/// The outcome of a wait for a posted message.
 enum Ended {
     Well,
     Badly(WaitError),
@@ -56,18 +56,18 @@ impl Outbox {
         }
     }
 
-    /// The address of the mailbox.
+    /// Returns the address of the mailbox.
     pub fn address(&self) -> MailboxAddress {
         self.address
     }
 
-    /// Posts a message; returns when the message may be changed again. One of more than 256 KiB
-    /// (8 MiB where there are more processes than processors) waits until it is being retrieved:
-    /// post such from another thread if the mailbox is this thread's own.
+    /// Posts a message. Returns when the message may be changed again. A message of more than 256
+    /// KiB (8 MiB where there are more processes than processors) waits until the owner retrieves
+    /// it: if the mailbox belongs to this thread, post such a message from another thread.
     ///
     /// # Errors
-    /// [`MailboxError::Gone`], [`ErrorKind::PeerFailed`] when the owner is no more, [`ErrorKind::Ended`],
-    /// [`ErrorKind::Thread`].
+    /// [`MailboxError::Gone`], [`ErrorKind::PeerFailed`] when the owner has left or died,
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     #[inline]
     pub fn post(&self, message: &Message) -> Result<()> {
         match message.outgoing_piece() {
@@ -76,8 +76,9 @@ impl Outbox {
         }
     }
 
-    /// The same, but gives up after a time; then nothing was posted. It waits for room for all of the message in
-    /// this process's heap, and not for anybody to retrieve it.
+    /// Posts a message, waiting for at most `time`; after [`ErrorKind::TimedOut`] nothing was
+    /// posted. It waits until the whole message fits in this process's heap, not until it is
+    /// retrieved.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Outbox::post`].
@@ -90,7 +91,7 @@ impl Outbox {
         self.post_until(Some(time), |kernel| self.send_whole(kernel, tag, bytes))
     }
 
-    /// Posts a message and waits until it is retrieved.
+    /// Posts a message and waits until the owner retrieves it.
     ///
     /// # Errors
     /// As [`Outbox::post`].
@@ -98,7 +99,7 @@ impl Outbox {
         self.post_message(message, Until::Retrieved)
     }
 
-    /// Posts a message if that is possible without waiting.
+    /// Posts a message if this is possible without waiting; otherwise posts nothing.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
@@ -108,7 +109,7 @@ impl Outbox {
         self.try_post_bytes(tag, bytes)
     }
 
-    /// Posts values as a message that holds nothing else.
+    /// Posts a message that consists of these values.
     ///
     /// # Errors
     /// As [`Outbox::post`].
@@ -118,7 +119,8 @@ impl Outbox {
         self.post_bytes(tag_of_values::<T>(), bytes, Until::Sent)
     }
 
-    /// The same if that is possible without waiting.
+    /// Posts a message that consists of these values if this is possible without waiting; otherwise
+    /// posts nothing.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
@@ -126,8 +128,8 @@ impl Outbox {
         self.try_post_bytes(tag_of_values::<T>(), Bytes::from(bytes_of(values)))
     }
 
-    /// Posts at most 48 bytes of values past everything that was sent before and is on its way,
-    /// from this process or to the mailbox; in no order with other messages.
+    /// Posts an urgent message of at most 48 bytes of values. It overtakes all messages in flight,
+    /// from this process or to the mailbox, and has no order with other messages.
     ///
     /// # Errors
     /// [`ErrorKind::UrgentTooLong`], and as [`Outbox::post`].
@@ -135,8 +137,9 @@ impl Outbox {
         self.post_urgent_until(values, None)
     }
 
-    /// The same, waiting for room at most so long: the owner keeps 256 KiB of urgent messages that it
-    /// has not retrieved, and some more wait in the queue of its process.
+    /// Posts an urgent message as [`Outbox::post_urgent`] does, waiting for room for at most
+    /// `time`. The owner holds up to 256 KiB of urgent messages that it has not retrieved, and the
+    /// queue of its process a few more.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
@@ -144,7 +147,7 @@ impl Outbox {
         self.post_urgent_until(values, Some(time))
     }
 
-    /// The same if there is room at once.
+    /// Posts an urgent message if there is room without waiting; otherwise posts nothing.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], when nothing was posted; and as [`Outbox::post_urgent`].
@@ -168,7 +171,7 @@ impl Outbox {
         self.post_until(time, |kernel| self.send_urgent(kernel, tag_of_values::<T>(), bytes))
     }
 
-    /// Tries to post until that is decided, or the time is over.
+    /// Tries to post until the attempt succeeds, fails or times out.
     fn post_until(
         &self,
         time: Option<Duration>,
@@ -187,13 +190,13 @@ impl Outbox {
         })
     }
 
-    /// Sends past everything else, if there is room.
+    /// Sends an urgent message, if there is room.
     fn send_urgent(&self, kernel: &mut Engine, tag: u32, bytes: &[u8]) -> Option<Posted> {
         let context = self.address.context();
         self.tried(kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
     }
 
-    /// Sends all of a message, if there is room for it.
+    /// Sends a whole message, if there is room for it.
     fn send_whole(&self, kernel: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
         kernel.refresh();
         self.tried(kernel.try_send(self.peer(), self.address.context(), tag, bytes))
@@ -220,7 +223,7 @@ impl Outbox {
         self.post_bytes(tag, bytes, until)
     }
 
-    /// Returns when nothing reads the bytes any more.
+    /// Posts bytes; returns when nothing reads them any more.
     #[inline]
     fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
         error::call(&self.shared, "post", || {
@@ -261,7 +264,8 @@ impl Outbox {
         })
     }
 
-    /// Waits until a message is out of our hands; whatever happens, it is over afterwards.
+    /// Waits until a posted message no longer needs its memory. The request is complete or given up
+    /// afterwards.
     fn finish(&self, id: OperationId) -> Result<()> {
         let record = self.shared.kernel.enter()?.wait_record(id);
         let error = match self.shared.wait_until(&record, None, |kernel| self.look(kernel, id)) {
@@ -287,7 +291,7 @@ impl Outbox {
         Peer(self.address.process().slot.0)
     }
 
-    /// Why there is no such mailbox: its owner has dropped it, or is gone.
+    /// The error for a mailbox that is gone: its owner has dropped it, has left or has died.
     #[cold]
     fn gone(&self) -> Error {
         let owner = self.address.process();

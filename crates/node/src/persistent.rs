@@ -1,7 +1,7 @@
-//! Collective operations that are made ready once and then begun any number of times.
+//! Persistent collective operations: prepared once, started any number of times.
 //!
-//! A persistent operation owns its memory, so it may go on while the program does anything else,
-//! without a scope: whoever wants to see or change the values waits for it first.
+//! A persistent operation owns its memory, so it may be in progress while the program does anything
+//! else, without a scope. Access to its values waits until it is complete.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -26,17 +26,17 @@ use crate::error::{Error, Result};
 use crate::world::World;
 use landeck_engine::{CallDescription, Caller, OperationId, WaitError};
 
-/// A collective operation with its memory, to be begun any number of times.
+/// A persistent collective operation and its memory. Dropping it gives up an operation in progress.
 pub struct Persistent<T: Plain> {
     world: World,
     form: Form,
-    /// Without any where the operation is done in place.
+    /// The input; empty if the operation works in place.
     input: Vec<T>,
     output: Vec<T>,
     going: Option<OperationId>,
 }
 
-/// Which operation.
+/// The operation, with its root or operator.
 #[derive(Clone)]
 enum Form {
     Barrier,
@@ -50,7 +50,7 @@ enum Form {
 }
 
 impl Form {
-    /// The name that errors give the operation.
+    /// The name of the operation in errors.
     fn name(&self) -> &'static str {
         let operation = match self {
             Self::Barrier => Operation::Barrier,
@@ -87,46 +87,46 @@ impl Form {
 }
 
 impl Persistent<u8> {
-    /// [`World::barrier`].
+    /// Prepares a [`World::barrier`].
     pub fn barrier(world: &World) -> Self {
         Self::new(world, Form::Barrier, Vec::new(), 0)
     }
 }
 
 impl<T: Plain> Persistent<T> {
-    /// [`World::broadcast`]: the values go out from the root and replace those of the others.
-    /// They are input and output at once.
+    /// Prepares a [`World::broadcast`] from `root`: the root's values replace those of the other
+    /// members. The values are input and output at once.
     pub fn broadcast(world: &World, values: Vec<T>, root: usize) -> Self {
         let mut made = Self::new(world, Form::Broadcast(root), Vec::new(), 0);
         made.output = values;
         made
     }
 
-    /// [`World::gather`]; the output has room at the root only.
+    /// Prepares a [`World::gather`] to `root`; the output is empty at all other members.
     pub fn gather(world: &World, values: Vec<T>, root: usize) -> Self {
         let room = if world.rank() == root { values.len() * world.size() } else { 0 };
         Self::new(world, Form::Gather(root), values, room)
     }
 
-    /// [`World::scatter`] of so many values to each member; the input is used at the root only,
-    /// and holds as many for each.
+    /// Prepares a [`World::scatter`] from `root`, of `each` values to each member. `values` is used
+    /// at the root only, and holds `each` values for each member.
     pub fn scatter(world: &World, values: Vec<T>, each: usize, root: usize) -> Self {
         Self::new(world, Form::Scatter(root), values, each)
     }
 
-    /// [`World::all_gather`].
+    /// Prepares a [`World::all_gather`].
     pub fn all_gather(world: &World, values: Vec<T>) -> Self {
         let room = values.len() * world.size();
         Self::new(world, Form::AllGather, values, room)
     }
 
-    /// [`World::all_to_all`].
+    /// Prepares a [`World::all_to_all`].
     pub fn all_to_all(world: &World, values: Vec<T>) -> Self {
         let room = values.len();
         Self::new(world, Form::AllToAll, values, room)
     }
 
-    /// [`World::reduce`]; the output has room at the root only.
+    /// Prepares a [`World::reduce`] to `root`; the output is empty at all other members.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Reduction`].
@@ -141,7 +141,7 @@ impl<T: Plain> Persistent<T> {
         Ok(Self::new(world, form, values, room))
     }
 
-    /// [`World::all_reduce_into`].
+    /// Prepares a [`World::all_reduce_into`].
     ///
     /// # Errors
     /// [`crate::ErrorKind::Reduction`].
@@ -149,7 +149,7 @@ impl<T: Plain> Persistent<T> {
         Self::reduction(world, Operation::AllReduce, values, combine)
     }
 
-    /// [`World::scan`].
+    /// Prepares a [`World::scan`].
     ///
     /// # Errors
     /// [`crate::ErrorKind::Reduction`].
@@ -157,7 +157,7 @@ impl<T: Plain> Persistent<T> {
         Self::reduction(world, Operation::Scan, values, combine)
     }
 
-    /// [`World::exclusive_scan`].
+    /// Prepares a [`World::exclusive_scan`].
     ///
     /// # Errors
     /// [`crate::ErrorKind::Reduction`].
@@ -165,7 +165,8 @@ impl<T: Plain> Persistent<T> {
         Self::reduction(world, Operation::ExclusiveScan, values, combine)
     }
 
-    /// [`World::reduce_scatter_block`].
+    /// Prepares a [`World::reduce_scatter_block`]; the parts have `values.len()` divided by the
+    /// number of members.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Reduction`].
@@ -193,10 +194,11 @@ impl<T: Plain> Persistent<T> {
         Self { world: world.clone(), form, input, output: vec![zero(); room], going: None }
     }
 
-    /// Begins it, after the time before is over. Members begin their operations in the same order.
+    /// Starts the operation, after waiting until its last run is complete. All members start the
+    /// operations of a world in the same order.
     ///
     /// # Errors
-    /// As the method of [`World`], of this time or the one before.
+    /// As the method of [`World`], for this run or the last one.
     pub fn start(&mut self) -> Result<()> {
         self.wait()?;
         // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
@@ -209,7 +211,7 @@ impl<T: Plain> Persistent<T> {
         Ok(())
     }
 
-    /// Whether it is over. Makes progress.
+    /// Makes progress, and returns whether the operation is complete or was not started.
     ///
     /// # Errors
     /// As [`Persistent::start`].
@@ -224,7 +226,7 @@ impl<T: Plain> Persistent<T> {
         }
     }
 
-    /// Waits until it is over; at once when it was not begun.
+    /// Waits until the operation is complete; returns at once if it was not started.
     ///
     /// # Errors
     /// As [`Persistent::start`].
@@ -234,13 +236,14 @@ impl<T: Plain> Persistent<T> {
         ended.map(drop).map_err(|error| self.error(error))
     }
 
-    /// Why the operation failed, which is named.
+    /// The error of the operation, with its name.
     #[cold]
     fn error(&self, error: WaitError) -> Error {
         self.world.in_call(self.form.name(), self.world.error(error, None))
     }
 
-    /// What this member brings, to be changed; after the time before is over.
+    /// Returns the input of this member for the next run, after waiting until the last run is
+    /// complete.
     ///
     /// # Errors
     /// As [`Persistent::start`].
@@ -250,7 +253,7 @@ impl<T: Plain> Persistent<T> {
         Ok(if is_in_place { &mut self.output } else { &mut self.input })
     }
 
-    /// What this member has of it, once it is over.
+    /// Returns the output of this member, after waiting until the last run is complete.
     ///
     /// # Errors
     /// As [`Persistent::start`].

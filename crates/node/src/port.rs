@@ -1,4 +1,4 @@
-//! Two jobs of one user on one host that meet by name.
+//! Ports: connections by name between two jobs of one user on one host.
 //!
 //! ```text
 //! job A, process a                             job B, process b
@@ -9,8 +9,9 @@
 //! welcome, over B's segment: "you are g" ->
 //! ```
 //!
-//! From then on each has two segments, receives in its own, and sends in the other's, where it
-//! is a guest. Each is told of the other's end by its own agent, which watches the guest.
+//! From then on each process has two segments: it receives in its own, and sends in the other's,
+//! where it is a guest. Each agent reports the end of the other process, since it watches the
+//! guest.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -30,12 +31,13 @@ use crate::world::{Status, TagFilter, World};
 use landeck_engine::context::plain_context;
 use landeck_engine::deadline_ns;
 
-/// How long the other process may take to answer; it answers in [`Port::accept`].
+/// The time that the other process has to answer in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
-/// The tag of the handshake; programs cannot name it in this context before it is over.
+/// The tag of the handshake; programs cannot use it in this context before the handshake is
+/// complete.
 const HANDSHAKE: u32 = u32::MAX;
 
-/// A name under which other jobs of this user on this host find this process.
+/// A published name under which other jobs of this user on this host find this process.
 pub struct Port<'a> {
     job: &'a Job,
     name: String,
@@ -50,7 +52,7 @@ pub struct Remote {
     _connection: OwnedFd,
 }
 
-/// What the two tell each other: a job, a slot in it, a context.
+/// The handshake message of either process: its job, its slot in it, and the context.
 #[derive(Clone, Copy)]
 struct Greeting {
     host: u64,
@@ -65,7 +67,8 @@ impl Greeting {
 }
 
 impl Job {
-    /// Makes a port: a name under which other jobs connect. It stands until the port is dropped or the process ends.
+    /// Creates a port: publishes a name under which other jobs connect. The port exists until it is
+    /// dropped or the process ends.
     ///
     /// # Errors
     /// [`ErrorKind::Publish`]: among others, the name is in use.
@@ -174,12 +177,12 @@ impl Job {
 }
 
 impl Port<'_> {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits for the next process that connects.
+    /// Waits for at most `time` for the next process that connects.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], [`ErrorKind::Handshake`], [`ErrorKind::Connect`].
@@ -212,7 +215,7 @@ impl Drop for Port<'_> {
 }
 
 impl Remote {
-    /// Sends values to the other process; as [`World::send`].
+    /// Sends values to the other process, as [`World::send`] does.
     ///
     /// # Errors
     /// As [`World::send`].
@@ -220,7 +223,7 @@ impl Remote {
         self.world.send(values, 1, tag.into())
     }
 
-    /// Receives values from the other process; as [`World::receive_into`].
+    /// Receives values from the other process, as [`World::receive_into`] does.
     ///
     /// # Errors
     /// As [`World::receive_into`].
@@ -232,7 +235,8 @@ impl Remote {
         self.world.receive_into(values, 1, tag)
     }
 
-    /// The two as a world: this process has rank 0, the other rank 1.
+    /// Returns the world of the two processes, in which this process has rank 0 and the other rank
+    /// 1.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -244,7 +248,7 @@ impl Drop for Remote {
     }
 }
 
-/// Attaches a segment that we were let into.
+/// Attaches a segment that this process was admitted to.
 fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
     let segment = Segment::attach(joined.segment)?;
     let own_slot = joined.process.slot.0;

@@ -1,3 +1,4 @@
-//! A thread that advances operations which go on while nobody calls, for programs that ask for it.
+//! The progress thread, which advances pending operations between calls, for programs that ask for
+//! it.
 
 pub use landeck_engine::Progress;

@@ -1,7 +1,7 @@
-//! The same operations over pointers, for fronts in other languages.
+//! Operations over pointers, for fronts in other languages.
 //!
-//! Their callers promise by contract what Rust callers promise by lifetimes: memory of an
-//! operation stays until the operation is over.
+//! Callers guarantee by contract what Rust callers guarantee by lifetimes: the memory of an
+//! operation stays valid until the operation is complete.
 //!
 //! | what | where |
 //! |---|---|
@@ -20,31 +20,31 @@
 //!
 //! # Operations
 //!
-//! Whatever is started gives an [`Operation`], a small value that can be copied and kept anywhere.
-//! It is to be completed once, with [`wait`], with [`test()`] that found it over, or with
-//! [`release`]; after that its name is stale, and says so ([`crate::ErrorKind::RequestGone`]).
-//! Operations of all kinds, and of all worlds of the process, can be waited for together.
-//! An operation may go on when a program has dropped its handle to the world; but its *world* must
-//! be there to complete it, so whoever keeps an operation keeps a clone of its world with it, or
-//! something that holds one.
+//! Every call that starts an operation returns an [`Operation`], a small value that can be copied
+//! and kept anywhere. It is completed once: with [`wait`], with a successful [`test()`], or with
+//! [`release`]. After that the value is stale, and its use is an error
+//! ([`crate::ErrorKind::RequestGone`]). Operations of all kinds, and of all worlds of the process,
+//! can be waited for together. An operation may outlive the program's handle to its world, but
+//! completing it needs the world. So a front that keeps an operation also keeps a clone of its
+//! world, or a value that holds one.
 //!
 //! # Order, credit, progress
 //!
-//! Messages of one sender in one world are received in the order in which they were sent, on
-//! whatever path they travel. To start an operation never waits: beyond the receiver's credit a
-//! message stays in its operation, and later ones to the same receiver behind it. A blocking send
-//! waits for credit, and serves everything else meanwhile, so two processes that first send and
-//! then receive do not wait for each other, however many messages that are, as long as each has at
-//! most 16 KiB. Longer ones need room in the sender's heap until they are received, and those beyond
-//! 256 KiB (8 MiB where there are more processes than processors) meet their receive before a
-//! blocking send returns. Every call that waits, tests or probes moves everything of the process,
-//! whatever it asks for; nothing moves between calls, unless a thread was asked for
-//! ([`crate::Progress`]), but what a call has handed over arrives.
+//! Messages of one sender in one world are received in the order in which they were sent, whatever
+//! path they take. Starting an operation never waits: beyond the receiver's credit a message stays
+//! in its operation, and later messages to the same receiver stay behind it. A blocking send waits
+//! for credit and makes progress on everything else meanwhile. So two processes that first send and
+//! then receive do not block each other, for any number of messages of at most 16 KiB. Longer
+//! messages need room in the sender's heap until they are received, and those beyond 256 KiB (8 MiB
+//! where there are more processes than processors) meet their receive before a blocking send
+//! returns. Every call that waits, tests or probes makes progress on all operations of the process.
+//! Between calls there is no progress without a progress thread ([`crate::Progress`]), but data
+//! that a call has handed over arrive.
 //!
 //! # Threads
 //!
-//! In thread mode multiple any thread may make any call at any time; a thread that waits for one
-//! operation keeps nobody from anything. Two threads do not complete the same operation.
+//! In thread mode multiple any thread may make any call at any time, and a thread that waits for
+//! one operation does not block other threads. Two threads must not complete the same operation.
 
 pub mod collective;
 pub mod folding;
@@ -71,16 +71,16 @@ use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::WaitError;
 
-/// An operation that was begun.
+/// An operation that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// It is over.
+    /// The operation is complete.
     Complete(Status),
-    /// It goes on.
+    /// The operation is pending.
     Pending(OperationId),
 }
 
-/// An area of `length` bytes; a null pointer is allowed when there are none.
+/// Returns an area of `length` bytes; a null pointer is allowed for length 0.
 ///
 /// # Safety
 /// As [`Buffer::new`].
@@ -108,7 +108,7 @@ pub unsafe fn send(
     world.send_area(unsafe { area(start, length) }, to, tag)
 }
 
-/// Receives bytes.
+/// Waits for a message and receives its bytes.
 ///
 /// # Errors
 /// As [`World::receive_into`].
@@ -132,7 +132,7 @@ pub unsafe fn receive(
 /// As [`World::send`].
 ///
 /// # Safety
-/// `length` bytes from `start` stay readable and unchanged until the operation is over.
+/// `length` bytes from `start` stay readable and unchanged until the operation is complete.
 pub unsafe fn start_send(
     world: &World,
     start: *const u8,
@@ -153,7 +153,7 @@ pub unsafe fn start_send(
 /// As [`World::receive_into`].
 ///
 /// # Safety
-/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses
+/// `length` bytes from `start` stay writable until the operation is complete, and nobody else uses
 /// them.
 pub unsafe fn start_receive(
     world: &World,
@@ -167,7 +167,7 @@ pub unsafe fn start_receive(
     started_receive(world, area, from.into(), tag.into())
 }
 
-/// Waits until everything that was sent has left this process's hands.
+/// Waits until this process has transferred everything that it sent.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Ended`].
@@ -200,7 +200,7 @@ fn operation(world: &World, started: Started) -> Operation {
     }
 }
 
-/// An operation that goes on after the call.
+/// Returns an operation that is pending after the call.
 #[inline]
 fn going(world: &World, id: OperationId) -> Operation {
     world.shared.goes_on();

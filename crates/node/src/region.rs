@@ -1,8 +1,8 @@
-//! Memory of this process that others of the host put to and get from without its doing: what
-//! hardware offers as writing into remote memory.
+//! Regions: one-sided communication (remote memory access). Other processes on the host read and
+//! write the memory of a process without its participation.
 //!
-//! The owner registers memory and tells others its [`RegionAddress`]; they open it and access it
-//! directly. Who puts and notifies is seen by the owner when all that was put is there.
+//! The owner registers memory and sends its [`RegionAddress`] to other processes, which open it and
+//! access it directly. A notification reaches the owner after the data that were put before it.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -25,9 +25,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Any byte may be written by anybody at any time, so values are copied in and out, and words are
-//! atomic. A region that its owner drops is gone for all; one whose owner died is gone as well
-//! ([`ErrorKind::PeerFailed`]). Its memory is never used again while somebody still accesses it.
+//! Any process may write any byte at any time, so values are copied in and out, and words are
+//! atomic. A region that its owner drops is gone for all processes; so is the region of an owner
+//! that died ([`ErrorKind::PeerFailed`]). The memory is not reused while a process still accesses
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,7 @@ use crate::job::Job;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, deadline_ns};
 
-/// Where a region is: a plain value that may travel in any way.
+/// The address of a region: a plain value that may be sent in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegionAddress {
     process: ProcessId,
@@ -51,17 +52,17 @@ pub struct RegionAddress {
     number: u64,
 }
 
-/// Memory of this process that others access. Dropped, it is gone for them.
+/// A region of this process. Dropping it ends the access of all other processes.
 pub struct Region {
     shared: Arc<Shared>,
     process: ProcessId,
-    /// None only while it is dropped.
+    /// The region; `None` only while it is dropped.
     region: Option<region::Region>,
-    /// Notifications that were waited for.
+    /// The number of notifications that were waited for.
     seen: u64,
 }
 
-/// Memory of another process, or of this one, as who accesses it has it. A clone is another handle.
+/// An opened region of another process, or of this one. A clone is another handle to it.
 #[derive(Clone)]
 pub struct RemoteRegion {
     shared: Arc<Shared>,
@@ -70,22 +71,23 @@ pub struct RemoteRegion {
 }
 
 impl RegionAddress {
-    /// How many words an address has.
+    /// The number of words of an address.
     pub const WORDS: usize = 4;
 
-    /// The process whose memory it is.
+    /// Returns the process that owns the region.
     pub fn process(&self) -> ProcessId {
         self.process
     }
 
-    /// The address as words.
+    /// Returns the address as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let ProcessId { host, slot, incarnation } = self.process;
         let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
         [host.0, process, self.place, self.number]
     }
 
-    /// The address of [`RegionAddress::to_words`]. Whether it is one, opening it says.
+    /// Rebuilds an address from the words of [`RegionAddress::to_words`]. Opening the region checks
+    /// it.
     pub fn from_words([host, process, place, number]: [u64; Self::WORDS]) -> Self {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
         Self { process: ProcessId { host: HostId(host), slot, incarnation }, place, number }
@@ -97,7 +99,8 @@ impl RegionAddress {
 }
 
 impl Job {
-    /// Makes a region: so many bytes of this process's heap, all zero, for others to access.
+    /// Creates a region of `bytes` bytes, all zero, in this process's heap, for other processes to
+    /// access.
     ///
     /// # Errors
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
@@ -114,11 +117,12 @@ impl Job {
         })
     }
 
-    /// Opens the region with an address, which came in a message.
+    /// Opens the region with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`MailboxError::AnotherJob`], [`ErrorKind::Access`] when it is gone (or, in a hardened job, when the
-    /// kernel permits no further mapping), [`ErrorKind::PeerFailed`] when its owner is.
+    /// [`MailboxError::AnotherJob`], [`ErrorKind::Access`] when the region is gone (or, in a
+    /// hardened job, when the kernel permits no further mapping), [`ErrorKind::PeerFailed`] when
+    /// its owner is gone.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         error::call(&self.shared, "open_region", || {
             if address.process.host.0 != self.segment().plan().host {
@@ -137,33 +141,33 @@ impl Job {
 }
 
 impl Region {
-    /// Its address, for who is to access it.
+    /// Returns the address, for the processes that are to access the region.
     pub fn address(&self) -> RegionAddress {
         let place = self.region.as_ref().map(region::Region::place);
         let (place, number) = place.map_or((0, 0), |place| (place.place, place.number));
         RegionAddress { process: self.process, place, number }
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.region.as_ref().map_or(0, region::Region::bytes)
     }
 
-    /// Whether it has none.
+    /// Returns whether the length is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies values out, from byte `offset` on.
+    /// Copies values from the region, starting at byte `offset`, to `into`.
     ///
     /// # Errors
-    /// [`ErrorKind::Access`]: the region ends before.
+    /// [`ErrorKind::Access`]: the range reaches beyond the end of the region.
     pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
         let read = || Ok(self.there()?.read(offset, into).map_err(AccessError::from)?);
         error::call(&self.shared, "read", read)
     }
 
-    /// Copies values in, from byte `offset` on.
+    /// Copies values to the region, starting at byte `offset`.
     ///
     /// # Errors
     /// As [`Region::read`].
@@ -172,7 +176,7 @@ impl Region {
         error::call(&self.shared, "write", write)
     }
 
-    /// The word at byte `offset`, a multiple of 8.
+    /// Returns the atomic word at byte `offset`, a multiple of 8.
     ///
     /// # Errors
     /// As [`Region::read`].
@@ -180,16 +184,16 @@ impl Region {
         error::call(&self.shared, "word", || Ok(self.there()?.word(offset)?))
     }
 
-    /// How many notifications have come.
+    /// Returns the number of notifications that have arrived.
     ///
     /// # Errors
-    /// None so far.
+    /// None at present.
     pub fn notifications(&self) -> Result<u64> {
         Ok(self.there()?.notifications())
     }
 
-    /// Waits until so many more notifications have come than were waited for before. What was put
-    /// before each of them is there then.
+    /// Waits until `more` further notifications have arrived, counted from the last wait. All data
+    /// that were put before each of them are visible then.
     ///
     /// # Errors
     /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
@@ -197,7 +201,7 @@ impl Region {
         self.wait(more, None).map_err(|error| error::in_call(&self.shared, "wait_notified", error))
     }
 
-    /// The same, for a while.
+    /// Waits as [`Region::wait_notified`] does, for at most `time`.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Region::wait_notified`].
@@ -242,31 +246,32 @@ impl Drop for Region {
 }
 
 impl RemoteRegion {
-    /// The address of the region.
+    /// Returns the address of the region.
     pub fn address(&self) -> RegionAddress {
         self.address
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.view.bytes()
     }
 
-    /// Whether it has none.
+    /// Returns whether the length is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies values in, from byte `offset` on. They are there when the call returns.
+    /// Copies values to the region, starting at byte `offset`. The values are in the region when
+    /// the call returns.
     ///
     /// # Errors
-    /// [`ErrorKind::Access`]: the region is gone, or ends before; [`ErrorKind::PeerFailed`] when its owner
-    /// is no more; [`ErrorKind::Thread`].
+    /// [`ErrorKind::Access`]: the region is gone, or the range reaches beyond its end;
+    /// [`ErrorKind::PeerFailed`] when its owner has died or left; [`ErrorKind::Thread`].
     pub fn put<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
         self.access("put", |view| view.put(offset, values))
     }
 
-    /// The same, and tells the owner.
+    /// Copies values to the region as [`RemoteRegion::put`] does, and then notifies the owner.
     ///
     /// # Errors
     /// As [`RemoteRegion::put`].
@@ -274,7 +279,7 @@ impl RemoteRegion {
         self.access("put_and_notify", |view| view.put_and_notify(offset, values))
     }
 
-    /// Copies values out, from byte `offset` on.
+    /// Copies values from the region, starting at byte `offset`, to `into`.
     ///
     /// # Errors
     /// As [`RemoteRegion::put`].
@@ -282,7 +287,8 @@ impl RemoteRegion {
         self.access("get", |view| view.get(offset, into))
     }
 
-    /// Adds to the word at byte `offset`, a multiple of 8, and says what it was.
+    /// Adds `number` to the word at byte `offset`, a multiple of 8, atomically. Returns the
+    /// previous value.
     ///
     /// # Errors
     /// As [`RemoteRegion::put`].
@@ -292,7 +298,8 @@ impl RemoteRegion {
         })
     }
 
-    /// Replaces the word at byte `offset`, and says what it was.
+    /// Replaces the word at byte `offset`, a multiple of 8, by `number` atomically. Returns the
+    /// previous value.
     ///
     /// # Errors
     /// As [`RemoteRegion::put`].
@@ -302,7 +309,8 @@ impl RemoteRegion {
         })
     }
 
-    /// Replaces the word at byte `offset` if it is what is expected, and says what it was.
+    /// Replaces the word at byte `offset`, a multiple of 8, by `number` atomically if it equals
+    /// `expected`. Returns the previous value.
     ///
     /// # Errors
     /// As [`RemoteRegion::put`].
@@ -316,8 +324,8 @@ impl RemoteRegion {
         self.access("compare_swap", |view| view.with_word(offset, change))
     }
 
-    /// Does what a call does with the region. One thread of the process accesses at a time: the process has one
-    /// word to say what it accesses.
+    /// Runs an access to the region. One thread of the process accesses at a time, since the
+    /// process has one word to announce what it accesses.
     #[inline]
     fn access<R>(
         &self,
@@ -340,7 +348,7 @@ impl RemoteRegion {
     }
 }
 
-/// Why there is no such region: its owner has dropped it, or is gone.
+/// The error for a region that is gone: its owner has dropped it, has left or has died.
 #[cold]
 fn gone(shared: &Shared, address: &RegionAddress) -> Error {
     let owner = address.process;

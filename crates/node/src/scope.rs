@@ -1,7 +1,7 @@
-//! Operations that go on while the program does something else.
+//! Scopes: non-blocking operations that borrow the memory of the program.
 //!
-//! A scope borrows the memory of its operations until it ends, as `std::thread::scope` does, so a
-//! request that is forgotten, or a panic, leaves nobody writing to memory that is gone.
+//! A scope borrows the memory of its operations until it ends, as `std::thread::scope` does. So no
+//! operation writes to freed memory, even if a request is forgotten or the program panics.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::{Engine, OperationId, WaitError};
 
-/// The operations of one [`World::scope`].
+/// A scope, in which non-blocking operations are begun: see [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     world: &'env World,
     open: Open,
@@ -24,22 +24,24 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// The operations that are not over.
+/// The pending operations.
 type Open = Rc<RefCell<OpenOperations>>;
 
-/// Gives up what is left when the scope ends, however it ends: the memory is about to go.
+/// Gives up the pending operations when the scope ends in any way, since their memory may be freed
+/// afterwards.
 pub(crate) struct Guard<'env> {
     world: &'env World,
     open: Open,
 }
 
-/// An operation that goes on. One that is dropped goes on too, until the end of its scope.
+/// A non-blocking operation. If the request is dropped, the operation goes on until the end of its
+/// scope.
 #[must_use = "an operation that nobody waits for is waited for at the end of the scope"]
 pub struct Request<'scope> {
     world: &'scope World,
     open: &'scope RefCell<OpenOperations>,
     state: State,
-    /// Where it stands among the open operations, while it is pending.
+    /// Its index among the pending operations, while it is pending.
     place: usize,
 }
 
@@ -50,8 +52,8 @@ enum State {
 }
 
 impl World {
-    /// Runs operations that go on while the program does something else: they borrow memory from
-    /// outside the scope, and all are over when the scope ends.
+    /// Runs `body` with a scope for non-blocking operations. They may borrow memory from outside
+    /// the scope, and all of them are complete or given up when this returns.
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
@@ -69,7 +71,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Those of the closure; then those of the operations that were left to the end of the scope.
+    /// An error of the closure, else the first error of the operations left to the end of the
+    /// scope. After an error of the closure, pending operations are given up.
     pub fn scope<'env, T>(
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T>,
@@ -80,7 +83,8 @@ impl World {
         Ok(result)
     }
 
-    /// Sends and receives at once, so that two processes may do it to each other.
+    /// Sends and receives at the same time, so that two processes may exchange messages without
+    /// deadlock. Returns the envelope of the received message when both are complete.
     ///
     /// # Errors
     /// As [`World::send`] and [`World::receive_into`].
@@ -110,7 +114,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         (guard, Self { world, open, scope: PhantomData, env: PhantomData })
     }
 
-    /// Begins to send values; they may not be changed before the scope ends.
+    /// Begins to send values, which stay borrowed until the scope ends.
     ///
     /// # Errors
     /// As [`World::send`].
@@ -126,7 +130,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
-    /// Begins to send values that lie as a layout says; as [`World::send_layout`].
+    /// Begins to send `count` items of a layout, as [`World::send_layout`] does.
     ///
     /// # Errors
     /// As [`World::send_layout`].
@@ -153,7 +157,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// Begins to receive into values.
+    /// Begins to receive a message into `values`, which stay borrowed until the scope ends.
     ///
     /// # Errors
     /// As [`World::receive_into`].
@@ -168,7 +172,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.receive_area(Area::contiguous(buffer), from.into(), tag.into())
     }
 
-    /// Begins to receive into values that lie as a layout says; as [`World::receive_layout`].
+    /// Begins to receive a message into `count` items of a layout, as [`World::receive_layout`]
+    /// does.
     ///
     /// # Errors
     /// As [`World::receive_layout`].
@@ -209,7 +214,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.world
     }
 
-    /// A collective operation that was begun, or is over already.
+    /// The request of a collective operation that is pending or complete at once.
     pub(crate) fn collective(&'scope self, started: Option<OperationId>) -> Request<'scope> {
         self.request(match started {
             Some(id) => State::Pending(id),
@@ -228,10 +233,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Request { world: self.world, open: &self.open, state, place }
     }
 
-    /// Waits for all operations of the scope that nobody has waited for.
+    /// Waits until all pending operations of the scope are complete.
     ///
     /// # Errors
-    /// The first error of them.
+    /// The first error of these operations.
     pub fn wait_all(&'scope self) -> Result<()> {
         self.finish()
     }
@@ -246,8 +251,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         first.map_or(Ok(()), Err)
     }
 
-    /// Waits until one of the requests is complete; takes it out and returns its place and what
-    /// is known of its message. None when there are no requests.
+    /// Waits until one of the requests is complete, and removes it from `requests`. Returns its
+    /// index and the envelope of its message; `None` if there are no requests.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -278,8 +283,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(Some((place, status)))
     }
 
-    /// Takes the requests out that are complete, waiting until there is at least one; returns
-    /// their places before that and what is known of their messages.
+    /// Waits until at least one of the requests is complete, and removes all complete ones from
+    /// `requests`. Returns their former indices and the envelopes of their messages.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -314,11 +319,11 @@ impl Drop for Guard<'_> {
 }
 
 impl Request<'_> {
-    /// Waits until the operation is complete.
+    /// Waits until the operation is complete, and returns the envelope of its message.
     ///
     /// # Errors
-    /// As [`World::send`] or [`World::receive_into`]. After [`crate::ErrorKind::PeerFailed`] of a receive
-    /// from anybody the receive is given up.
+    /// As [`World::send`] or [`World::receive_into`]. A receive from [`Any`](crate::Any) is given
+    /// up after [`crate::ErrorKind::PeerFailed`].
     pub fn wait(self) -> Result<Status> {
         let id = match self.state {
             State::Complete(status) => return Ok(status),
@@ -328,7 +333,8 @@ impl Request<'_> {
         self.world.call("wait", || self.world.wait(id))
     }
 
-    /// Looks whether the operation is complete, and makes progress.
+    /// Makes progress, and returns the envelope of the message if the operation is complete, else
+    /// `None`.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -352,8 +358,9 @@ impl Request<'_> {
         }
     }
 
-    /// Cancels the operation if it has not begun: a receive without a message, a send without
-    /// room. It completes in either case; [`Status::is_cancelled`] says which.
+    /// Cancels the operation if it is unmatched: a receive without a message, or a send without
+    /// room. It completes in either case, and [`Status::is_cancelled`] tells whether it was
+    /// cancelled.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].
@@ -379,13 +386,13 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
-/// The operations that are not over, each in a place that it keeps: with thousands of them closing
-/// one takes no search.
+/// The pending operations, each at a fixed index: among thousands of them, removing one takes no
+/// search.
 #[derive(Default)]
 pub(crate) struct OpenOperations {
     places: Vec<Option<OperationId>>,
     free: Vec<usize>,
-    /// How many places were looked at by whoever takes all out.
+    /// The number of places passed while all operations are taken out.
     taken: usize,
 }
 
@@ -403,7 +410,8 @@ impl OpenOperations {
         }
     }
 
-    /// The place may be another's by now, when the scope has waited for all.
+    /// Removes an operation, unless its place belongs to another one since the scope has waited for
+    /// all.
     fn remove(&mut self, place: usize, id: OperationId) {
         if self.places.get(place) == Some(&Some(id)) {
             self.places[place] = None;
@@ -411,8 +419,7 @@ impl OpenOperations {
         }
     }
 
-    /// Takes one after the other out, the first one first, until none is left; nothing is added in
-    /// between.
+    /// Removes and returns the first operation that is left; none is added until all are removed.
     fn take_next(&mut self) -> Option<OperationId> {
         while let Some(place) = self.places.get_mut(self.taken) {
             self.taken += 1;

@@ -1,9 +1,9 @@
 //! Semaphores between the processes and threads of a job on one host.
 //!
-//! A unit that is taken is *held* until its [`Permit`] is dropped. When a process dies that holds
-//! units, nobody waits for them in vain: whoever waits, or comes to wait, is told
-//! ([`SemaphoreError::OwnerDied`]), until somebody has put right what the dead may have left half
-//! done and has its units come back ([`Semaphore::recover`]).
+//! A unit that is taken is *held* until its [`Permit`] is dropped. If a process dies while it holds
+//! units, every call that waits or begins to wait returns [`SemaphoreError::OwnerDied`]. A process
+//! then repairs what the dead process may have left half done, and returns its units with
+//! [`Semaphore::recover`].
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -28,7 +28,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A semaphore lives until its last user has dropped it or is gone, whoever made it.
+//! A semaphore exists until its last user has dropped it or is gone, even if its creator is gone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,8 @@ use crate::job::Job;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, WaitError, deadline_ns};
 
-/// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.
+/// A counting semaphore. A clone is another handle to it. The thread mode of the job determines
+/// which threads may use it.
 #[derive(Clone)]
 pub struct Semaphore(Arc<Inner>);
 
@@ -54,18 +55,18 @@ struct Inner {
     object: Use,
 }
 
-/// A unit that is held. Dropped, it comes back.
+/// A unit that this process holds. Dropping it returns the unit to the semaphore.
 #[must_use = "a unit that is not kept comes back at once"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
 }
 
 impl Job {
-    /// Makes a semaphore with so many units under a name.
+    /// Creates a semaphore with `units` units under a name.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the bytes are no name, the name is taken, the agent does not answer;
-    /// [`SemaphoreError::TooManyUnits`].
+    /// [`ErrorKind::Object`]: the bytes are not a name, the name is taken, or the agent does not
+    /// answer; [`SemaphoreError::TooManyUnits`].
     pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
         error::call(&self.shared, "create_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
@@ -73,7 +74,8 @@ impl Job {
         })
     }
 
-    /// Makes a semaphore without a name: others open it by its number.
+    /// Creates a semaphore with `units` units without a name: other processes open it by its
+    /// number.
     ///
     /// # Errors
     /// As [`Job::create_semaphore`].
@@ -81,10 +83,11 @@ impl Job {
         error::call(&self.shared, "create_unnamed_semaphore", || self.new_semaphore(None, units))
     }
 
-    /// Opens the semaphore under a name.
+    /// Opens the semaphore with this name.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
+    /// [`ErrorKind::Object`]: the bytes are not a name, no semaphore has the name, or the agent
+    /// does not answer.
     pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
         error::call(&self.shared, "open_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
@@ -97,10 +100,10 @@ impl Job {
         })
     }
 
-    /// Opens the semaphore with a number, which came in a message.
+    /// Opens the semaphore with this number, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: it is gone, the agent does not answer.
+    /// [`ErrorKind::Object`]: the semaphore is gone, or the agent does not answer.
     pub fn open_semaphore_by_number(&self, number: u64) -> Result<Semaphore> {
         error::call(&self.shared, "open_semaphore_by_number", || {
             let process = self.process();
@@ -133,17 +136,18 @@ impl Semaphore {
         Ok(Self(Arc::new(Inner { shared: shared.clone(), words, object: used })))
     }
 
-    /// The number by which others open it: it may travel in a message, and never means another.
+    /// Returns the number by which other processes open it. The number may be sent in a message,
+    /// and is never reused.
     pub fn number(&self) -> u64 {
         self.0.object.number()
     }
 
-    /// Units that are there now; they may be gone in the next moment.
+    /// Returns the number of free units, which may change at any moment.
     pub fn units(&self) -> u32 {
         self.0.words.units()
     }
 
-    /// Waits for a unit and takes it.
+    /// Waits until a unit is free, and takes it.
     ///
     /// # Errors
     /// [`SemaphoreError::OwnerDied`], [`ErrorKind::Ended`], [`ErrorKind::Thread`].
@@ -151,7 +155,7 @@ impl Semaphore {
         self.take_until(None)
     }
 
-    /// The same, for a while.
+    /// Takes a unit as [`Semaphore::take`] does, waiting for at most `time`.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Semaphore::take`].
@@ -159,11 +163,11 @@ impl Semaphore {
         self.take_until(Some(time))
     }
 
-    /// Takes a unit if one is there.
+    /// Takes a unit if one is free; returns `None` otherwise.
     ///
     /// # Errors
-    /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead;
-    /// [`ErrorKind::Thread`].
+    /// [`SemaphoreError::OwnerDied`] when no unit is free and a dead process holds one, or when
+    /// this process has the slot of a dead holder; [`ErrorKind::Thread`].
     pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
         error::call(&self.0.shared, "take", || {
             let words = self.words()?;
@@ -178,7 +182,7 @@ impl Semaphore {
         })
     }
 
-    /// Adds units that nobody held: what a producer does.
+    /// Adds units to the semaphore, as a producer does; the calling process need not hold any.
     ///
     /// # Errors
     /// [`SemaphoreError::TooManyUnits`], [`ErrorKind::Thread`].
@@ -189,17 +193,19 @@ impl Semaphore {
         }
     }
 
-    /// Brings a unit back that this process holds by [`Permit::keep`]; false when it holds none.
+    /// Returns a unit that this process holds by [`Permit::keep`] to the semaphore; false if it
+    /// holds none.
     pub fn put_back(&self) -> bool {
         self.release(true)
     }
 
-    /// Holds such a unit no more, and does not bring it back; false when this process holds none.
+    /// Consumes a unit that this process holds by [`Permit::keep`]: it does not return to the
+    /// semaphore. False if this process holds none.
     pub fn use_up(&self) -> bool {
         self.release(false)
     }
 
-    /// Has the units of the dead come back; says how many.
+    /// Returns the units of dead processes to the semaphore, and returns their number.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -207,13 +213,14 @@ impl Semaphore {
         Ok(self.words()?.recover())
     }
 
-    /// What is shared of it, for all that changes it. A child made by fork would do that for its parent.
+    /// The shared words, for every call that changes them. It refuses a child made by fork, which
+    /// would change them in its parent's name.
     fn words(&self) -> Result<&SemaphoreWords> {
         GateError::refuse_children()?;
         Ok(&self.0.words)
     }
 
-    /// Holds a unit no more; false when this process holds none, as a child made by fork does not.
+    /// Releases a unit; false if this process holds none, as a child made by fork does not.
     fn release(&self, comes_back: bool) -> bool {
         !fork::is_child() && self.0.words.release(comes_back)
     }
@@ -261,12 +268,12 @@ impl Semaphore {
 }
 
 impl Permit<'_> {
-    /// Holds the unit without this permit, until [`Semaphore::put_back`], or the end of the process.
+    /// Keeps the unit without this permit, until [`Semaphore::put_back`] or the end of the process.
     pub fn keep(self) {
         std::mem::forget(self);
     }
 
-    /// Holds the unit no more, and does not bring it back: what a consumer does.
+    /// Consumes the unit, as a consumer does: it does not return to the semaphore.
     pub fn spend(self) {
         self.semaphore.release(false);
         std::mem::forget(self);

@@ -1,9 +1,9 @@
-//! Shared segments: memory of any size that processes of a job on one host open by name and use
-//! together, until the last of them has dropped it or is gone, whoever made it.
+//! Shared segments: memory of any size that processes of a job on one host open by name. It exists
+//! until its last user has dropped it or is gone, even if its creator is gone.
 //!
-//! Every byte may be written by any of them at any time, so there are no slices of it: values are
-//! copied in and out, and words are atomic. A semaphore or a message tells when what is there is
-//! whole.
+//! Any of these processes may write any byte at any time, so there are no slices of the memory:
+//! values are copied in and out, and words are atomic. Use a semaphore or a message to tell when
+//! the content is complete.
 //!
 //! ```no_run
 //! # fn main() -> landeck::Result<()> {
@@ -34,8 +34,8 @@ use landeck_wire::ProcessId;
 use crate::error::{self, Result};
 use crate::job::Job;
 
-/// Memory that several processes use. A clone is another handle to it; any thread may use it, also
-/// in thread mode single.
+/// Memory that several processes share. A clone is another handle to it; any thread may use it,
+/// even in thread mode single.
 #[derive(Clone)]
 pub struct SharedSegment {
     area: SharedArea,
@@ -43,12 +43,13 @@ pub struct SharedSegment {
 }
 
 impl Job {
-    /// Makes a segment of so many bytes, all zero, under a name. Its pages are there once they are
-    /// touched.
+    /// Creates a segment of `bytes` bytes, all zero, under a name. The system provides a page when
+    /// it is first touched.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Object`]: the bytes are no name, the name is taken, there is no such memory
-    /// (0 bytes or more than 2^40 are refused by name), the agent does not answer.
+    /// [`crate::ErrorKind::Object`]: the bytes are not a name, the name is taken, the system has
+    /// not enough memory (0 bytes or more than 2^40 are refused by name), or the agent does not
+    /// answer.
     pub fn create_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
         error::call(&self.shared, "create_segment", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
@@ -58,7 +59,8 @@ impl Job {
         })
     }
 
-    /// The same without a name: others open it by its number.
+    /// Creates a segment of `bytes` bytes, all zero, without a name: other processes open it by its
+    /// number.
     ///
     /// # Errors
     /// As [`Job::create_segment`].
@@ -70,11 +72,11 @@ impl Job {
         })
     }
 
-    /// Opens the segment under a name.
+    /// Opens the segment with this name.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Object`]: the bytes are no name, nobody has made it, the agent does not
-    /// answer.
+    /// [`crate::ErrorKind::Object`]: the bytes are not a name, no segment has the name, or the
+    /// agent does not answer.
     pub fn open_segment(&self, name: impl AsRef<[u8]>) -> Result<SharedSegment> {
         error::call(&self.shared, "open_segment", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
@@ -83,10 +85,10 @@ impl Job {
         })
     }
 
-    /// Opens the segment with a number, which came in a message.
+    /// Opens the segment with this number, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Object`]: it is gone, the agent does not answer.
+    /// [`crate::ErrorKind::Object`]: the segment is gone, or the agent does not answer.
     pub fn open_segment_by_number(&self, number: u64) -> Result<SharedSegment> {
         error::call(&self.shared, "open_segment_by_number", || {
             let process = self.process();
@@ -101,22 +103,23 @@ impl SharedSegment {
         Ok(Self { area: map(&file, &object)?, object: Arc::new(used) })
     }
 
-    /// The number by which others open it: it may travel in a message, and never means another.
+    /// Returns the number by which other processes open it. The number may be sent in a message,
+    /// and is never reused.
     pub fn number(&self) -> u64 {
         self.object.number()
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.area.len()
     }
 
-    /// Whether it has none. There always are some.
+    /// Returns whether the length is zero, which it never is.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
 
-    /// Copies values out, from byte `offset` on.
+    /// Copies values from the segment, starting at byte `offset`, to `into`.
     ///
     /// # Errors
     /// [`crate::ErrorKind::OutsideSegment`], [`crate::ErrorKind::Thread`] in a child made by fork; nothing is
@@ -126,7 +129,7 @@ impl SharedSegment {
         Ok(self.area.read(offset, into)?)
     }
 
-    /// Copies values in, from byte `offset` on.
+    /// Copies values to the segment, starting at byte `offset`.
     ///
     /// # Errors
     /// As [`SharedSegment::read`].
@@ -135,18 +138,19 @@ impl SharedSegment {
         Ok(self.area.write(offset, values)?)
     }
 
-    /// All whole words of it: what processes agree by without a message.
+    /// Returns all whole words of the segment as atomics, by which processes synchronise without
+    /// messages.
     pub fn words(&self) -> &[AtomicU64] {
         self.area.words()
     }
 
-    /// All of it, to be copied out of.
+    /// Returns all bytes of the segment, to copy from.
     pub fn bytes(&self) -> Bytes<'_> {
         self.area.bytes()
     }
 
-    /// Where it begins, for code that knows pointers. It is there as long as this handle or a clone
-    /// of it; a child made by fork shares it too.
+    /// Returns the address of the segment, for code that uses pointers. The address is valid as
+    /// long as this handle or a clone of it exists; a child made by fork shares the memory too.
     pub fn as_ptr(&self) -> *mut u8 {
         self.area.as_ptr()
     }

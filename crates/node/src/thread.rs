@@ -1,4 +1,4 @@
-//! Threads of a process of the job: named, bounded in number, joined.
+//! Threads of a process: named, limited in number, and joined.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, Result};
 pub use crate::error::{THREAD_NAME_BYTES_MAX, ThreadError};
 use crate::job::Job;
 
-/// Starts threads of this process, so many at a time.
+/// A pool that starts threads of this process up to a limit. A clone is another handle to it.
 #[derive(Clone)]
 pub struct Threads {
     running: Arc<AtomicUsize>,
@@ -18,18 +18,19 @@ pub struct Threads {
     stack_bytes: Option<usize>,
 }
 
-/// A thread that was started. Dropped, it goes on by itself.
+/// A started thread. Dropping it detaches the thread, which runs on.
 #[derive(Debug)]
 pub struct Thread<T> {
     name: String,
     handle: JoinHandle<T>,
 }
 
-/// One of those that run, until it is dropped.
+/// A count of one running thread, until it is dropped.
 struct Running(Arc<AtomicUsize>);
 
 impl Job {
-    /// Starts at most so many threads at a time, which may use the job as this one does.
+    /// Returns a pool that runs at most `most` threads at a time. They may use the job as this
+    /// thread does.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`] when the job was joined in thread mode single.
@@ -44,19 +45,18 @@ impl Job {
 }
 
 impl Threads {
-    /// Gives threads that are started from now on stacks of so many bytes; the system has a
-    /// smallest size.
+    /// Sets the stack size of threads started from now on, in bytes; the system has a minimum.
     #[must_use]
     pub fn with_stack(self, bytes: usize) -> Self {
         Self { stack_bytes: Some(bytes), ..self }
     }
 
-    /// How many run.
+    /// Returns the number of running threads.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Acquire)
     }
 
-    /// Starts a thread.
+    /// Starts a thread with this name, which runs `body`.
     ///
     /// # Errors
     /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`]; [`ErrorKind::Thread`] in a
@@ -105,17 +105,17 @@ impl Drop for Running {
 }
 
 impl<T> Thread<T> {
-    /// Its name.
+    /// Returns the name of the thread.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it has ended.
+    /// Returns whether the thread has ended.
     pub fn is_over(&self) -> bool {
         self.handle.is_finished()
     }
 
-    /// Waits until it has ended, and takes what it returned.
+    /// Waits until the thread has ended, and returns its result.
     ///
     /// # Errors
     /// [`ThreadError::Panicked`].

@@ -1,8 +1,9 @@
-//! Where a host's figures are kept, and what the user asks for: what all processes of a job compute
-//! with.
+//! Tuning: the figures measured for a host, and the user's settings, which all processes of a job
+//! compute with.
 //!
-//! Whoever makes a job's segment calls [`settings`]: `landeck run`, or the first process where
-//! another launcher, or none, has started the job. The others take the words from the segment.
+//! The process that creates a job's segment calls [`settings`]: `landeck run`, or the first process
+//! if another launcher, or none, started the job. The other processes read the settings from the
+//! segment.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,44 +19,45 @@ use landeck_collectives::{
 use landeck_host::file::{make_directory, read_within};
 use landeck_host::say::{brief, quoted};
 
-/// No figures take more.
+/// The largest size of a file of figures, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// The variable that names ways of collective operations.
+/// The environment variable that selects architectures for collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
 
-/// The variable that makes members compare their calls: see [`World::checking`](crate::World::checking).
+/// The environment variable that makes members compare their calls: see
+/// [`World::checking`](crate::World::checking).
 pub const CHECKING_VARIABLE: &str = "LANDECK_CHECKING";
 
-/// The variable that says what makes members near: see [`Nearness`].
+/// The environment variable that selects which members count as near: see [`Nearness`].
 pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
 
-/// What the user asks for makes no sense.
+/// An environment variable has a value that means nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VariableError {
-    /// Not the name of a way.
+    /// The value of `LANDECK_COLLECTIVES` does not name an architecture.
     #[error("{VARIABLE}: {}", brief(.0))]
     Way(OverridesError),
-    /// Nothing that makes members near.
+    /// The value of `LANDECK_CLUSTERS` does not name a nearness.
     #[error("{CLUSTERS_VARIABLE}: {}", brief(.0))]
     Clusters(NearnessError),
-    /// Neither yes nor no.
+    /// The value of `LANDECK_CHECKING` is neither 0 nor 1.
     #[error(
         "{CHECKING_VARIABLE}: it is {}; 1 makes members compare their calls, 0 does not",
         quoted(found)
     )]
     Checking {
-        /// What it says.
+        /// The value of the variable.
         found: String,
     },
 }
 
-/// Why the figures of a host cannot be used or kept.
+/// The reason why the figures of a host cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {
-    /// There is no place for the file.
+    /// No environment variable names a directory for the file.
     #[error(
         "neither XDG_CACHE_HOME nor HOME says where the figures of this host are kept; set one"
     )]
@@ -65,20 +67,20 @@ pub enum TuningError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file says something else.
+    /// The content of the file is damaged.
     #[error(
         "{}: {error}. The usual figures are used; `landeck tune` measures anew", .path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in the file.
         error: CostParametersError,
     },
-    /// The file is of another machine.
+    /// The file belongs to another machine.
     #[error(
         "{}: these are the figures of another machine ({found:?}; this is {own:?}). The usual \
          figures are used; `landeck tune` measures anew", .path.display()
@@ -86,17 +88,18 @@ pub enum TuningError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Which machine it is of.
+        /// The machine that the file belongs to.
         found: String,
-        /// Which this is.
+        /// This machine.
         own: String,
     },
 }
 
-/// What all processes of a job that is made here compute with: the figures kept for this host and
-/// the ways that `LANDECK_COLLECTIVES` names, whether `LANDECK_CHECKING` makes members compare
-/// their calls, and what `LANDECK_CLUSTERS` makes them near by. The usual figures where none are kept; where what is
-/// kept cannot be used, the second part says so.
+/// Returns the settings for a job that this process creates, which all its processes compute with:
+/// the figures kept for this host, the architectures that `LANDECK_COLLECTIVES` selects, whether
+/// `LANDECK_CHECKING` makes members compare their calls, and the nearness that `LANDECK_CLUSTERS`
+/// selects. Without kept figures, the default figures apply. If the kept figures cannot be used,
+/// the second part of the result says why.
 ///
 /// # Errors
 /// [`VariableError`].
@@ -129,7 +132,7 @@ fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
     }
 }
 
-/// The figures kept for this host; none when it was never measured.
+/// Returns the figures kept for this host; `None` if it was never measured.
 ///
 /// # Errors
 /// [`TuningError`].
@@ -137,7 +140,8 @@ pub fn read() -> Result<Option<CostParameters>, TuningError> {
     Ok(read_from(&place()?, machine())?.map(|record| record.figures))
 }
 
-/// The same with all details.
+/// Returns the figures kept for this host and the calibration they come from; `None` if it was
+/// never measured.
 ///
 /// # Errors
 /// [`TuningError`].
@@ -146,7 +150,7 @@ pub fn read_all() -> Result<Option<(CostParameters, Calibration)>, TuningError> 
     Ok(record.map(|record| (record.figures, record.details)))
 }
 
-/// Keeps figures for this host; returns where.
+/// Writes the figures of this host and their calibration to their file, and returns its path.
 ///
 /// # Errors
 /// [`TuningError::NoPlace`], [`TuningError::File`].
@@ -156,7 +160,7 @@ pub fn write(figures: CostParameters, details: Calibration) -> Result<PathBuf, T
     Ok(path)
 }
 
-/// The file in which the figures of this host are kept.
+/// Returns the path of the file with the figures of this host.
 ///
 /// # Errors
 /// [`TuningError::NoPlace`].
@@ -184,20 +188,20 @@ fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
     }
 }
 
-/// Writes beside it first: who reads meanwhile finds the old file or the new one.
+/// Writes a temporary file first, so that a reader meanwhile finds the old file or the new one.
 fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     let written = make_directory(path.parent().unwrap_or(path))
         .and_then(|()| fs::write(&beside, record.to_string()))
         .and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {
-        // A part of a file is of no use to anybody.
+        // A part of a file is of no use.
         let _ = fs::remove_file(&beside);
         TuningError::File { path: path.into(), source }
     })
 }
 
-/// This machine in words that differ where figures do: one home directory may serve many hosts.
+/// Describes this machine by what its figures depend on: one home directory may serve many hosts.
 fn machine() -> String {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     machine_of(&processors)

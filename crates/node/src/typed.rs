@@ -1,17 +1,17 @@
-//! Types whose values a message carries by their kind: what was packed as one is unpacked as the
-//! same, or not at all.
+//! The types whose values a message carries with their kind: values are unpacked as the kind that
+//! was packed, or not at all.
 
 use landeck_layout::{Family, Kind};
 use landeck_memory::Plain;
 
-/// A type of value that [`Message::pack`](crate::Message::pack) takes.
+/// A type of values that [`Message::pack`](crate::Message::pack) accepts.
 #[diagnostic::on_unimplemented(
     message = "a message does not carry values of `{Self}`",
     note = "it carries numbers; text is packed with `pack_text`",
     note = "instead of `bool` pack `u8`: `u8::from(flag)`, and `byte != 0` where it is unpacked"
 )]
 pub trait Typed: Plain + sealed::Sealed {
-    /// What its bits mean.
+    /// The kind of its values: the meaning of their bits.
     const KIND: Kind;
 }
 

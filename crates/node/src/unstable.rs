@@ -1,7 +1,8 @@
-//! What lies below the API: it changes without notice, in any version.
+//! The layers below the API. They change without notice, in any version.
 //!
-//! It is for fronts (MPI, DECK), for the command `landeck`, for benchmarks, and for tests that look into a job's
-//! memory or bring a network of their own. A program that needs something of it depends on one exact version.
+//! They are for fronts (MPI, DECK), for the command `landeck`, for benchmarks, and for tests that
+//! inspect a job's memory or bring a network of their own. A program that needs any of it depends
+//! on one exact version.
 
 use landeck_channel::{Channel, Peer};
 use landeck_memory::Segment;
@@ -19,28 +20,30 @@ pub use landeck_memory as memory;
 pub use landeck_objects as objects;
 pub use landeck_transports::tcp;
 
-/// What a job is made of: its memory, its networks, and worlds that nobody has agreed on.
+/// The internals of a job: its memory, its networks, and worlds that are created without an
+/// agreement.
 pub trait JobInternals: sealed::Sealed {
-    /// The job's memory on this host.
+    /// Returns the job's memory on this host.
     fn segment(&self) -> &Segment;
 
-    /// Adds a network: from now on the peers that `peers` names are reached over it.
-    /// Numbers start above all slots ([`JobInternals::first_far_peer`]).
+    /// Adds a network, over which this process reaches `peers` from now on. Their numbers start
+    /// above all slots ([`JobInternals::first_far_peer`]).
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].
     fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()>;
 
-    /// The first number for a peer that has no slot in this job's segment.
+    /// Returns the first number for a peer without a slot in this job's segment.
     fn first_far_peer(&self) -> Peer;
 
-    /// This process as the networks of this job number it.
+    /// Returns the number of this process in the networks of this job.
     fn own_peer(&self) -> Peer;
 
-    /// A world of these peers, this process among them, in a context that all of them name alike. A
-    /// peer means the process that has its slot now; its next one if it has none. Should that die, it
-    /// stays dead in this world, whoever gets its slot: name another context to meet who came after.
-    /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
+    /// Returns a world of these peers, this process among them, in a context that all of them
+    /// number alike. A peer means the process that has its slot now, or the next one if the slot is
+    /// free. If that process dies, it stays dead in this world, even if another process gets its
+    /// slot: use another context to meet its successor. Contexts of generation 256 to 2,047 belong
+    /// to worlds derived from others.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].

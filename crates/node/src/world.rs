@@ -1,4 +1,4 @@
-//! A view with fixed ranks: send, receive, probe.
+//! Worlds: groups of processes with fixed ranks; sending, receiving and probing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::lease::Lease;
 use landeck_engine::context::{WORLD_CONTEXT, inside_of};
 use landeck_engine::{CallOptions, Engine, OperationId, Shared, WaitError, deadline_ns};
 
-/// Any sender, or any tag.
+/// Matches any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Any;
 
-/// Whom to receive from: a rank, or [`Any`].
+/// The sender to receive from: a rank, or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(pub(crate) Option<usize>);
 
-/// Which tag to receive: a [`Tag`], or [`Any`].
+/// The tag to receive: a [`Tag`], or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TagFilter(pub(crate) Option<u32>);
 
@@ -58,7 +58,7 @@ impl From<Any> for TagFilter {
     }
 }
 
-/// What is known of a message.
+/// The envelope of a message: its sender, its tag and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     rank: usize,
@@ -68,45 +68,45 @@ pub struct Status {
 }
 
 impl Status {
-    /// What is known of a collective operation that has ended well: nothing beyond that.
+    /// The status of a completed collective operation, which carries no message.
     pub(crate) fn of_collective(rank: usize) -> Self {
         Self { rank, tag: Tag(0), bytes: 0, cancelled: false }
     }
 
-    /// Its sender.
+    /// Returns the rank of the sender.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Its tag.
+    /// Returns the tag.
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// Its length.
+    /// Returns the length of the message in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether the operation was cancelled before there was a message.
+    /// Returns whether the operation was cancelled before a message was matched.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled
     }
 }
 
-/// A view of a group of processes: fixed ranks, one context. A clone is another handle to it.
-/// Threads may use it as the thread mode of the job says.
+/// A group of processes with fixed ranks and one communication context. A clone is another handle
+/// to it. The thread mode of the job determines which threads may use it.
 #[derive(Clone)]
 pub struct World {
     pub(crate) shared: Arc<Shared>,
     pub(crate) context: u32,
     pub(crate) members: Arc<[Peer]>,
     rank: usize,
-    /// How its collective operations are to be done.
+    /// The options of its collective operations.
     pub(crate) options: CallOptions,
     /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
     is_plain: bool,
-    /// Frees the group in the end, if it was made of another.
+    /// Frees the group with the last handle, if the world was derived from another.
     _lease: Option<Arc<Lease>>,
 }
 
@@ -114,7 +114,7 @@ impl World {
     pub(crate) fn new(shared: Arc<Shared>, context: u32, members: Arc<[Peer]>) -> Self {
         let own = Peer(shared.slot);
         let own_rank = members.iter().position(|&member| member == own);
-        // Who has got the slot of somebody of the first world is not that one.
+        // A process that reused the slot of a dead member of the first world is not that member.
         let is_successor = context == WORLD_CONTEXT && shared.segment.rank_of(own.0).is_none();
         let rank = own_rank.filter(|_| !is_successor).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
@@ -122,7 +122,7 @@ impl World {
         Self { shared, context, members, rank, options, is_plain, _lease: None }
     }
 
-    /// A world that was made of another.
+    /// Creates a world that was derived from another; the lease frees it.
     pub(crate) fn leased(
         shared: Arc<Shared>,
         context: u32,
@@ -132,24 +132,24 @@ impl World {
         Self { _lease: Some(lease), ..Self::new(shared, context, members) }
     }
 
-    /// This process's rank.
+    /// Returns the rank of this process; `usize::MAX` if it is not a member.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many processes there are.
+    /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.members.len()
     }
 
-    /// The processes, in the order of their ranks.
+    /// Returns the members in the order of their ranks.
     pub fn peers(&self) -> &Arc<[Peer]> {
         &self.members
     }
 
-    /// The same members for the messages of whoever builds upon this world: they never meet those
-    /// of the world. Nobody needs to agree on it, and it takes no memory; only messages, no
-    /// collective operations.
+    /// Returns a world of the same members with a context of its own, for a library built upon this
+    /// world: its messages never match those of this world. Creating it needs no agreement and no
+    /// memory. It supports messages only, no collective operations.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -159,15 +159,15 @@ impl World {
         Ok(self.part(context, self.members.clone()))
     }
 
-    /// Some of the members as a world for messages in one of this world's contexts, which lives as
-    /// long as any of the two.
+    /// A world of some of the members, for messages in one of this world's contexts. It keeps the
+    /// group alive as this world does.
     pub(crate) fn part(&self, context: u32, members: Arc<[Peer]>) -> World {
         let part = Self::new(self.shared.clone(), context, members);
         Self { _lease: self._lease.clone(), ..part }
     }
 
-    /// Sends values. Returns when they may be changed again; that does not mean that they were
-    /// received. Values longer than the receiver's credit wait for it.
+    /// Sends values. Returns when `values` may be changed again, which does not mean that they were
+    /// received. A message that exceeds the receiver's credit waits until there is credit.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`], [`ErrorKind::PeerBroken`], [`ErrorKind::Revoked`],
@@ -179,8 +179,7 @@ impl World {
         self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
-    /// Sends values that lie as a layout says: `count` items of it, its offset zero at the start
-    /// of `values`.
+    /// Sends `count` items of a layout, whose offset zero lies at the start of `values`.
     ///
     /// # Errors
     /// As [`World::send`], and [`ErrorKind::OutsideBuffer`].
@@ -213,7 +212,8 @@ impl World {
         })
     }
 
-    /// Sends values if that is possible without waiting.
+    /// Sends values if this is possible without waiting; otherwise sends nothing and returns
+    /// [`ErrorKind::WouldBlock`].
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], and as [`World::send`].
@@ -228,7 +228,7 @@ impl World {
         })
     }
 
-    /// Receives one value.
+    /// Waits for a message that consists of one value, and returns the value and the envelope.
     ///
     /// # Errors
     /// As [`World::receive_into`], and [`ErrorKind::WrongType`] when the message is no single value.
@@ -248,7 +248,8 @@ impl World {
         })
     }
 
-    /// Receives into values. A shorter message changes only the first of them.
+    /// Waits for a message and receives it into `values`. A shorter message changes only the first
+    /// of them; the status returned gives its length.
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`], [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`] (for a receive from
@@ -266,8 +267,9 @@ impl World {
         self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), None)
     }
 
-    /// The same, but gives up after a time, also in the middle of a message: the next receive that it is for gets
-    /// it from its beginning. The values may have been changed by then.
+    /// Receives as [`World::receive_into`] does, but waits for at most `time`. A message that has
+    /// arrived only in part by then stays queued: the next matching receive gets all of it.
+    /// `values` may have been changed.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`]: nothing was lost. And as [`World::receive_into`].
@@ -283,7 +285,8 @@ impl World {
         self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), Some(time))
     }
 
-    /// Receives into values that lie as a layout says.
+    /// Waits for a message and receives it into `count` items of a layout, whose offset zero lies
+    /// at the start of `values`.
     ///
     /// # Errors
     /// As [`World::receive_into`], and [`ErrorKind::OutsideBuffer`].
@@ -318,8 +321,8 @@ impl World {
         })
     }
 
-    /// What a receive would get; none when there is no such message yet. That somebody has left the
-    /// job in good order is no failure to one who only looks.
+    /// Returns the envelope of the message that a receive would match, or `None` if no such message
+    /// has arrived. A sender that left the job in good order is not reported as a failure.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchRank`], [`ErrorKind::PeerFailed`], [`ErrorKind::Thread`].
@@ -335,7 +338,8 @@ impl World {
         })
     }
 
-    /// Waits until a receive would get something, and says what.
+    /// Waits until a message arrives that a receive would match, and returns its envelope. The
+    /// message stays queued.
     ///
     /// # Errors
     /// As [`World::receive_into`].
@@ -359,7 +363,7 @@ impl World {
         let found = find(&mut kernel);
         let failure = match found {
             Some(_) => None,
-            // Who left in good order has sent nothing, which is no failure.
+            // A sender that left in good order sent no message, which is no failure.
             None => kernel.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure()),
         };
         drop(kernel);
@@ -383,7 +387,7 @@ impl World {
             ..WaitRecord::default()
         };
         let found = self.shared.wait_until(&record, None, |kernel| {
-            // First see who is gone: that brings in what they sent before.
+            // Departures are processed first: that delivers what the departed sent before.
             kernel.refresh();
             match find(kernel) {
                 Some(found) => Some(Ok(found)),
@@ -421,7 +425,7 @@ impl World {
         self.members.iter().position(|&member| member == peer)
     }
 
-    /// Waits for an operation; whatever happens, it is over afterwards.
+    /// Waits for an operation, which is complete or given up afterwards.
     #[inline(always)]
     pub(crate) fn wait(&self, id: OperationId) -> Result<Status> {
         match self.shared.ended_well(id) {
@@ -438,7 +442,7 @@ impl World {
         }
     }
 
-    /// Waits until everything that was sent has left this process's hands.
+    /// Waits until this process has transferred everything that it sent.
     pub(crate) fn drain(&self) -> Result<()> {
         self.shared.drain(None).map_err(|error| self.error(error, None))
     }
@@ -467,13 +471,13 @@ impl World {
         Error { rank: self.own_rank(), ..error }
     }
 
-    /// Says that an error comes from this call.
+    /// Records in an error which call it comes from.
     #[cold]
     pub(crate) fn in_call(&self, call: &'static str, error: Error) -> Error {
         error.of_call(call, self.own_rank())
     }
 
-    /// Does what a call does, whose errors say then which call it was.
+    /// Runs the body of a call, and adds the call to its errors.
     #[inline(always)]
     pub(crate) fn call<T>(
         &self,

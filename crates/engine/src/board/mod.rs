@@ -275,8 +275,8 @@ impl AtBoard {
         })
     }
 
-    /// Returns why the current step can never be over, if that is so: asked after members are gone, and before sleep.
-    /// What a member brought before it went still counts.
+    /// Returns why the current step can never complete, if that is so; called after members are
+    /// gone, and before sleep. The contributions that a member made before it left still count.
     pub(crate) fn verdict(
         &self,
         action: &Action,

@@ -22,7 +22,7 @@ pub(super) struct Taking {
     pub(super) deposited: Cells,
     /// The block that is taken, where it goes.
     pub(super) into: Cells,
-    /// Whether the block is a result that its depositor has put in.
+    /// Whether the block is a result that the depositor has written into its deposit.
     pub(super) resolved: bool,
 }
 

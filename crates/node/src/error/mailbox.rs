@@ -1,6 +1,6 @@
-//! Why a mailbox does not do what was asked.
+//! The errors of mailboxes.
 
-/// Why a mailbox refuses a call. Nothing is lost.
+/// The reason why a mailbox refused a call. No message is lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MailboxError {
@@ -15,22 +15,22 @@ pub enum MailboxError {
         pid: u32,
     },
     /// The mailbox belongs to another job.
-    #[error("the mailbox is one of another job: connect the jobs with a port first")]
+    #[error("the mailbox belongs to another job: connect the jobs with a port first")]
     AnotherJob,
-    /// No mailbox can have the address.
-    #[error("this is no address of a mailbox: take it from a mailbox, a message or a name")]
+    /// The address is not the address of a mailbox.
+    #[error("this is not the address of a mailbox: take it from a mailbox, a message or a name")]
     NoAddress,
-    /// The next message is longer than the values that it is retrieved into.
+    /// The next message is longer than the buffer for its values.
     #[error(
         "the next message has {message_bytes} bytes, there is room for {buffer_bytes}: retrieve it into more values, or as a message"
     )]
     TooLong {
         /// Bytes of the message.
         message_bytes: u64,
-        /// Bytes of the values.
+        /// Bytes of the buffer.
         buffer_bytes: usize,
     },
-    /// The next message does not consist of values of the type.
+    /// The next message does not consist of values of this type.
     #[error(
         "the next message holds no plain values of type {asked}: retrieve it as a message, or as what was posted"
     )]
@@ -40,13 +40,15 @@ pub enum MailboxError {
     },
     /// No thread of the process receives between calls.
     #[error(
-        "nobody receives while the program does not call: join with `Progress::Thread` to be told of messages"
+        "no thread of the process receives between its calls: join with `Progress::Thread` to be told of messages"
     )]
     NoProgressThread,
-    /// The system gives no descriptor or thread for announcements.
-    #[error("there is no descriptor or thread to tell of messages with: {0}; raise the limits")]
+    /// The system provides no descriptor or thread for announcements.
+    #[error(
+        "the system provides no descriptor or thread to announce messages: {0}; raise the limits"
+    )]
     NoDescriptor(std::io::Error),
     /// All numbers for mailboxes are in use.
-    #[error("this process has no number left for a mailbox: drop some")]
+    #[error("this process has no number left for another mailbox: drop some")]
     TooMany,
 }

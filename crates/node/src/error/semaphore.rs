@@ -1,28 +1,28 @@
-//! Why a semaphore does not do what was asked.
+//! The errors of semaphores.
 
 use landeck_objects::semaphore::UNITS_MAX;
 
-/// Why a semaphore does not do what was asked.
+/// The reason why a semaphore refused a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SemaphoreError {
-    /// Somebody died that held units.
+    /// A process died while it held units.
     #[error(
-        "process {slot} (pid {pid}) is no more and held a unit of the semaphore: put right what it left half done, and call `recover`"
+        "process {slot} (pid {pid}) is gone and held a unit of the semaphore: repair what it left half done, and call `recover`"
     )]
     OwnerDied {
-        /// Its slot.
+        /// The slot of that process.
         slot: u32,
-        /// Its process number, or that of who has its place now.
+        /// Its process number (pid), or that of the process that has its slot now.
         pid: u32,
     },
     /// There would be more units than a semaphore can have.
     #[error("a semaphore has at most {UNITS_MAX} units: {units} more are too many")]
     TooManyUnits {
-        /// How many were to be added.
+        /// The number of units that the call would have added.
         units: u32,
     },
-    /// The memory of the semaphore is none.
-    #[error("the memory under this name is no semaphore of this job: another version made it")]
+    /// The memory under this name is not a semaphore of this job.
+    #[error("the memory under this name is not a semaphore of this job: another version made it")]
     NotASemaphore,
 }

@@ -1,11 +1,11 @@
-//! Why there is no thread, or nothing of it.
+//! The errors of threads.
 
 use std::io;
 
-/// Most bytes of a thread's name, which the system shows.
+/// The longest name of a thread that the system shows, in bytes.
 pub const THREAD_NAME_BYTES_MAX: usize = 15;
 
-/// Why there is no thread, or nothing of it.
+/// The reason why a thread was not started, or ended without a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadError {
@@ -17,32 +17,32 @@ pub enum ThreadError {
         /// The text.
         name: String,
     },
-    /// There are as many as there may be.
+    /// The limit on running threads is reached.
     #[error(
-        "thread \"{name}\" would be one more than the {most} there may be: join one, or raise the limit"
+        "thread \"{name}\" would exceed the limit of {most} threads: join one, or raise the limit"
     )]
     TooMany {
         /// Its name.
         name: String,
-        /// How many there may be.
+        /// The limit.
         most: usize,
     },
-    /// The system gives none.
+    /// The system did not start the thread.
     #[error(
-        "the system gives no thread \"{name}\": {source}; allow more (ulimit -u, the limits of the control group), or use fewer"
+        "the system did not start thread \"{name}\": {source}; allow more (ulimit -u, the limits of the control group), or use fewer"
     )]
     System {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It has panicked.
+    /// The thread panicked.
     #[error("thread \"{name}\" has panicked: {message}")]
     Panicked {
         /// Its name.
         name: String,
-        /// What it said.
+        /// The message of the panic.
         message: String,
     },
 }

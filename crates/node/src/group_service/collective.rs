@@ -17,8 +17,9 @@ use crate::groups::tag_of;
 use crate::world::World;
 
 impl Member {
-    /// The participants of the last [`Member::advance`] as a world, for collective operations and messages by rank, in
-    /// the order of their numbers. Before the first advance, it advances.
+    /// Returns the participants of the last [`Member::advance`] as a world, in the order of their
+    /// numbers, for collective operations and messages by rank. Before the first advance, this call
+    /// advances.
     ///
     /// ```no_run
     /// # fn part(mut member: landeck::Member) -> landeck::Result<()> {
@@ -46,17 +47,17 @@ impl Member {
         self.operations.world.as_ref().ok_or_else(|| left_behind().into())
     }
 
-    /// The numbers of the members of [`Member::world`], in the order of their ranks there; none before
-    /// the first [`Member::advance`].
+    /// Returns the numbers of the members of [`Member::world`], in the order of their ranks; an
+    /// empty slice before the first [`Member::advance`].
     pub fn world_ids(&self) -> &[u32] {
         &self.operations.ids
     }
 
-    /// Goes on to the next operation: joins and leaves that were accepted before the first member came
-    /// here count from now on. All members call it, as often and in the same order as collective
-    /// operations; one that has joined waits until the others come here. True when the members have
-    /// changed; then [`Member::world`] is another one. When a member died, the operations of the world
-    /// fail; after the next call they go on without it.
+    /// Advances to the next operation: joins and leaves that were accepted before the first member
+    /// called this count from now on. All members call it equally often, in the same order as
+    /// collective operations; a new member waits until the others call it. Returns true if the
+    /// members have changed; then [`Member::world`] is a new world. When a member dies, the
+    /// operations of the world fail until the next call, after which they go on without it.
     ///
     /// # Errors
     /// [`crate::ErrorKind::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],

@@ -27,12 +27,13 @@ const JOINS_WITHIN: Duration = Duration::from_secs(30);
 pub(super) struct ServingLauncher(Outbox);
 
 impl Job {
-    /// Serves the groups of this job that are made for its launcher ([`ServedBy::Launcher`]), until the job
-    /// ends. This is what `landeck run --serve-groups` does in a thread of the launcher; one process of
-    /// a job can.
+    /// Serves the groups of this job that are created for its launcher ([`ServedBy::Launcher`])
+    /// until the job ends, as `landeck run --serve-groups` does in a thread of the launcher. Only
+    /// one process of a job can do this.
     ///
     /// # Errors
-    /// [`ErrorKind::Object`]: another process does it already, the agent does not answer; [`ErrorKind::Thread`].
+    /// [`ErrorKind::Object`]: another process serves already, or the agent does not answer;
+    /// [`ErrorKind::Thread`].
     pub fn serve_groups(&self) -> Result<()> {
         let mut inbox = self.create_mailbox()?;
         inbox.register(MAILBOX_NAME)?;

@@ -1,4 +1,4 @@
-//! A member of a group, and its calls.
+//! Members of a group, and their calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::error::{GroupError, Result};
 use crate::mailbox::Mailbox;
 use crate::message::Message;
 
-/// A membership. Dropped, it leaves. It may be moved to another thread than that of its mailbox.
+/// A membership in a group. Dropping it leaves the group. It may be moved to another thread than
+/// that of its mailbox.
 pub struct Member {
     group: Group,
     subscription: Arc<Subscription>,
@@ -22,7 +23,7 @@ pub struct Member {
 }
 
 impl Group {
-    /// Joins with a mailbox, which retrieves the group's broadcasts from now on.
+    /// Joins the group with a mailbox, which retrieves the group's broadcasts from now on.
     ///
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
@@ -40,12 +41,12 @@ impl Group {
 }
 
 impl Member {
-    /// The number of the member in the group.
+    /// Returns the number of the member in the group.
     pub fn id(&self) -> u32 {
         self.seat().id
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn group(&self) -> &Group {
         &self.group
     }
@@ -78,7 +79,7 @@ impl Member {
         self.send(message, true, TimeLimit::within(time))
     }
 
-    /// Sends a message to all members if that is possible without waiting.
+    /// Sends a message to all members if this is possible without waiting.
     ///
     /// # Errors
     /// [`GroupError::NoMember`], and as [`Group::try_broadcast`].
@@ -91,20 +92,20 @@ impl Member {
         self.group.send(message, sender, limit)
     }
 
-    /// Waits until all processes that are members when the first of them comes here have come. All broadcasts
-    /// that they sent before are in all mailboxes then.
+    /// Synchronises the group (a barrier): waits until all members have called it that were members
+    /// when the first of them did. All broadcasts that they sent before are in all mailboxes then.
     ///
     /// # Errors
-    /// [`GroupError::MemberDied`] (all others have come), [`GroupError::NoMember`],
+    /// [`GroupError::MemberDied`] (all other members have called it), [`GroupError::NoMember`],
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`crate::ErrorKind::Ended`],
     /// [`crate::ErrorKind::Thread`].
     pub fn sync(&mut self) -> Result<()> {
         self.sync_until(TimeLimit::Unlimited)
     }
 
-    /// Synchronises as [`Member::sync`] does, for at most `time`. After a timeout the member has come all the same, and
-    /// the next call waits for the same synchronisation. [`Member::has_come`] is false if a server did not begin
-    /// with it in that time.
+    /// Synchronises as [`Member::sync`] does, waiting for at most `time`. After a timeout the
+    /// member still counts as arrived, and the next call waits for the same synchronisation. If a
+    /// server did not begin with it in that time, [`Member::has_come`] is false.
     ///
     /// # Errors
     /// [`crate::ErrorKind::TimedOut`], [`GroupError::MinimumNotReached`], and as [`Member::sync`].
@@ -112,8 +113,9 @@ impl Member {
         self.sync_until(TimeLimit::within(time))
     }
 
-    /// Whether the member has come to a synchronisation that was not complete in the time given. That waits for
-    /// all members of its beginning, and the death of one ends it.
+    /// Returns whether the member has arrived at a synchronisation that did not complete in the
+    /// given time. That synchronisation waits for all members of its beginning, and the death of
+    /// one ends it.
     pub fn has_come(&self) -> bool {
         self.pending_sync.is_some()
     }
@@ -124,11 +126,12 @@ impl Member {
         group.call("sync", |replica| Ok(replica.sync(seat, pending_sync, limit)?))
     }
 
-    /// Leaves the group. Nothing more of it enters the mailbox, which still yields its messages. The
-    /// last member ends the group, unless that is persistent.
+    /// Leaves the group. No further message of the group enters the mailbox, which still yields
+    /// those it has. The group ends with its last member, unless it is persistent.
     ///
     /// # Errors
-    /// [`GroupError::NoMember`] when it is no member any more, [`GroupError::Broken`], [`crate::ErrorKind::Thread`].
+    /// [`GroupError::NoMember`] when it is no longer a member, [`GroupError::Broken`],
+    /// [`crate::ErrorKind::Thread`].
     pub fn leave(self) -> Result<()> {
         self.group.call("leave", |replica| match self.subscription.leave()? {
             true => Ok(()),

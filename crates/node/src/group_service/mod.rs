@@ -70,17 +70,18 @@ use crate::message::Message;
 pub use landeck_named_groups::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;
 
-/// A handle to a group. A clone is another handle to it; threads may use it as the thread mode says. A handle
-/// to a group that has ended stays useless, even if there is another group of its name.
+/// A handle to a named group. A clone is another handle to it. The thread mode of the job
+/// determines which threads may use it. A handle to a group that has ended stays unusable, even if
+/// another group gets its name.
 #[derive(Clone)]
 pub struct Group {
     replica: Arc<Replica>,
 }
 
-/// The members of a group at one moment.
+/// A view of a group: its members at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupView {
-    /// The number of the view: each change of the members makes the next.
+    /// The number of the view, which grows with each change of the members.
     pub number: u64,
     /// Whether the group has reached its minimum once.
     pub has_started: bool,
@@ -100,11 +101,12 @@ pub struct GroupMember {
 }
 
 impl Job {
-    /// Makes a group under a name. Its creator is no member of it.
+    /// Creates a group under a name. Its creator is not a member of it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
-    /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`]; [`GroupError::NoServingLauncher`].
+    /// [`crate::ErrorKind::Object`]: the bytes are not a name, the name is taken, there is no
+    /// memory, or the agent does not answer; [`GroupError::Options`]; [`GroupError::NoServer`];
+    /// [`GroupError::NoServingLauncher`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
         error::call(&self.shared, "create_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
@@ -119,11 +121,11 @@ impl Job {
         })
     }
 
-    /// Opens the group under a name.
+    /// Opens the group with this name.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Object`]: the bytes are no name, no group has it, the agent does not answer;
-    /// [`GroupError::GroupDestroyed`]; [`GroupError::NoServer`].
+    /// [`crate::ErrorKind::Object`]: the bytes are not a name, no group has it, or the agent does
+    /// not answer; [`GroupError::GroupDestroyed`]; [`GroupError::NoServer`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
         error::call(&self.shared, "open_group", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
@@ -132,7 +134,8 @@ impl Job {
         })
     }
 
-    /// The names of the groups of this job on this host, in the order in which they were made.
+    /// Returns the names of the groups of this job on this host, in the order in which they were
+    /// created.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Object`]: the agent does not answer.
@@ -147,22 +150,22 @@ impl Job {
 }
 
 impl Group {
-    /// The name of the group.
+    /// Returns the name of the group.
     pub fn name(&self) -> &str {
         self.replica.name()
     }
 
-    /// The number of the group in the job. No other group has it.
+    /// Returns the number of the group in the job, which no other group has.
     pub fn number(&self) -> u64 {
         self.replica.number()
     }
 
-    /// How the group was made.
+    /// Returns the options that the group was created with.
     pub fn options(&self) -> GroupOptions {
         self.replica.options()
     }
 
-    /// The members now.
+    /// Returns the current members.
     ///
     /// # Errors
     /// [`GroupError::Broken`], [`crate::ErrorKind::Thread`].
@@ -170,7 +173,8 @@ impl Group {
         self.call("view", |replica| Ok(self.view_of(replica.view()?)))
     }
 
-    /// Waits until the view has another number than `number`, for at most `time`.
+    /// Waits until the number of the view differs from `number`, for at most `time`, and returns
+    /// the view.
     ///
     /// # Errors
     /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
@@ -181,7 +185,7 @@ impl Group {
         })
     }
 
-    /// How many broadcasts the group has accepted.
+    /// Returns how many broadcasts the group has accepted.
     ///
     /// # Errors
     /// [`GroupError::Broken`], [`crate::ErrorKind::Thread`].
@@ -212,8 +216,8 @@ impl Group {
         self.call("wait_started", |replica| Ok(replica.wait_started(TimeLimit::within(time))?))
     }
 
-    /// Sends a message to all processes that are members when it is accepted; returns then. The caller need not
-    /// be a member. It waits until the group has started, and while there is no room.
+    /// Sends a message to all members at the moment of its acceptance, and returns then. The caller
+    /// need not be a member. The call waits until the group has started and there is room.
     ///
     /// # Errors
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`], [`GroupError::Full`]
@@ -239,8 +243,8 @@ impl Group {
         self.send(message, Sender::NonMember, TimeLimit::Now)
     }
 
-    /// Waits until all broadcasts that were accepted so far are in all mailboxes, so that a member finds them at
-    /// once. Without a server they are there as soon as they are accepted.
+    /// Waits until all broadcasts accepted so far are in all mailboxes, so that members find them
+    /// at once. In a group without a server they are there as soon as they are accepted.
     ///
     /// # Errors
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`crate::ErrorKind::Ended`],
@@ -267,8 +271,9 @@ impl Group {
         })
     }
 
-    /// Destroys the group for all processes. Calls that wait for it end with [`GroupError::GroupDestroyed`], but for
-    /// broadcasts that wait for room, which finish first. Members still retrieve what was accepted.
+    /// Destroys the group for all processes. Waiting calls end with [`GroupError::GroupDestroyed`],
+    /// except broadcasts that wait for room, which finish first. Members still retrieve the
+    /// accepted messages.
     ///
     /// # Errors
     /// [`GroupError::DestroyedWithLoss`] when broadcasts wait for a mailbox of this process, whose only thread
@@ -287,7 +292,7 @@ impl Group {
         self.call("destroy", |replica| Ok(replica.destroy(TimeLimit::within(time))?))
     }
 
-    /// Does the work of a call. Its error names the call.
+    /// Runs the body of a call, and adds the call to its errors.
     #[inline]
     fn call<T>(
         &self,

@@ -1,7 +1,7 @@
-//! How a message travels.
+//! The wire format of messages.
 //!
-//! Elements of one kind travel as they are: the tag names the kind. Any other message is written
-//! piece by piece, each behind a header, on multiples of eight bytes:
+//! Elements of one kind are sent as they are: the tag names the kind. Any other message is written
+//! piece by piece, each after a header, at multiples of eight bytes:
 //!
 //! | bytes of a header | |
 //! |---|---|
@@ -22,7 +22,7 @@ use crate::typed::{Typed, code_of, kind_of};
 
 /// The tag of a message whose pieces have headers.
 pub(super) const ENCODED: u32 = 0;
-/// The tag of elements of one kind: with the code of the kind below.
+/// The tag of elements of one kind, with the code of the kind in its low bits.
 const ELEMENTS: u32 = 1 << 16;
 
 pub(super) const HEADER_BYTES: usize = 24;
@@ -33,7 +33,7 @@ const OF_ITEMS: u8 = 2;
 const OF_TEXT: u8 = 3;
 const OF_MAILBOX: u8 = 4;
 
-/// The tag of a message that is nothing but values of this type.
+/// The tag of a message that consists of values of this type only.
 pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     const { assert!(size_of::<T>() < 256) };
     tag_of_kind(T::KIND)
@@ -44,8 +44,8 @@ pub(crate) const fn tag_of_kind(kind: Kind) -> u32 {
 }
 
 impl Message {
-    /// The tag with which the message travels, and its bytes, written to `scratch` unless they
-    /// lie in one piece as they are.
+    /// Returns the tag with which the message is sent, and its bytes. The bytes are written to
+    /// `scratch`, unless they lie in one piece already.
     ///
     /// # Errors
     /// [`MessageError::NoMemory`](super::MessageError::NoMemory).
@@ -58,7 +58,8 @@ impl Message {
         Ok((ENCODED, Bytes::from(&scratch[..])))
     }
 
-    /// The tag and the bytes of a message that lies in one piece as it travels; none for any other message.
+    /// Returns the tag and the bytes of a message that lies in one piece as it is sent; `None` for
+    /// any other message.
     #[inline]
     pub(crate) fn outgoing_piece(&self) -> Option<(u32, Bytes<'_>)> {
         match self.pieces[..] {
@@ -83,7 +84,7 @@ impl Message {
         Ok(())
     }
 
-    /// Replaces the content of the message by a message that came.
+    /// Replaces the content of the message by a received message.
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`](super::MessageError::NotAMessage); nothing is in the message then.
@@ -91,7 +92,7 @@ impl Message {
         self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
 
-    /// Replaces the content of the message by a message that came as bytes of this process.
+    /// Replaces the content of the message by a message that was received as bytes of this process.
     ///
     /// # Errors
     /// As [`Message::receive`].
@@ -116,7 +117,7 @@ pub(super) fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// The pieces that came with a tag.
+/// Returns the pieces that were received with a tag.
 #[inline]
 pub(super) fn decoded(
     tag: u32,
@@ -150,7 +151,7 @@ fn elements(
     Ok(())
 }
 
-/// The pieces in the order in which they lie. Their headers are read once, and checked.
+/// Returns the pieces in the order in which they lie. Each header is read once, and checked.
 fn decode(data: Bytes<'_>, pieces: &mut Vec<Piece>) -> std::result::Result<(), &'static str> {
     let mut at = 0;
     while at < data.len() {

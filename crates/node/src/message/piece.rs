@@ -79,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// Forgets the bytes behind so many.
+    /// Truncates the memory to a length.
     pub(super) fn cut(&mut self, length: usize) {
         if let Some(bytes) = self.writable() {
             bytes.truncate(length);
@@ -119,7 +119,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form of so many items.
+    /// Returns the form of this many items.
     pub(super) fn of_items(layout: &Layout, count: u64) -> Self {
         match layout.uniform_kind() {
             Some(kind) => Self::Elements(kind),

@@ -1,4 +1,4 @@
-//! Messages as collective operations move them: their bytes from where they lie, and back into
+//! Messages in collective operations: their bytes are sent from where they lie and received as
 //! messages, without a copy in between.
 
 use std::ptr::NonNull;
@@ -12,7 +12,8 @@ use super::piece::{Form, Memory, Piece, SHORT_BYTES_MAX};
 use super::{Message, MessageError, Result, is_like};
 
 impl Message {
-    /// The values as they lie in memory, if they are one or more values of one kind and nothing else.
+    /// Returns the values as they lie in memory, if they are one or more values of one kind and
+    /// nothing else.
     #[inline]
     pub(crate) fn run(&self) -> Result<(Kind, Area)> {
         match self.pieces[..] {
@@ -21,7 +22,7 @@ impl Message {
         }
     }
 
-    /// The values as one buffer, if they are one piece of one kind.
+    /// Returns the values as one buffer, if they are one piece of one kind.
     #[inline(always)]
     pub(crate) fn run_in_place(&self) -> Option<(Kind, Buffer)> {
         match self.pieces[..] {
@@ -47,8 +48,9 @@ impl Message {
         Ok((first, Area::joined(self.pieces.iter().map(|piece| self.area_of(piece)))))
     }
 
-    /// The tag with which the message travels, and its bytes from where they lie. The headers
-    /// between its pieces are written to `headers`, which must live as long as the area is used.
+    /// Returns the tag with which the message is sent, and its bytes from where they lie. The
+    /// headers between its pieces are written to `headers`, which must live as long as the area is
+    /// used.
     pub(crate) fn outgoing_area(&self, headers: &mut Vec<u8>) -> (u32, Area) {
         if let Ok((kind, area)) = self.run() {
             return (tag_of_kind(kind), area);
@@ -70,8 +72,8 @@ impl Message {
         (super::encoding::ENCODED, Area::joined(areas))
     }
 
-    /// Memory for a message of so many bytes: that of this message if no other message shares it. The content of
-    /// this message is lost.
+    /// Returns memory for a message of this many bytes: that of this message if no other message
+    /// shares it. The content of this message is lost.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -86,7 +88,8 @@ impl Message {
         Ok(room)
     }
 
-    /// Room for a short message that is to come ([`Message::receive_here`]), as [`Message::own_room`].
+    /// Returns room for a short message to receive ([`Message::receive_here`]), as
+    /// [`Message::own_room`] does.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -95,8 +98,9 @@ impl Message {
         self.own_room(SHORT_BYTES_MAX)
     }
 
-    /// So many bytes for a message that arrives here: the message's own memory where it has any, as most have
-    /// that were received into before. The content of the message is lost.
+    /// Returns memory of this many bytes for a message to receive: the message's own memory where
+    /// it has any, as most messages have that were received into before. The content of the message
+    /// is lost.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -114,7 +118,8 @@ impl Message {
         })
     }
 
-    /// So many bytes for a message whose memory is shared, or of another length.
+    /// Returns memory of this many bytes for a message whose memory is shared, or of another
+    /// length.
     #[inline(never)]
     fn other_room(&mut self, bytes: usize) -> std::result::Result<&mut [u8], NoMemory> {
         let is_there = match &self.memories[..] {
@@ -134,7 +139,7 @@ impl Message {
         })
     }
 
-    /// Takes what came as all of [`Message::own_room`], which are values of one kind.
+    /// Takes the data received in all of [`Message::own_room`], which are values of one kind.
     #[inline]
     pub(crate) fn receive_run(&mut self, kind: Kind, length: usize) {
         if length > 0 {
@@ -142,7 +147,7 @@ impl Message {
         }
     }
 
-    /// Takes what came as the first so many bytes of [`Message::own_room`].
+    /// Takes the data received in the first bytes of [`Message::own_room`].
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
@@ -157,7 +162,7 @@ impl Message {
         })
     }
 
-    /// Replaces what is in the message by what came as so many bytes of `room`, from `start` on.
+    /// Replaces the content of the message by the data received in `room`, from `start` on.
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
@@ -175,7 +180,7 @@ impl Message {
         Ok(())
     }
 
-    /// Replaces what is in the message by what came as a part of some memory.
+    /// Replaces the content of the message by the data received in a part of some memory.
     pub(super) fn receive_in(
         &mut self,
         tag: u32,

@@ -15,53 +15,53 @@ use landeck_engine::{
     Blocks, Call, CallBlocks, CallData, CallDescription, Fault, OperationId, ValueType,
 };
 
-/// Where one side of a call has its data. Addresses are those of the items' base, which need not
-/// be their first byte.
+/// The data of one side of a call. Addresses are those of the items' base, which need not be their
+/// first byte.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
-    /// None: the operation has none on this side, or not on this member.
+    /// No data: the operation has none on this side, or not on this member.
     Nothing,
-    /// On the other side: the operation is done in place. The result of a reduction that is
-    /// scattered is put where the input begins.
+    /// The data of the other side: the operation works in place. The result of a reduce-scatter is
+    /// stored where the input begins.
     InPlace,
-    /// One piece: so many items.
+    /// Items in one piece.
     Whole {
-        /// The first item.
+        /// The base of the first item.
         start: *const u8,
-        /// What an item looks like.
+        /// The layout of one item.
         layout: &'a Layout,
-        /// How many.
+        /// The number of items.
         count: u64,
     },
-    /// So many items for each member, one block behind the other.
+    /// Equally many items for each member, one block after the other.
     Blocks {
-        /// The first item.
+        /// The base of the first item.
         start: *const u8,
-        /// What an item looks like.
+        /// The layout of one item.
         layout: &'a Layout,
-        /// How many in each block.
+        /// The number of items of each block.
         count: u64,
     },
-    /// A block for each member.
+    /// A block for each member, with its own count and displacement.
     Varying {
-        /// Where displacements count from.
+        /// The address that displacements count from.
         start: *const u8,
-        /// What an item looks like.
+        /// The layout of one item.
         layout: &'a Layout,
-        /// How many items each block has.
+        /// The number of items of each block.
         counts: &'a [u64],
-        /// Where each block begins, in extents of an item.
+        /// The displacement of each block, in extents of an item.
         displacements: &'a [i64],
     },
-    /// A block for each member, with a layout of its own.
+    /// A block for each member, with its own layout, count and displacement.
     Layouts {
-        /// Where displacements count from.
+        /// The address that displacements count from.
         start: *const u8,
-        /// What the items of each block look like.
+        /// The layout of the items of each block.
         layouts: &'a [Layout],
-        /// How many items each block has.
+        /// The number of items of each block.
         counts: &'a [u64],
-        /// Where each block begins, in bytes.
+        /// The displacement of each block, in bytes.
         displacements: &'a [i64],
     },
 }
@@ -71,20 +71,20 @@ pub enum Data<'a> {
 pub struct Asked<'a> {
     /// The operation.
     pub operation: What,
-    /// Its root; 0 where it has none.
+    /// The root of the operation; 0 if it has none.
     pub root: usize,
-    /// What this member brings.
+    /// The contribution of this member.
     pub input: Data<'a>,
-    /// Where its result goes.
+    /// The place of this member's result.
     pub output: Data<'a>,
-    /// How data combine, in operations that reduce: packed items, which each are whole elements.
+    /// The operator of reductions. It combines packed items, each of which is whole elements.
     pub operator: Option<Operator>,
-    /// The memory for the output that there is none of. Then the member takes part with nothing, so that
-    /// nobody waits for it, and its output is not touched: it need not be mapped.
+    /// The memory that is missing for the output. The member then takes part without data, so that
+    /// no other member waits for it. Its output is not accessed and need not be mapped.
     pub missing: Option<NoMemory>,
 }
 
-/// A call that is made any number of times.
+/// A prepared call, which can be started any number of times.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     operation: What,
@@ -94,23 +94,25 @@ pub struct Prepared {
 // SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
 unsafe impl Sync for Prepared {}
 
-/// A call on data that lie in one piece on both sides: where they begin, and how many bytes.
+/// A call on data that are contiguous on both sides, each given by address and length in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'a> {
     /// The operation.
     pub operation: What,
-    /// Its root; 0 where it has none.
+    /// The root of the operation; 0 if it has none.
     pub root: usize,
-    /// What this member brings; in a broadcast the data themselves. In a reduction it may be the output.
+    /// The contribution of this member; in a broadcast the data themselves. In a reduction it may
+    /// be the output.
     pub input: (NonNull<u8>, usize),
-    /// Where its result goes.
+    /// The place of this member's result.
     pub output: (NonNull<u8>, usize),
-    /// How data combine, in operations that reduce; no function of the caller's.
+    /// The operator of reductions; not a function of the caller.
     pub operator: Option<&'a Operator>,
 }
 
-/// Does a collective operation on data in one piece. False in a world whose members compare their calls: [`call()`]
-/// is told the types that they compare.
+/// Runs a collective operation on contiguous data; returns when this member has done its part.
+/// Returns false, without running it, in a world whose members compare their calls: only [`call()`]
+/// knows the types that they compare.
 ///
 /// # Errors
 /// As [`call()`].
@@ -135,14 +137,14 @@ pub unsafe fn call_pieces(world: &World, pieces: &Pieces<'_>) -> Result<bool> {
     world.collective(CallDescription { operator, ..asked }).map(|()| true)
 }
 
-/// Does a collective operation; returns when this member has done its part.
+/// Runs a collective operation; returns when this member has done its part.
 ///
 /// # Errors
 /// As the methods of [`World`].
 ///
 /// # Safety
-/// What the two sides name stays mapped during the call. The output is writable, and nobody else
-/// uses it; the input does not overlap it, and nobody writes to it.
+/// The memory that both sides name stays mapped during the call. The output is writable and unused
+/// by others. The input does not overlap it, and nothing writes to the input.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
     // SAFETY: the caller leaves the memory to the operation until this returns, when it is over.
     let described = unsafe { describe(world, asked) };
@@ -169,20 +171,20 @@ unsafe fn one_piece(data: &Data<'_>, size: usize) -> Option<Buffer> {
 /// As the methods of [`World`].
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
     // SAFETY: the caller leaves the memory to the operation until it is over.
     let described = unsafe { describe(world, asked) };
     goes_on(world, world.start(world.described(described)?)?)
 }
 
-/// A call to be made with [`start_prepared`]. It begins nothing.
+/// Prepares a call for [`start_prepared`], without starting it.
 ///
 /// # Errors
-/// [`crate::ErrorKind::OutsideBuffer`] for layouts that are too large to be anywhere.
+/// [`crate::ErrorKind::OutsideBuffer`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], for each time from [`start_prepared`] until that operation is over.
+/// As [`call()`], for each time from [`start_prepared`] until that operation is complete.
 pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
     // SAFETY: the caller leaves the memory to each operation that is started with it.
     let described = unsafe { describe(world, asked) };
@@ -190,18 +192,18 @@ pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
     Ok(Prepared { operation: asked.operation, call: world.described(call)? })
 }
 
-/// Makes a prepared call. One at a time.
+/// Starts a prepared call. The previous operation of the same call must be complete.
 ///
 /// # Errors
 /// As [`start`].
 ///
 /// # Safety
-/// As was promised to [`prepare`].
+/// As guaranteed to [`prepare`].
 pub unsafe fn start_prepared(world: &World, prepared: &Prepared) -> Result<Operation> {
     goes_on(world, world.start_call(prepared.operation, prepared.call.clone())?)
 }
 
-/// What a call that was begun came to; none was complete at once.
+/// Returns the operation of a started call; `None` stands for one that is complete at once.
 fn goes_on(world: &World, started: Option<OperationId>) -> Result<Operation> {
     Ok(match started {
         Some(id) => {
@@ -212,13 +214,13 @@ fn goes_on(world: &World, started: Option<OperationId>) -> Result<Operation> {
     })
 }
 
-/// The call as the engine takes it: in pieces where it can be, else in blocks.
+/// Describes the call for the engine: in pieces if possible, else in blocks.
 ///
 /// # Errors
-/// [`Fault::Failure`] for layouts that are too large to be anywhere.
+/// [`Fault::Failure`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline]
 unsafe fn describe<'a>(
     world: &'a World,
@@ -239,10 +241,11 @@ unsafe fn describe<'a>(
     Ok(CallDescription { operator, value_type, missing, ..described })
 }
 
-/// Both sides of a call in one piece each; none for calls whose data lie apart, or are missing.
+/// Describes both sides of a call as one piece each; returns `None` if the data are not contiguous
+/// or missing.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline]
 unsafe fn pieces_of<'a>(size: usize, asked: &Asked<'_>) -> Option<CallData<'a>> {
     if asked.missing.is_some() {
@@ -258,13 +261,13 @@ unsafe fn pieces_of<'a>(size: usize, asked: &Asked<'_>) -> Option<CallData<'a>> 
     })
 }
 
-/// Both sides of a call in blocks.
+/// Describes both sides of a call in blocks.
 ///
 /// # Errors
-/// [`Fault::Failure`] for layouts that are too large to be anywhere.
+/// [`Fault::Failure`] for layouts that exceed the address space.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 #[inline(never)]
 unsafe fn blocks_of_both(
     world: &World,
@@ -287,7 +290,7 @@ unsafe fn blocks_of_both(
     })
 }
 
-/// Where the result of a reduction that is scattered goes when it is done in place.
+/// Returns the place of the result of a reduce-scatter that works in place.
 fn front_of<'a>(input: &Data<'a>, rank: usize) -> Data<'a> {
     match *input {
         Data::Blocks { start, layout, count } => Data::Whole { start, layout, count },
@@ -298,7 +301,7 @@ fn front_of<'a>(input: &Data<'a>, rank: usize) -> Data<'a> {
     }
 }
 
-/// The type of what all members name alike, where they do.
+/// Returns the value type that all members must give alike, if the operation has one.
 fn type_of(asked: &Asked<'_>) -> ValueType {
     let sides = [&asked.input, &asked.output].into_iter();
     let found = sides.filter_map(|data| match *data {
@@ -319,7 +322,7 @@ fn is_in_place(data: &Data<'_>) -> bool {
     matches!(data, Data::InPlace)
 }
 
-/// Whether members may differ in what they know of the lengths.
+/// Returns whether members may know different lengths.
 fn may_vary(operation: What) -> bool {
     operation != What::ReduceScatter
 }
@@ -329,7 +332,7 @@ fn varies(data: &Data<'_>) -> bool {
 }
 
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 unsafe fn blocks_of(data: &Data<'_>, size: usize) -> std::result::Result<Blocks, Fault> {
     // SAFETY: the caller's promise holds for every item that the data name.
     let area = |start, layout: &Layout, count| unsafe { area(start, layout, count) };
@@ -376,10 +379,10 @@ fn too_large() -> Fault {
     memory::too_large().into()
 }
 
-/// So many items from an address on.
+/// Returns the area of `count` items, starting at an address.
 ///
 /// # Safety
-/// As [`call()`], until the operation is over.
+/// As [`call()`], until the operation is complete.
 unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
     // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)

@@ -1,11 +1,12 @@
-//! Reductions whose caller combines: for functions that may leave in any way.
+//! Reductions whose caller applies the operator, for functions that may leave by a jump or an
+//! exception.
 //!
-//! A function of a C program may jump or throw, and then no frame between it and the program gets
-//! to clean up. So it cannot be called from inside a collective operation, where the endpoint is
-//! entered. Here the members bring their values together first, by one operation without a
-//! function; then the caller applies the function to pairs of them, one after the other, while
-//! nothing is entered and nothing is out. Whoever gives up in between has missed nothing that
-//! others wait for, as long as the values fit in one segment; longer ones take several.
+//! A function of a C program may jump or throw, so that no frame between it and the program is
+//! cleaned up. So it cannot be called from inside a collective operation, which has entered the
+//! endpoint. Here the members first collect their values, by one operation without a function. Then
+//! the caller applies the function to pairs of values while the endpoint is not entered and no
+//! operation is outstanding. A caller that gives up in between does not leave other members
+//! waiting, as long as the values fit in one segment; longer ones take several.
 //!
 //! Values combine in the order of ranks and in the association of all reductions: the binary tree
 //! that splits at the largest power of two. The same function gives the same bits either way.
@@ -21,30 +22,31 @@ use super::collective::{Asked, Data, call};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::World;
 
-/// Who gets what.
+/// The members that get a result, and the values in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Every member the values of all.
+    /// Every member gets the values of all (allreduce).
     All,
-    /// This member the values of all, the others nothing.
+    /// This member gets the values of all, the others nothing (reduce).
     Root(usize),
-    /// Every member those of the members up to itself.
+    /// Every member gets the values of the members up to itself (inclusive scan).
     UpToOwn,
-    /// Every member those of the members before it; the first one nothing.
+    /// Every member gets the values of the members before it, the first one nothing (exclusive
+    /// scan).
     BeforeOwn,
 }
 
-/// Where a member has its values, and where its result goes. Addresses are those of the items'
-/// base, as in [`Data`].
+/// The values of a member and the place for its result. Addresses are those of the items' base, as
+/// in [`Data`].
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// What this member brings; it may be where the result goes.
+    /// The contribution of this member; it may be the place of the result.
     pub own: *const u8,
-    /// Where the result goes, if this member gets any.
+    /// The place of the result, if this member gets one.
     pub result: *mut u8,
-    /// What an item looks like.
+    /// The layout of one item.
     pub layout: &'a Layout,
-    /// How many.
+    /// The number of items.
     pub count: u64,
 }
 
@@ -54,25 +56,26 @@ pub struct Values<'a> {
 pub struct Application {
     /// The operand of the lower ranks.
     pub left: *mut u8,
-    /// The other one, and the result.
+    /// The operand of the higher ranks, and the result.
     pub right: *mut u8,
-    /// How many items.
+    /// The number of items.
     pub count: u64,
 }
 
-/// Values of several members that are brought together, and then combined by whoever has them.
+/// The collected values of several members, which the caller then combines.
 #[derive(Debug)]
 pub struct Collected {
     layout: Layout,
     extent_bytes: i64,
-    /// The items of a value.
+    /// The number of items of a value.
     length: u64,
-    /// Never touched but through `first`.
+    /// The memory, accessed only through `first`.
     _memory: Vec<u128>,
     missing: Option<NoMemory>,
-    /// The base of the first item there.
+    /// The base of the first item in the memory.
     first: *mut u8,
-    /// Whose values combine, in this order; a value stands where its last member's stood.
+    /// The pairs of members whose values combine, in this order; a combined value stands in the
+    /// place of its last member.
     merges: Vec<(u32, u32)>,
     next: usize,
     members: u32,
@@ -82,12 +85,12 @@ pub struct Collected {
 unsafe impl Send for Collected {}
 
 impl Collected {
-    /// Room for the values of so many members, each so many items of a layout, one behind the
-    /// other, of which the first `combined` are to become one. Where there is no memory for them, they are
-    /// only counted: [`Collected::missing`] says so.
+    /// Allocates room for the values of `members` members, each of `length` items of a layout, one
+    /// after the other. The first `combined` of them are to become one. Without enough memory the
+    /// values are only counted: see [`Collected::missing`].
     ///
     /// # Errors
-    /// [`ErrorKind::OutsideBuffer`] for layouts that are too large to be anywhere.
+    /// [`ErrorKind::OutsideBuffer`] for layouts that exceed the address space.
     pub fn new(layout: &Layout, length: u64, members: u32, combined: u32) -> Result<Self> {
         let span = layout.span(length.saturating_mul(u64::from(members))).map_err(too_large)?;
         let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
@@ -109,25 +112,25 @@ impl Collected {
         })
     }
 
-    /// The memory for the values that there is none of, if so.
+    /// Returns the missing memory, if there was not enough for the values.
     pub fn missing(&self) -> Option<NoMemory> {
         self.missing
     }
 
-    /// Its memory must be there.
+    /// Returns an error if its memory is missing.
     fn is_there(&self) -> Result<()> {
         self.missing.map_or(Ok(()), |no_memory| Err(no_memory.into()))
     }
 
-    /// Where the values go: the base of the first item.
+    /// Returns the base of the first item, where the values are to be stored.
     pub fn start(&self) -> *mut u8 {
         self.first
     }
 
-    /// Puts the value of a member where it belongs.
+    /// Stores the value of a member.
     ///
     /// # Errors
-    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for items that are too large to be anywhere.
+    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for items that exceed the address space.
     ///
     /// # Safety
     /// The items are readable.
@@ -140,13 +143,13 @@ impl Collected {
         Ok(())
     }
 
-    /// New values are on their way, as many as before.
+    /// Starts again with new values, as many as before.
     pub fn begin_again(&mut self) {
         self.next = 0;
     }
 
-    /// The next application of a function; none when the values are one. The function has been
-    /// applied as before when this is called again.
+    /// Returns the next application of a function; `None` when one value is left. The caller has
+    /// done the previous application before it calls this again.
     pub fn next_application(&mut self) -> Option<Application> {
         let is_any = self.length > 0 && self.missing.is_none();
         let &(left, right) = self.merges.get(self.next).filter(|_| is_any)?;
@@ -155,10 +158,10 @@ impl Collected {
         Some(Application { left, right, count: self.length })
     }
 
-    /// Combines all values by an operator. Their items are packed elements.
+    /// Combines all values with an operator; their items are packed elements.
     ///
     /// # Errors
-    /// [`ErrorKind::Reduction`] when items are no whole elements.
+    /// [`ErrorKind::Reduction`] when the items are not whole elements.
     pub fn combine(&mut self, operator: &Operator) -> Result<()> {
         let mut scratch = Scratch::new();
         let bytes = self.layout.packed_bytes(self.length).map_err(too_large)? as usize;
@@ -169,10 +172,11 @@ impl Collected {
         Ok(())
     }
 
-    /// Puts the one value, from an item on, where it goes: as many packed bytes as the result has.
+    /// Copies the combined value, starting at item `from`, to `result`: as many packed bytes as the
+    /// result has.
     ///
     /// # Errors
-    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for results that are too large to be anywhere.
+    /// [`ErrorKind::NoMemory`]; [`ErrorKind::OutsideBuffer`] for results that exceed the address space.
     ///
     /// # Safety
     /// The result is writable, and nobody else uses it.
@@ -187,47 +191,49 @@ impl Collected {
         Ok(())
     }
 
-    /// The value of a member.
+    /// Returns the address of a member's value.
     fn value(&self, member: u32) -> *mut u8 {
         self.item(self.first, u64::from(member) * self.length)
     }
 
-    /// The base of an item so many behind another.
+    /// Returns the base of the item that lies `items` after another.
     fn item(&self, base: *mut u8, items: u64) -> *mut u8 {
         base.wrapping_offset(self.extent_bytes.wrapping_mul(items as i64) as isize)
     }
 }
 
-/// A reduction whose caller combines. One that is given up costs its memory at most, also when
-/// nobody drops it.
+/// A reduction whose caller applies the operator. Giving it up, even without dropping it, costs at
+/// most its memory.
 #[derive(Debug)]
 pub struct Folding {
     share: Share,
     own: *const u8,
     result: *mut u8,
     count: u64,
-    /// The first item of the current segment, and how many one has at most.
+    /// The first item of the current segment, and the largest number of items of one.
     from: u64,
     at_once: u64,
-    /// What all have brought of the current segment, if this member gets any.
+    /// The values of all members for the current segment, if this member gets a result.
     collected: Collected,
     is_begun: bool,
-    /// Why the result is lost, while the rest is gathered for the sake of the others.
+    /// The error that lost the result, while this member still takes part for the sake of the
+    /// others.
     lost: Option<Error>,
 }
 
-/// Bytes of everybody's values that are held at once, about.
+/// Approximate bytes of the values of all members that are held at once.
 const HELD_BYTES: u64 = 16 << 20;
 
 impl Folding {
-    /// A reduction that has not begun. All members name the same share, count and root.
+    /// Creates a reduction without starting it. All members give the same share, count and root.
     ///
     /// # Errors
     /// As [`Collected::new`].
     ///
     /// # Safety
-    /// What `values` name stays mapped until the reduction is over or given up; the result is
-    /// writable, nobody else uses it, and nobody writes to what this member brings.
+    /// The memory that `values` names stays mapped until the reduction is complete or given up. The
+    /// result is writable and unused by others, and nothing writes to the contribution of this
+    /// member.
     pub unsafe fn new(world: &World, share: Share, values: &Values<'_>) -> Result<Self> {
         let Values { own, result, layout, count } = *values;
         let (size, rank) = (world.size() as u64, world.rank());
@@ -240,8 +246,8 @@ impl Folding {
         Ok(Self { share, own, result, count, from, at_once, collected, is_begun, lost })
     }
 
-    /// The next application of the function; none when this member's part is over. The function
-    /// has been applied as before when this is called again.
+    /// Returns the next application of the function; `None` when this member's part is complete.
+    /// The caller has done the previous application before it calls this again.
     ///
     /// # Errors
     /// As the methods of [`World`].
@@ -268,7 +274,7 @@ impl Folding {
         }
     }
 
-    /// Brings the next segment of all members together.
+    /// Collects the next segment of all members.
     fn gather(&mut self, world: &World) -> Result<()> {
         if self.is_begun {
             self.from += self.collected.length;
@@ -295,7 +301,7 @@ impl Folding {
         Ok(())
     }
 
-    /// Puts the result of a segment where it goes.
+    /// Stores the result of a segment.
     fn deliver(&self) -> Result<()> {
         let start = self.collected.item(self.result, self.from);
         let (layout, count) = (&self.collected.layout, self.collected.length);
@@ -305,12 +311,12 @@ impl Folding {
 }
 
 impl Share {
-    /// Whether others' values come to this member.
+    /// Returns whether this member receives the values of others.
     fn gives_values(self, rank: usize) -> bool {
         !matches!(self, Self::Root(root) if root != rank)
     }
 
-    /// The values of how many members, from the first on, are in this member's result.
+    /// Returns the number of members, from the first one, whose values are in this member's result.
     fn members(self, rank: usize, size: usize) -> u32 {
         let members = match self {
             Self::All => size,
@@ -328,7 +334,7 @@ impl Share {
     }
 }
 
-/// Whether a member had no memory, and the world goes on.
+/// Returns whether a member had no memory, after which the world stays usable.
 fn is_about_memory(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -344,8 +350,8 @@ fn outside(_: Failure) -> Error {
     ErrorKind::OutsideBuffer { buffer_bytes: usize::MAX }.into()
 }
 
-/// Which values combine, for so many members: those of two runs of ranks, each named by its last
-/// member, where its value stands.
+/// Returns the pairs of values that combine, for this many members: those of two runs of ranks,
+/// each named by its last member, where its value stands.
 fn merges(members: u32) -> Vec<(u32, u32)> {
     let mut all = Vec::with_capacity(members.saturating_sub(1) as usize);
     merge_run(0, members, &mut all);

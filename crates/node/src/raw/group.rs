@@ -1,5 +1,6 @@
-//! Broadcasts of a named group's member whose [`Member`] is in other hands: threads of a front may broadcast
-//! with one object at once, also while another of them waits in a synchronisation.
+//! Broadcasts of a member of a named group without access to its [`Member`]: several threads of a
+//! front may broadcast with one object at once, even while another of them waits in a
+//! synchronisation.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::group_service::{Group, Member};
 use crate::message::Message;
 
-/// A member's place in its group, as a value to keep anywhere.
+/// Returns a member's place in its group, a value that can be kept anywhere.
 pub fn seat(member: &Member) -> Seat {
     member.seat()
 }
@@ -31,7 +32,7 @@ pub fn broadcast_to_others(group: &Group, seat: Seat, message: &Message) -> Resu
     group.send(message, Sender::Member { seat, receives: false }, TimeLimit::Unlimited)
 }
 
-/// Sends a message to all members, within a time.
+/// Sends a message to all members, waiting for at most `time`.
 ///
 /// # Errors
 /// As [`Member::broadcast_within`].
@@ -44,7 +45,7 @@ pub fn broadcast_within(
     group.send(message, Sender::Member { seat, receives: true }, TimeLimit::within(time))
 }
 
-/// Sends a message to all members if that is possible without waiting.
+/// Sends a message to all members if this is possible without waiting.
 ///
 /// # Errors
 /// As [`Member::try_broadcast`].

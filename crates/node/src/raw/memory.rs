@@ -1,4 +1,4 @@
-//! A caller's memory: so many items of a layout from an address on.
+//! The memory of a caller: items of a layout, starting at an address.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -7,27 +7,27 @@ use landeck_kernel::{Area, Failure, area};
 use landeck_layout::{Layout, LayoutError, Strip};
 use landeck_memory::{Buffer, Bytes, Spread};
 
-/// Items up to this length are packed at once rather than described to a message.
+/// Bytes up to which items are packed at once instead of being described to a message.
 pub(crate) const SHORT_BYTES: usize = 4096;
 
-/// So many items of a layout. The address is that of the first item's base, which need not be its
+/// Items of a layout in memory. The address is that of the first item's base, which need not be its
 /// first byte.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
-    /// The first item.
+    /// The base of the first item.
     pub start: *const u8,
-    /// What an item looks like.
+    /// The layout of one item.
     pub layout: &'a Layout,
-    /// How many.
+    /// The number of items.
     pub count: u64,
 }
 
 impl Memory<'_> {
-    /// Packs the bytes of the items from packed byte `first` on into `room`, as far as there are any;
-    /// says how many that were.
+    /// Packs the bytes of the items, starting at packed byte `first`, to `room`. Returns how many
+    /// bytes were packed: as many as fit and exist.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    /// [`LayoutError::TooLarge`] for items that exceed the address space.
     ///
     /// # Safety
     /// The items are readable, and `room` is no part of them.
@@ -45,10 +45,11 @@ impl Memory<'_> {
         }
     }
 
-    /// Puts packed bytes into the items, from packed byte `first` on, as far as they have room.
+    /// Unpacks bytes into the items, starting at packed byte `first`, as far as the items have
+    /// room.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    /// [`LayoutError::TooLarge`] for items that exceed the address space.
     ///
     /// # Safety
     /// The items are writable, and `packed` is no part of them.
@@ -63,11 +64,12 @@ impl Memory<'_> {
         .map(drop)
     }
 
-    /// Calls `each` with the memory between the outermost bytes of the items, where that begins, and strips
-    /// that have the packed bytes from `first` on, at most `most`; says how many these are.
+    /// Calls `each` with the memory between the outermost bytes of the items, its start, and the
+    /// strips of the packed bytes from `first` on, at most `most` bytes. Returns the number of
+    /// these bytes.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    /// [`LayoutError::TooLarge`] for items that exceed the address space.
     ///
     /// # Safety
     /// As [`Buffer::new`], for the bytes of the items.
@@ -97,13 +99,13 @@ impl Memory<'_> {
         Ok(length as usize)
     }
 
-    /// Whether the items are short.
+    /// Returns whether the items are short.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
         self.layout.size_bytes().saturating_mul(self.count) <= SHORT_BYTES as u64
     }
 
-    /// Short items, packed, as a message sees them; none if they are not anywhere.
+    /// Returns short items in packed form as an area; `None` if their addresses overflow.
     ///
     /// # Safety
     /// The items are readable, and `room` is there as long as the area is used.
@@ -119,10 +121,10 @@ impl Memory<'_> {
         Some(Area::contiguous(packed))
     }
 
-    /// The items as a message sees them.
+    /// Returns the items as an area.
     ///
     /// # Errors
-    /// [`Failure::OutsideBuffer`] for items that are too large to be anywhere.
+    /// [`Failure::OutsideBuffer`] for items that exceed the address space.
     ///
     /// # Safety
     /// As [`Buffer::new`], for the bytes of the items.
@@ -137,7 +139,7 @@ impl Memory<'_> {
         }
     }
 
-    /// The items, if they are a plain run of bytes, which most memory is.
+    /// Returns the items as a buffer, if they are contiguous, as most memory is.
     ///
     /// # Safety
     /// As [`Memory::area`].
@@ -173,7 +175,8 @@ impl Memory<'_> {
     }
 }
 
-/// Where the blocks of a strip lie in memory that begins at `lower`, and where among the packed bytes.
+/// Returns the positions of a strip's blocks in memory that begins at `lower`, and among the packed
+/// bytes.
 fn spreads(strip: &Strip, lower: i64) -> (Spread, Spread) {
     let packed = Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 };
     (Spread { start: strip.offset - lower, stride: strip.stride }, packed)

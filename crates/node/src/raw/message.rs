@@ -1,4 +1,4 @@
-//! Messages of items of a layout: in all modes, probed, taken out.
+//! Messages of items of a layout: all send modes, and matched probes.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
@@ -13,23 +13,23 @@ use crate::error::Result;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::{Engine, WaitError};
 
-/// When a send is over.
+/// The mode of a send, which determines when it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// When its memory may be used again. A send whose receive is known to be there is no other.
+    /// The send is complete when its memory may be used again. Ready sends use this mode too.
     #[default]
     Standard,
-    /// When, besides, its receive has begun.
+    /// The send is complete when its memory may be used again and its receive has begun.
     Synchronous,
 }
 
-/// A message that was taken out: only who has this can receive it, once. One that is not received
-/// stays with this process.
+/// A message that was matched and removed from the queue: only the holder of this value can receive
+/// it, once. A message that is not received stays with this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Held(RequestId);
 
-/// Sends items; returns when they may be changed again, in mode synchronous when they have met
-/// their receive.
+/// Sends items; returns when they may be changed again and, in mode synchronous, their receive has
+/// begun.
 ///
 /// # Errors
 /// As [`World::send_layout`].
@@ -53,8 +53,8 @@ pub unsafe fn send(
     unsafe { send_otherwise(world, memory, to, tag, mode) }
 }
 
-/// Sends items that lie apart, or in mode synchronous. Apart, because of the room that it has on its
-/// stack: whoever calls it pays for that, also when it does not.
+/// Sends items that are not contiguous, or in mode synchronous. This is a function of its own
+/// because of its stack frame, which every caller would pay for.
 ///
 /// # Safety
 /// As [`send`].
@@ -83,8 +83,8 @@ unsafe fn send_otherwise(
     super::wait(world, started).map(drop)
 }
 
-/// Sends bytes in one piece if they can go at once. False when not: then nothing was sent, and [`send`]
-/// says why, or waits.
+/// Sends contiguous bytes if this is possible at once. Returns false if it is not: then nothing was
+/// sent, and [`send`] waits or returns the error.
 ///
 /// # Safety
 /// `length` bytes from `start` are readable during the call.
@@ -104,8 +104,9 @@ pub unsafe fn send_now(
     kernel.send_now(*peer, world.context, tag.0, bytes)
 }
 
-/// Receives a message of one process into one piece of memory, if it has room there and comes before long.
-/// None when not: then nothing was received, and [`receive`] says why, or waits. Without a tag, any will do.
+/// Receives a message of one process into contiguous memory, if the memory is long enough and the
+/// message arrives soon. Otherwise returns `None`: then nothing was received, and [`receive`] waits
+/// or returns the error. Without a tag, any tag matches.
 ///
 /// # Safety
 /// `length` bytes from `start` are writable during the call, and nobody else uses them.
@@ -128,11 +129,12 @@ pub unsafe fn receive_now(
     matches!(has_come, Ok(true)).then_some(Received(status))
 }
 
-/// Begins to receive a message of one process into one piece of memory. None for what [`start_receive`]
-/// refuses: then nothing was begun. Without a tag, any will do.
+/// Begins to receive a message of one process into contiguous memory. Returns `None` where
+/// [`start_receive`] would return an error: then nothing was started. Without a tag, any tag
+/// matches.
 ///
 /// # Safety
-/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses them.
+/// `length` bytes from `start` stay writable until the operation is complete, and nobody else uses them.
 #[inline(always)]
 pub unsafe fn start_receive_plain(
     world: &World,
@@ -148,12 +150,12 @@ pub unsafe fn start_receive_plain(
     Some(operation(world, world.shared.begin_receive(wanted, area).ok()?))
 }
 
-/// What came with [`receive_now`].
+/// The message received by [`receive_now`].
 #[derive(Clone, Copy, Debug)]
 pub struct Received(landeck_kernel::Status);
 
 impl Received {
-    /// What is known of it, in the world in which it was received.
+    /// Returns the envelope of the message in the world in which it was received.
     #[inline]
     pub fn status(&self, world: &World) -> Status {
         world.status_of(&self.0)
@@ -166,7 +168,7 @@ impl Received {
 /// As [`World::send_layout`].
 ///
 /// # Safety
-/// The items stay readable and unchanged until the operation is over.
+/// The items stay readable and unchanged until the operation is complete.
 #[inline(always)]
 pub unsafe fn start_send(
     world: &World,
@@ -192,11 +194,12 @@ fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<O
     started_send(world, started)
 }
 
-/// Receives items. A shorter message changes only the first of them.
+/// Waits for a message and receives it into items. A shorter message changes only the first of
+/// them.
 ///
 /// # Errors
-/// As [`World::receive_layout`]. A message that was too long, of which
-/// [`crate::ErrorKind::Truncated`] tells, is received all the same.
+/// As [`World::receive_layout`]. A message that is too long, which [`crate::ErrorKind::Truncated`]
+/// reports, is received all the same.
 ///
 /// # Safety
 /// The items are writable during the call, and nobody else uses them.
@@ -215,7 +218,7 @@ pub unsafe fn receive(
     }
 }
 
-/// Receives items that lie apart.
+/// Receives items that are not contiguous.
 ///
 /// # Safety
 /// As [`receive`].
@@ -237,7 +240,7 @@ unsafe fn receive_parts(
 /// As [`receive`].
 ///
 /// # Safety
-/// The items stay writable until the operation is over, and nobody else uses them.
+/// The items stay writable until the operation is complete, and nobody else uses them.
 #[inline(always)]
 pub unsafe fn start_receive(
     world: &World,
@@ -250,7 +253,8 @@ pub unsafe fn start_receive(
     started_receive(world, area, from.into(), tag.into())
 }
 
-/// Takes out the message that a receive would get; none when there is none yet.
+/// Matches and removes the message that a receive would get; returns `None` if no such message has
+/// arrived.
 ///
 /// # Errors
 /// As [`World::try_probe`].
@@ -264,7 +268,7 @@ pub fn try_hold(
     Ok(found.map(|(id, status)| (Held(id), world.status_of(&status))))
 }
 
-/// Waits for a message and takes it out.
+/// Waits for a message, matches it and removes it from the queue.
 ///
 /// # Errors
 /// As [`World::probe`].
@@ -278,7 +282,7 @@ pub fn hold(
     Ok((Held(id), world.status_of(&status)))
 }
 
-/// Receives a message that was taken out.
+/// Receives a matched message.
 ///
 /// # Errors
 /// As [`receive`], and [`crate::ErrorKind::RequestGone`] when it was received before.
@@ -291,7 +295,7 @@ pub unsafe fn receive_held(world: &World, held: Held, memory: &Memory<'_>) -> Re
     super::wait(world, started)
 }
 
-/// Begins to receive a message that was taken out.
+/// Begins to receive a matched message.
 ///
 /// # Errors
 /// As [`receive_held`].

@@ -1,12 +1,12 @@
-//! How items of a layout are copied, found out once, for those that are packed again and again.
+//! Prepared copying of items of a layout, for layouts that are packed repeatedly.
 //!
-//! To find the strips of some hundred bytes takes longer than to copy them.
+//! For some hundred bytes, finding the strips of a layout takes longer than copying them.
 
 use landeck_kernel::area;
 use landeck_layout::{Layout, Strip};
 use landeck_memory::{Blocks, Spread, copy_spread};
 
-/// Layouts of more strips are walked each time: with these it matters less.
+/// Layouts of more strips are walked each time: for these the gain is small.
 const STRIPS_MAX: usize = 8;
 /// Several strips go over all items one after the other, so these should stay in the nearest cache.
 const ACROSS_BYTES: u64 = 16 * 1024;
@@ -14,34 +14,34 @@ const ACROSS_BYTES: u64 = 16 * 1024;
 /// the number of items, which has 31 bits.
 const REACH_BYTES: u64 = 1 << 31;
 
-/// The strips of an item of a layout, and of several.
+/// The prepared copies of a layout: the strips of one item, and of several.
 #[derive(Clone, Debug)]
 pub struct Moves {
     item_bytes: usize,
-    /// Any number of items is one run of bytes.
+    /// Whether any number of items is one run of bytes.
     is_run: bool,
-    /// More items go another way; so do all if this is zero.
+    /// The largest number of items copied this way; zero if none are.
     items_max: u32,
     one: Box<[Move]>,
-    /// Of several items: each strip has one block of each item.
+    /// The strips of several items, each with one block of each item.
     several: Box<[Move]>,
 }
 
-/// A strip, as it is copied.
+/// The copy of one strip.
 #[derive(Clone, Copy, Debug)]
 struct Move {
-    /// Where its blocks lie.
+    /// The position of its blocks in the items.
     placed: Spread,
-    /// Where they lie among the packed bytes.
+    /// The position of its blocks among the packed bytes.
     packed: Spread,
-    /// The blocks on their way out of the items.
+    /// The blocks for packing.
     out: Blocks,
-    /// The same on their way into them.
+    /// The blocks for unpacking.
     into: Blocks,
 }
 
 impl Moves {
-    /// The moves of items of a layout.
+    /// Prepares the copies of items of a layout.
     pub fn of(layout: &Layout) -> Self {
         let none = || Box::<[Move]>::default();
         let mut moves =
@@ -77,18 +77,19 @@ impl Moves {
         moves
     }
 
-    /// How many bytes so many items pack to; none if this is not the way for so many.
+    /// Returns the packed length of `count` items in bytes; `None` if this number of items cannot
+    /// be copied this way.
     #[inline(always)]
     pub fn packed_bytes(&self, count: u64) -> Option<usize> {
         let is_way = count.wrapping_sub(1) < u64::from(self.items_max);
         is_way.then(|| self.item_bytes * count as usize)
     }
 
-    /// Packs items.
+    /// Packs `count` items to `room`.
     ///
     /// # Safety
-    /// [`Moves::packed_bytes`] said how many bytes these items have. They are readable, and so much room
-    /// is writable and no part of them.
+    /// [`Moves::packed_bytes`] returned the length of these items. The items are readable, and
+    /// `room` has this many writable bytes that are no part of them.
     #[inline(always)]
     pub unsafe fn pack(&self, items: *const u8, count: u64, room: *mut u8) {
         if self.is_run {
@@ -104,10 +105,11 @@ impl Moves {
         }
     }
 
-    /// Unpacks items.
+    /// Unpacks `count` items from `bytes`.
     ///
     /// # Safety
-    /// As [`Moves::pack`], the other way round: the items are writable, the packed bytes readable.
+    /// As [`Moves::pack`] in the other direction: the items are writable, the packed bytes
+    /// readable.
     #[inline(always)]
     pub unsafe fn unpack(&self, bytes: *const u8, items: *mut u8, count: u64) {
         if self.is_run {
@@ -138,14 +140,14 @@ impl Move {
         }
     }
 
-    /// How many blocks there are: those of one item, or one of each.
+    /// The number of blocks: those of one item, or one of each item.
     #[inline(always)]
     fn blocks(&self, items: u64) -> u64 {
         if items == 1 { self.out.count } else { items }
     }
 }
 
-/// The strips of so many items, if they are few.
+/// The strips of this many items, if they are few.
 fn strips(layout: &Layout, count: u64) -> Option<Vec<Strip>> {
     let mut strips = Vec::new();
     let mut number = 0;
@@ -184,7 +186,7 @@ mod tests {
         Layout::structure(&members).unwrap()
     }
 
-    /// The same again and again, itself, or with items that lie apart, or that go backwards.
+    /// A random structure, itself or repeated, with gaps between the items or in descending order.
     fn layout(random: &mut Random) -> Layout {
         let mut layout = structure(random);
         if random.once_in(2) {

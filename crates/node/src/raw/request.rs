@@ -1,7 +1,7 @@
-//! Waiting for operations of all kinds, cancelling them, leaving them to themselves.
+//! Waiting for, testing, cancelling and releasing operations of all kinds.
 //!
-//! Whoever waits for all of several operations waits for one after the other: all of them move
-//! meanwhile. Lists of operations may have gaps, which count for nothing.
+//! A caller that waits for all of several operations waits for one after the other; all of them
+//! make progress meanwhile. Lists of operations may have gaps, which are ignored.
 
 use landeck_memory::gate::Entry;
 use landeck_memory::{Operation as Waited, ThreadMode, WaitRecord};
@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::world::{Status, World};
 use landeck_engine::Engine;
 
-/// Waits until an operation is over.
+/// Waits until an operation is complete, and completes it.
 ///
 /// # Errors
-/// As [`World::send`] and [`World::receive_into`]; the operation is over in any case.
+/// As [`World::send`] and [`World::receive_into`]; the operation is completed in any case.
 #[inline(always)]
 pub fn wait(world: &World, operation: Operation) -> Result<Status> {
     match operation {
@@ -23,16 +23,16 @@ pub fn wait(world: &World, operation: Operation) -> Result<Status> {
     }
 }
 
-/// Completes messages that are over, one after the other, for who has a list of them: all in one visit
-/// to the endpoint, in which nothing else can be called.
+/// Completes a list of messages, one after the other, while it holds the endpoint. No other call of
+/// the library is possible meanwhile.
 pub struct Endings<'a> {
     kernel: Entry<'a, Engine>,
-    /// Where threads wait for each other, what arrives may be for others.
+    /// Whether this is the only thread: otherwise arriving messages may be for others.
     is_alone: bool,
 }
 
 impl<'a> Endings<'a> {
-    /// Begins the visit.
+    /// Enters the endpoint.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].
@@ -43,8 +43,9 @@ impl<'a> Endings<'a> {
         Ok(Self { kernel: kernel.enter()?, is_alone })
     }
 
-    /// Completes an operation of a world of this process if it is a message, has ended well, and takes
-    /// one look at most. None for all else: then it is as it was, and for [`wait`], after the visit.
+    /// Completes an operation of a world of this process if it is a message that is complete
+    /// without error, or becomes so after one poll. Otherwise returns `None` and leaves the
+    /// operation as it was, for a later [`wait`].
     #[inline]
     pub fn take(&mut self, world: &World, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
@@ -57,9 +58,9 @@ impl<'a> Endings<'a> {
     }
 }
 
-/// Looks whether an operation is over, and makes progress. After a result the operation is no
-/// more. A receive from somebody who has left in good order goes on here, and in all that only
-/// look: it may still be cancelled.
+/// Makes progress, and completes the operation if it is complete. A receive from a sender that left
+/// in good order stays pending in this call, as in all calls that do not wait, and may still be
+/// cancelled.
 ///
 /// # Errors
 /// As [`wait`].
@@ -77,8 +78,8 @@ pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
     }
 }
 
-/// Waits until one of the operations is over, and says which; none when there is no operation.
-/// It is still to be completed with [`wait`] or [`test()`].
+/// Waits until one of the operations is complete, and returns its index; `None` if there are no
+/// operations. The operation must still be completed with [`wait`] or [`test()`].
 ///
 /// # Errors
 /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
@@ -109,7 +110,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
     found.map(Some).map_err(|error| world.error(error, None))
 }
 
-/// Makes progress, and says which of the operations is over, the first of them. It is still to be
+/// Makes progress, and returns the index of the first complete operation, which must still be
 /// completed.
 ///
 /// # Errors
@@ -120,8 +121,8 @@ pub fn find_over(world: &World, operations: &[Option<Operation>]) -> Result<Opti
     Ok(all.position(|operation| operation.is_some_and(|one| is_over(&mut kernel, one))))
 }
 
-/// Makes progress, and calls `each` with the places of those operations that are over. They are
-/// still to be completed, afterwards.
+/// Makes progress, and calls `each` with the indices of the complete operations, which must be
+/// completed afterwards.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
@@ -139,7 +140,7 @@ pub fn each_over(
     Ok(())
 }
 
-/// Makes progress, and says whether all of the operations are over. They are still to be completed.
+/// Makes progress, and returns whether all operations are complete. They must still be completed.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
@@ -148,9 +149,10 @@ pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool>
     Ok(operations.iter().flatten().all(|&operation| is_over(&mut kernel, operation)))
 }
 
-/// Cancels an operation that has met nobody: a receive without a message, a send without a
-/// receive. It is still to be completed, which does not depend on others any more than to make
-/// progress; [`Status::is_cancelled`] says whether it was cancelled. Collective operations go on.
+/// Cancels an operation that is unmatched: a receive without a message, or a send without a
+/// receive. It must still be completed, which then needs no other process but for progress;
+/// [`Status::is_cancelled`] tells whether it was cancelled. Collective operations are not
+/// cancelled.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
@@ -161,8 +163,8 @@ pub fn cancel(world: &World, operation: Operation) -> Result<()> {
     Ok(())
 }
 
-/// Leaves an operation to itself: it goes on, its memory is its own until it is over, and nobody
-/// will hear of it. What was sent is sent before this process has left the job.
+/// Releases an operation, which goes on without a result. Its memory belongs to it until it is
+/// complete. A released send is transferred before this process leaves the job.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
@@ -179,7 +181,7 @@ fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Engine>> {
     Ok(kernel)
 }
 
-/// Whether an operation is over, or has failed to one who looks.
+/// Returns whether an operation is complete, or has failed for a call that does not wait.
 fn is_over(kernel: &mut Engine, operation: Operation) -> bool {
     match operation {
         Operation::Complete(_) => true,
@@ -189,7 +191,7 @@ fn is_over(kernel: &mut Engine, operation: Operation) -> bool {
     }
 }
 
-/// The first of the operations, ended, where all wait for those who have left: none can come.
+/// If all operations wait for processes that left, ends the first of them and returns its index.
 fn first_given_up(kernel: &mut Engine, operations: &[Option<Operation>]) -> Option<usize> {
     let is_hopeless = |operation: &Operation| match operation {
         Operation::Complete(_) => false,

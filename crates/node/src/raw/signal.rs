@@ -1,12 +1,12 @@
-//! Operations that the program itself ends, from any thread that may call: what other languages
-//! call generalized requests.
+//! Generalized requests: operations that the program itself completes, from any thread that may
+//! call the library.
 
 use super::{Operation, OperationId};
 use crate::error::Result;
 use crate::world::World;
 
-/// Begins an operation that is over when [`end`] says so. It is waited for, tested and released as
-/// any other; what its status says is nothing.
+/// Starts an operation that [`end`] completes. It is waited for, tested and released like any
+/// other; its status is empty.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
@@ -15,10 +15,11 @@ pub fn start(world: &World) -> Result<Operation> {
     Ok(Operation::Pending(OperationId::Signal(id)))
 }
 
-/// Ends the operation, and wakes whoever waits for it.
+/// Completes the operation, and wakes the threads that wait for it.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Thread`], [`crate::ErrorKind::RequestGone`] when it is no such operation, or no more.
+/// [`crate::ErrorKind::Thread`], [`crate::ErrorKind::RequestGone`] when the operation is of another
+/// kind or was completed.
 pub fn end(world: &World, operation: Operation) -> Result<()> {
     let Operation::Pending(OperationId::Signal(id)) = operation else {
         return Err(crate::ErrorKind::RequestGone.into());

@@ -406,7 +406,7 @@ fn the_death_of_an_owner_is_told_and_frees_its_name() {
     });
 }
 
-/// What ranks 0 and 1 say, added up.
+/// Exchanges values between ranks 0 and 1; returns their sum and the other rank's value.
 fn exchange(job: &Job, value: u64) -> (u64, u64) {
     let world = job.world();
     let other = 1 - world.rank();

@@ -257,7 +257,7 @@ fn takes_at_once(inbox: &mut Mailbox, sent: u64) {
     }
 }
 
-/// What a stopped member has no room for is not in its mailbox, and no hurry of the server changes that.
+/// A message for which a stopped member has no room is not delivered, however fast the server is.
 #[test]
 fn who_waits_for_delivery_waits_for_a_stopped_member() {
     let name = "served_groups::who_waits_for_delivery_waits_for_a_stopped_member";
@@ -280,7 +280,8 @@ fn who_waits_for_delivery_waits_for_a_stopped_member() {
     });
 }
 
-/// Of a server that is gone the members take what was accepted, so nobody waits for it any more.
+/// After the death of a server the members deliver the accepted messages, so no call waits for the
+/// server.
 #[test]
 fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
     let name = "served_groups::who_waits_for_delivery_goes_on_when_the_server_is_killed";
@@ -317,8 +318,8 @@ fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
     });
 }
 
-/// What was accepted is in all mailboxes as soon as a group is over, since no server is waited for then; who
-/// begins to wait later is told.
+/// Destroying a group ends the wait for delivery: the accepted messages are in all mailboxes then,
+/// and a wait that begins later returns an error.
 #[test]
 fn destruction_ends_the_wait_for_delivery() {
     let name = "served_groups::destruction_ends_the_wait_for_delivery";

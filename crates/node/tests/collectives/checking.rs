@@ -1,5 +1,5 @@
-//! Checking mode: whatever must agree and does not is named at every member, nobody hangs, and the
-//! world goes on.
+//! Checking mode: every disagreement is reported at every member, no member hangs, and the world
+//! stays usable.
 
 use landeck::unstable::collectives::architecture::{Butterfly, Flat, Ring};
 use landeck::unstable::collectives::{BoardStyle, Way};
@@ -7,10 +7,10 @@ use landeck::{Error, ErrorKind, Job, Maximum, Result, Sum, ThreadMode, User, Wor
 
 use crate::support::{in_job, is_member, job_of, run_well};
 
-/// One call of a member that is to differ from the others, or not.
+/// One call of a member, which differs from the others' calls if the flag is set.
 type Call = fn(&World, bool) -> Result<()>;
 
-/// What the one differs in, as the others are told, and the call.
+/// The difference as it is reported to the other members, and the call.
 const CALLS: &[(&str, Call)] = &[
     ("other counts", |world, differs| world.broadcast(&mut vec![0u8; 9 - usize::from(differs)], 0)),
     ("other counts", |world, differs| {
@@ -75,7 +75,7 @@ fn all_are_named(job: &Job, world: &World) {
     job.world().checking(false).barrier().unwrap();
 }
 
-/// The same where the program does something else meanwhile.
+/// Non-blocking operations report a disagreement too.
 fn while_others_go_on(world: &World) {
     let long = vec![1u64; 50_000 + usize::from(world.rank() == 1)];
     let (mut sums, mut largest) = (long.clone(), [world.rank()]);

@@ -1,4 +1,4 @@
-//! What goes wrong is named, and nobody hangs.
+//! Every fault is reported with its cause, and no member hangs.
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
@@ -73,7 +73,7 @@ fn who_names_another_root_is_named() {
     });
 }
 
-/// Who leaves is out of reach of those that have not found out yet.
+/// Meets before leaving, since a process that left can no longer help others to find the mismatch.
 fn meet_before_leaving(job: &landeck::Job) {
     job.world().barrier().unwrap();
 }

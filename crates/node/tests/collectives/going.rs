@@ -66,8 +66,8 @@ fn several_at_once_complete_in_any_order() {
     }
 }
 
-/// What a process starts, it starts without anybody: the others hear that it has started far more
-/// than any window has room for before they call anything themselves.
+/// Starting an operation needs no other member: one process starts far more operations than any
+/// window holds before the others call anything.
 #[test]
 fn starting_waits_for_nobody() {
     in_job(3, "going::starting_waits_for_nobody", ThreadMode::Single, |job| {

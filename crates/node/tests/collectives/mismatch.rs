@@ -89,7 +89,7 @@ fn said((operation, root): Called, checked: &str) -> String {
     format!("{operation}{root}{checked}")
 }
 
-/// What the others call, and what one of them calls instead.
+/// The call of most members, and the different call of one.
 fn pairs(size: usize) -> Vec<(Called, Called)> {
     let mut pairs = Vec::new();
     let last = size - 1;
@@ -172,12 +172,13 @@ fn who_never_waits_for_each_other_finds_out_within_a_window() {
     }
 }
 
-/// The same over messages, where nothing holds a root back.
+/// A mismatch over messages, where a root is not held back, is found by the member that received
+/// the stray message.
 #[test]
 fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
     let name = "mismatch::what_nobody_asks_for_is_found_by_who_was_sent_it";
     in_job(3, name, ThreadMode::Single, |job| {
-        // Who is late to the call may find there already what nobody should have sent.
+        // A late member may find a stray message there already.
         for (before, late) in [(0, 3), (1, 0), (2, 1), (3, 2), (5, 3)] {
             let world = world_of_all(job, 100 + before).via(Flat);
             // Who is still there may be told by those who have found it.
@@ -198,8 +199,8 @@ fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
     });
 }
 
-/// Who calls nothing after that is told of it when it leaves, if it was not in the call itself: at least
-/// one of those concerned, and nobody in whose group nothing was wrong.
+/// A mismatch that no call has reported is reported on leaving, to at least one of the members
+/// concerned and to no member of a group without a mismatch.
 #[test]
 fn what_nobody_noticed_is_named_when_they_leave() {
     let name = "mismatch::what_nobody_noticed_is_named_when_they_leave";
@@ -231,7 +232,7 @@ fn what_nobody_noticed_is_named_when_they_leave() {
     }
 }
 
-/// Who leaves is out of reach of those that have not found out yet.
+/// Meets before leaving, since a process that left can no longer help others to find the mismatch.
 fn meet_before_leaving(job: &Job) {
     job.world().barrier().unwrap();
 }

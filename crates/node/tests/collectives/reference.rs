@@ -92,7 +92,7 @@ const WAYS: [&str; 30] = [
     "circulant+split",
 ];
 
-/// What a number of an operation here is for those who plan.
+/// The operation that a number stands for here, for the presets.
 fn kind_of(operation: u64) -> Operation {
     match operation {
         0 => Operation::Barrier,
@@ -176,7 +176,7 @@ impl Round {
         }
     }
 
-    /// What a member brings.
+    /// The values that a member contributes.
     fn values<T: Value>(&self, rank: usize, count: usize) -> Vec<T> {
         (0..count).map(|at| T::of(self.number * 31 + rank as u64 * 7 + at as u64)).collect()
     }
@@ -185,7 +185,7 @@ impl Round {
         self.values(self.world.rank(), count)
     }
 
-    /// What the values of some members come to.
+    /// The combined values of some members.
     fn folded<T: Value>(&self, ranks: Range<usize>, count: usize, op: fn(T, T) -> T) -> Vec<T> {
         let all = ranks.map(|rank| self.values::<T>(rank, count));
         all.reduce(|left, right| left.into_iter().zip(right).map(|(l, r)| op(l, r)).collect())
@@ -332,7 +332,7 @@ impl Round {
         self.lengths.iter().map(part).collect()
     }
 
-    /// The same in the other order, with a gap before each.
+    /// Parts of the members' lengths in descending order of ranks, with a gap before each.
     fn scattered_parts(&self) -> (Vec<Range<usize>>, usize) {
         let mut start = 0;
         let mut parts: Vec<Range<usize>> = Vec::new();

@@ -1,5 +1,6 @@
-//! Much data of more members than processors: operations that go over the board in rounds, or past
-//! the caches. Where there are processors for all they go at once, and all of this holds as well.
+//! Large data with more members than processors (oversubscribed): operations that use the board in
+//! rounds, or bypass the caches. With a processor for each member they take one round, and all of
+//! this holds as well.
 
 use landeck::{ErrorKind, Sum, ThreadMode, World};
 
@@ -53,7 +54,7 @@ fn reduce(world: &World, turn: u64) {
     assert!((0..TERMS).all(|place| sums[place] == sum_of(turn, world.size(), place)), "{turn}");
 }
 
-/// What a member has for everybody.
+/// The blocks that a member sends to all members.
 fn blocks_of(turn: u64, from: usize, size: usize, length: usize) -> Vec<u64> {
     (0..size).flat_map(|to| values(turn, from, to, length)).collect()
 }
@@ -68,7 +69,7 @@ fn exchange(world: &World, turn: u64) {
     exchange_of(world, turn, BLOCK);
 }
 
-/// The same with blocks of so many words.
+/// Exchanges blocks of `length` words between all members, and checks them.
 fn exchange_of(world: &World, turn: u64, length: usize) {
     let (rank, size) = (world.rank(), world.size());
     let mut incoming = vec![0; length * size];

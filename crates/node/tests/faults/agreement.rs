@@ -69,7 +69,7 @@ pub(crate) fn arm(own: usize, processes: usize, seed: u64) {
     });
 }
 
-/// What a member believes: all that was agreed, in order, as one number.
+/// The belief of a member: all agreements in order, as one number.
 #[derive(Default)]
 pub(crate) struct Belief {
     digest: u64,
@@ -141,7 +141,7 @@ fn compare(world: &World, belief: &Belief) -> landeck::Result<()> {
     Ok(())
 }
 
-/// Whoever sleeps in a revoked world hears of it, also when the revoker is dead by then.
+/// A member that sleeps in a revoked world learns of it, even if the revoker is dead by then.
 #[test]
 fn a_revoker_that_dies_at_once_has_revoked() {
     if !is_member() {

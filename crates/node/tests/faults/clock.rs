@@ -20,7 +20,7 @@ use crate::support::{in_job, is_member, job_of, run_well, skipped};
 const FILTER: &str = "LANDECK_TEST_FILTER";
 const NAME: &str = "clock::a_clock_that_jumps_changes_nothing";
 
-/// What stands in front of the C library.
+/// The clock functions that are preloaded before the C library.
 const JUMPS: &str = r#"
 #define _GNU_SOURCE
 #include <sys/syscall.h>

@@ -29,7 +29,7 @@ const DONE: &str = "survivor done";
 const WAS_DONE: &str = "what the victim called was done";
 const VICTIM: usize = 2;
 const SURVIVORS: u32 = 2;
-/// More stores no operation has.
+/// No operation has more stores.
 const STORES_MAX: u64 = 600;
 /// Turns of joining and leaving after which the log is about to need a snapshot.
 const TURNS_TO_SNAPSHOT: u64 = 1_022;
@@ -39,7 +39,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// Calls without a limit whose outcome the others see: they were done when they return.
 const SEEN: [&str; 4] = ["join", "asked join", "destroy", "asked destroy"];
 
-/// What the victim does when it dies, and how many stores that has at least.
+/// The operation in which the victim dies, and the least number of stores that it has.
 const OPERATIONS: [(&str, u64); 14] = [
     ("serve", 40),
     ("snapshot", 50),
@@ -231,7 +231,8 @@ impl Part {
         self.job.world().among(&[0, 1], Tag(6)).unwrap().barrier().unwrap();
     }
 
-    /// The same where a survivor may serve: what the victim has asked for is done then, or never is.
+    /// Waits until the victim is gone and, if a survivor may serve, until all requests of the
+    /// victim are done or will never be.
     fn wait_until_all_is_done(&self, options: GroupOptions) {
         self.wait_until_the_victim_is_gone();
         let world = self.job.world().among(&[0, 1], Tag(8)).unwrap();

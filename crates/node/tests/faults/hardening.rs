@@ -231,12 +231,12 @@ fn without_hardening_the_same_write_reaches_the_other() {
     assert!(said.contains("it was written") && !said.contains("signal 11"), "{said}");
 }
 
-/// What rank 0 has in its heap when rank 1 writes there: data that it has filled in and nobody got yet,
-/// data of a message that nobody has received yet, memory for puts that rank 1 has not opened, and the
-/// mark of a mailbox.
+/// The objects in rank 0's heap that rank 1 writes to: a filled loan that was not sent, data of a
+/// message that was not received, memory of a region that rank 1 has not opened, and the mark of a
+/// mailbox.
 const OBJECTS: [&str; 4] = ["loan", "message", "region", "mailbox"];
 const OBJECT: &str = "LANDECK_TEST_OBJECT";
-/// What stands in the first three.
+/// The content of the first three objects.
 const WORD: u64 = 0x216b_6365_646e_616c;
 
 #[test]

@@ -59,16 +59,16 @@ fn random_kills_are_survived_as_the_job_says() {
     assert!(tally[Outcome::Noticed as usize] > 0, "some kills hit where they hurt");
 }
 
-/// What a round came to.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Survivors went on, and told of calls that the death had ended.
+    /// Survivors went on, and reported calls that the death had ended.
     Noticed,
-    /// Survivors went on, and nobody needed the dead any more.
+    /// Survivors went on, and no call needed the dead process.
     NotNeeded,
     /// The whole job ended.
     Ended,
-    /// The job was over before.
+    /// The job had ended before the kill.
     TooLate,
 }
 
@@ -81,7 +81,7 @@ enum Victim {
     Guardian,
 }
 
-/// One job, and who of it is killed when.
+/// One job, its victim, and the moment of the kill.
 #[derive(Debug)]
 #[allow(dead_code)] // some of it is only told
 struct Round {
@@ -91,19 +91,19 @@ struct Round {
     with_threads: bool,
     traffic: u64,
     victim: Victim,
-    /// Which of the processes.
+    /// The number that selects the process.
     which: u64,
     /// In thousandths of the time of an unharmed run.
     moment_permille: u64,
 }
 
-/// Who was killed, and when.
+/// The process that was killed, and the time of the kill.
 struct Killed {
     pid: u32,
     at_ns: u64,
 }
 
-/// What is known of a run.
+/// The exit status and the output of a run.
 struct Story {
     status: ExitStatus,
     out: String,

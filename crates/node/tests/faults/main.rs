@@ -1,5 +1,5 @@
-//! What may go wrong around a program: kills at any moment, limits, receivers that do not receive,
-//! processes that write where they should not.
+//! Faults around a program: kills at any moment, limits, receivers that do not receive, and
+//! processes that write to memory of others.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 

@@ -108,7 +108,8 @@ impl Part<'_> {
         }
     }
 
-    /// Whoever finds no room retrieves.
+    /// Broadcasts a message; returns false if there is no room or no membership, whereupon the
+    /// caller retrieves.
     fn send(&mut self, number: u64, is_long: bool) -> bool {
         let mut message = Message::new();
         let length = if is_long { 20_000 } else { 1 };
@@ -131,7 +132,8 @@ impl Part<'_> {
 
     fn synchronise(&mut self) {
         let Some(member) = &mut self.member else { return };
-        // Who waits for room here is not heard: so not for long.
+        // A process that waits for room does not arrive at the synchronisation, so this waits only
+        // briefly.
         match member.sync_within(Duration::from_millis(2)) {
             Ok(())
             | Err(Error {
@@ -158,7 +160,8 @@ impl Part<'_> {
         slots.into_iter().all(|slot| self.job.segment().slot_record(slot).state.is_gone())
     }
 
-    /// What those who live have retrieved is the same, and what each sender sent without a gap.
+    /// Checks that all survivors have retrieved the same messages, without a gap in those of each
+    /// sender.
     fn compare(&mut self) {
         let own = self.job.slot() as u64;
         while !self.send(LAST | own, false) {

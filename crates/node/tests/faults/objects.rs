@@ -60,7 +60,7 @@ fn take_part() {
     std::process::exit(0);
 }
 
-/// What a process has of its own, and of the others.
+/// The objects that a process owns, and those of other processes that it uses.
 struct Objects {
     region: Region,
     mailbox: Mailbox,

@@ -15,11 +15,11 @@ const MIB: u64 = 1 << 20;
 
 /// How long nothing is received.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Rings, mailboxes and what a few processes touch beside.
+/// Bytes of rings, of mailboxes, and of other memory that a few processes touch.
 const CHANNEL_BYTES: u64 = 4 * MIB;
-/// What a receiver keeps of one sender's messages that it did not ask for.
+/// Bytes of unexpected messages that a receiver keeps from one sender.
 const KEPT_BYTES: u64 = 4 * MIB;
-/// What an allocator may have beside.
+/// Bytes of slack for an allocator.
 const SLACK_BYTES: u64 = 4 * MIB;
 
 /// Sent when all of one kind are sent: how many those were.

@@ -61,8 +61,8 @@ fn scribbles_under_traffic_crash_nobody() {
     }
 }
 
-/// The same under collective operations of all processes: the words of boards and what lies on them.
-/// The scribbler takes part until it is gone; then nobody waits for it any longer.
+/// Stray writes under collective operations, to the words of boards and the data on them, crash no
+/// other process. The scribbler takes part until it is gone; then no member waits for it.
 #[test]
 fn scribbles_under_collective_operations_crash_nobody() {
     if is_member() {

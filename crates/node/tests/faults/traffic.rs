@@ -63,10 +63,10 @@ struct Walker<'a> {
     dead: RefCell<BTreeSet<usize>>,
 }
 
-/// What all processes know of a step.
+/// A step of the traffic, known to all processes.
 struct Step {
     tag: Tag,
-    /// What the values are made of.
+    /// The key from which the values are derived.
     key: u64,
     length: usize,
     /// From 1 to the number of processes less one.

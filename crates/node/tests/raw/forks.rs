@@ -33,7 +33,7 @@ fn check_child(body: impl FnOnce()) {
     }
 }
 
-/// The same, and ends it with code 0.
+/// Runs this in the child as [`check_child`] does, and ends the child with code 0.
 fn end_child(body: impl FnOnce()) -> ! {
     check_child(body);
     // SAFETY: as above.

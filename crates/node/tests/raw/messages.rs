@@ -13,7 +13,7 @@ fn memory<'a, T>(values: &[T], layout: &'a Layout, count: usize) -> Memory<'a> {
     Memory { start: values.as_ptr().cast(), layout, count: count as u64 }
 }
 
-/// The same to receive into.
+/// The memory of values to receive into.
 fn room<'a, T>(values: &mut [T], layout: &'a Layout, count: usize) -> Memory<'a> {
     Memory { start: values.as_mut_ptr().cast(), layout, count: count as u64 }
 }

@@ -1,6 +1,6 @@
-//! What tests of whole jobs share: a test runs itself again as the program. Under the launcher it
-//! is a member of the job and does its part; otherwise it starts the launcher and looks at what
-//! comes out. The tests of the command `landeck` use this module too.
+//! Helpers for tests of whole jobs: a test runs itself again as the program. Under the launcher it
+//! is a member of the job and does its part; otherwise it starts the launcher and checks the
+//! output. The tests of the command `landeck` use this module too.
 #![allow(dead_code, unused_imports)] // no test target needs all of it
 
 mod count;
@@ -66,7 +66,8 @@ pub(crate) fn in_job(processes: usize, test: &str, threads: ThreadMode, body: im
     in_job_with(processes, test, Options { threads, ..Options::default() }, body);
 }
 
-/// The same, where the processes join in another way.
+/// Runs `body` in every process of a job that joins with these options, and checks that all end
+/// well and leave nothing.
 pub(crate) fn in_job_with(processes: usize, test: &str, options: Options, body: impl FnOnce(&Job)) {
     if is_member() {
         let job = Job::join_with(options).unwrap();

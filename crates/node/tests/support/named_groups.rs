@@ -1,4 +1,4 @@
-//! What tests of named groups share: groups of a whole job, and messages of one number.
+//! Helpers for tests of named groups: groups of a whole job, and messages of one number.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ const AT_ONCE: usize = 2;
 
 const SEED: &str = "LANDECK_TEST_SEED_OF_JOB";
 
-/// What `run` returns for every number below `count`, in any order.
+/// Calls `run` for every number below `count`, and returns the results in any order.
 pub(crate) fn run_each<T: Send>(count: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let (next, results) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {

@@ -13,7 +13,7 @@ static GROUPS: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct SmallGroup(PathBuf);
 
 impl SmallGroup {
-    /// What to say where there is none.
+    /// The text for a host on which no group can be made.
     pub(crate) const NONE: &str = "no memory control group can be made here (needs root)";
 
     /// `None` where this user cannot make one.
