@@ -93,7 +93,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
 pub(super) const COMMENTS_LEFT: &[(&str, usize)] = &[
     ("crates/board", 52),
     ("crates/memory", 74),
-    ("crates/node", 148),
     ("crates/objects", 20),
     ("crates/simulator", 3),
     ("fuzz", 2),
