@@ -28,14 +28,14 @@ const NOBODY: usize = 0;
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
 
-/// Who waits looks by itself so often.
+/// A waiting thread wakes at least this often to look again by itself.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// Which thread needs not take locks for all: none from when another one wants one of them.
+/// The one thread that may skip the process's locks; none, from the moment another thread wants one of them.
 #[derive(Debug)]
 pub struct Bias {
     thread: AtomicUsize,
-    /// Not zero once the dear barrier is behind whoever ended it: others need none of their own.
+    /// Not zero once the thread that ended the bias has passed the heavy barrier: other threads need none of their own.
     has_ended: AtomicUsize,
 }
 

@@ -63,7 +63,7 @@ impl<'a> Bytes<'a> {
         Self { start, length: length.min(self.length - offset), place: PhantomData }
     }
 
-    /// Copies as much as fits into `target`; says how much that was.
+    /// Copies as much as fits into `target`; returns the bytes copied.
     #[inline]
     pub fn copy_to(&self, target: &mut [MaybeUninit<u8>]) -> usize {
         let length = self.length.min(target.len());
@@ -72,7 +72,7 @@ impl<'a> Bytes<'a> {
         length
     }
 
-    /// Copies as much as fits into `target`; says how much that was.
+    /// Copies as much as fits into `target`; returns the bytes copied.
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [u8]) -> usize {
         let length = self.length.min(target.len());
@@ -81,7 +81,8 @@ impl<'a> Bytes<'a> {
         length
     }
 
-    /// The same, past the caches where the processor can: for more than they have room for.
+    /// Copies as much as fits into `target`, bypassing the caches where the processor can; returns the bytes copied.
+    /// For data larger than the caches.
     pub fn copy_past_caches_to_slice(&self, target: &mut [u8]) -> usize {
         let length = self.length.min(target.len());
         // SAFETY: both ranges are at least `length` long; `target` is exclusively ours.
@@ -115,8 +116,7 @@ impl<'a> From<&'a [u8]> for Bytes<'a> {
 
 /// A user's memory that a request reads from or writes to until it is complete.
 ///
-/// Whoever makes one promises that the memory stays; that is why making one is unsafe and using
-/// one is not.
+/// The caller that makes a buffer promises that the memory stays; so making one is unsafe and using one is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -308,7 +308,7 @@ mod strings {
     const SLOW: u8 = 1;
     const FAST: u8 = 2;
 
-    /// What this processor's string copy is. Asked once: on a virtual machine that takes long.
+    /// The kind of this processor's string copy. It is asked once, since asking is slow on a virtual machine.
     static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     /// Whether the processor says that this copy is fast for long and for short strings.

@@ -23,7 +23,7 @@ impl Segment {
     /// happens in the local form.
     ///
     /// # Errors
-    /// What the kernel says: there are more mappings than it permits (`vm.max_map_count`), or its pages
+    /// The kernel's error: there are more mappings than it permits (`vm.max_map_count`), or its pages
     /// are larger than those of the segment.
     pub fn harden(&self, slot: u32) -> io::Result<()> {
         if !self.plan().is_hardened || self.descriptor().is_none() {
@@ -93,7 +93,7 @@ impl Drop for Opened {
     }
 }
 
-/// What is left of a range without these.
+/// The parts of a range that lie outside all `others`.
 fn without(whole: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = vec![whole];
     for other in others {

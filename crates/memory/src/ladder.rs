@@ -46,7 +46,7 @@ impl Patience {
     }
 }
 
-/// What to do next in a wait.
+/// The next action of a waiter: poll, yield the core, or sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Poll,
@@ -69,7 +69,7 @@ impl Ladder {
         Self { oversubscribed, began_ns, yields: 0, patience, next_probe_ns }
     }
 
-    /// What to do now.
+    /// Chooses the action at the time `now_ns`.
     pub(crate) fn step(&mut self, now_ns: u64) -> Step {
         let awake_ns = if self.oversubscribed { self.patience.awake_ns } else { AWAKE_NS };
         let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;

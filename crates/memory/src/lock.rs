@@ -11,7 +11,7 @@ const HELD: u32 = 1;
 /// Held, and somebody may be asleep waiting.
 const CONTENDED: u32 = 2;
 
-/// Who waits looks by itself so often.
+/// A waiting thread wakes at least this often to look again by itself.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// One holder at a time. Free when made.

@@ -74,7 +74,7 @@ pub struct MailboxReceiver {
     memory: MailboxMemory,
     /// First slot that is not known to be consumed.
     position: u32,
-    /// The same when the queue was last seen empty.
+    /// The value of `position` when the queue was last seen empty.
     empty_at: u32,
 }
 
@@ -86,7 +86,7 @@ pub struct Post<'a> {
     pub head: u64,
     /// Second word of its header.
     pub label: u64,
-    /// All the data there may be; the header says how many are meant.
+    /// The whole data area; the header says how many of its bytes are valid.
     pub data: Bytes<'a>,
     position: u32,
 }
@@ -208,7 +208,8 @@ impl MailboxSender {
         self.post_leaving(self.memory.slot_count / RESERVED_PART, head, label, data)
     }
 
-    /// The same for what must not find the queue full of what others have posted.
+    /// Posts a message that may use the slots that [`MailboxSender::post`] leaves free, so that ordinary posts
+    /// cannot crowd it out.
     ///
     /// # Errors
     /// [`MailboxFull`].
@@ -426,7 +427,7 @@ impl MailboxReceiver {
 }
 
 impl Post<'_> {
-    /// What [`MailboxReceiver::consume`] wants to know.
+    /// The queue position of this message, for [`MailboxReceiver::consume`].
     pub fn position(&self) -> u32 {
         self.position
     }
@@ -661,7 +662,7 @@ mod tests {
 mod model {
     use super::*;
 
-    /// What the owner has retrieved, poster by poster.
+    /// The messages that the owner has retrieved from each poster.
     type Retrieved = [Vec<u64>; 2];
 
     fn retrieve(receiver: &mut MailboxReceiver, everywhere: bool, retrieved: &mut Retrieved) {

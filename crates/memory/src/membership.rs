@@ -17,7 +17,7 @@ use crate::segment::Segment;
 const CACHE_BIT: u32 = 16;
 const CACHE_BITS: u64 = (u16::MAX as u64) << CACHE_BIT;
 
-/// What the agent says of a slot.
+/// The agent's record of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotRecord {
     /// Free, alive or gone.
@@ -31,7 +31,7 @@ pub struct SlotRecord {
     /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where the
     /// agent was not its parent.
     pub status: i32,
-    /// Whom it replaces, if it was started again after a failure.
+    /// The process that it replaces, if it was started again after a failure.
     pub replaces: Option<Replaced>,
 }
 
@@ -99,7 +99,7 @@ impl SlotState {
     }
 }
 
-/// What the agent says of the whole job.
+/// The agent's state of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// It goes on.
@@ -115,7 +115,7 @@ impl Segment {
         self.word(self.plan().membership()).load(Ordering::Acquire)
     }
 
-    /// What the agent says of a slot. A slot outside the segment is free.
+    /// Reads the agent's record of a slot. A slot outside the segment is free.
     #[inline]
     pub fn slot_record(&self, slot: u32) -> SlotRecord {
         if slot >= self.plan().slots() {

@@ -31,18 +31,18 @@ pub struct Observed {
     plan: SegmentPlan,
 }
 
-/// What a process says of itself.
+/// The state that a process publishes in its own page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelfPortrait {
     /// How far its program has come with joining and leaving.
     pub presence: Presence,
-    /// What it waits for.
+    /// Its current wait.
     pub wait: WaitRecord,
-    /// What it has counted.
+    /// Its counters.
     pub counters: Counters,
-    /// Whom it has waited for, longest first.
+    /// The processes it has waited for, longest first.
     pub waited_for: Vec<WaitedFor>,
-    /// What it says of this wait, once that has lasted for long.
+    /// Its remark on this wait, once the wait is long.
     pub remark: Option<Remark>,
     /// Whether it sleeps until somebody wakes it.
     pub is_asleep: bool,
@@ -83,7 +83,7 @@ impl Observed {
         (state, words[head..].chunks_exact(words_each).map(record).collect())
     }
 
-    /// What the process of a slot says of itself. None when there is no such slot.
+    /// Reads the state that the process of a slot publishes. None when there is no such slot.
     pub fn portrait(&self, slot: u32) -> Option<SelfPortrait> {
         if slot >= self.plan.slots() {
             return None;

@@ -47,7 +47,7 @@ pub enum Presence {
     Aborted(u8),
 }
 
-/// What a process is doing when it waits.
+/// The call in which a process waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -72,7 +72,7 @@ pub enum Operation {
     Collective = 8,
     /// A unit of a semaphore.
     Semaphore = 9,
-    /// What happens to a named group: its members' coming, or room for a broadcast.
+    /// An event of a named group: its members' arrival, or room for a broadcast.
     Group = 10,
 }
 
@@ -136,12 +136,12 @@ impl Presence {
     }
 }
 
-/// What a process waits for.
+/// A wait that a process publishes: its call, peer, tag and since when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitRecord {
     /// The call.
     pub operation: Operation,
-    /// The slot it waits for; none means anybody.
+    /// The slot it waits for; none means any.
     pub peer: Option<u32>,
     /// The tag; none means any.
     pub tag: Option<u32>,
@@ -185,7 +185,7 @@ impl WaitRecord {
     }
 }
 
-/// What a process has counted since it joined.
+/// The counters of a process since it joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages sent.
@@ -322,7 +322,7 @@ impl Segment {
         word.store(processor.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// What the process of a slot waits for; operation `None` when it runs.
+    /// Reads the current wait of a slot's process; operation `None` when it runs.
     pub fn wait_record(&self, slot: u32) -> WaitRecord {
         WaitRecord::from_words(self.page_words(slot, WAIT_LINE))
     }
@@ -341,7 +341,7 @@ impl Segment {
         self.long(self.plan().own_page(slot) + WAIT_LINE).store(0, Ordering::Release);
     }
 
-    /// What the process of a slot has counted.
+    /// Reads the counters of a slot's process.
     pub fn counters(&self, slot: u32) -> Counters {
         Counters::from_words(self.page_words(slot, COUNTER_LINE))
     }

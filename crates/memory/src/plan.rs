@@ -81,16 +81,16 @@ pub struct SegmentPlan {
     pub is_hardened: bool,
     /// Whether the launcher serves named groups, or is about to.
     pub serves_groups: bool,
-    /// What the job is called, for people.
+    /// The job's name, for people.
     pub name: JobName,
     /// When the job began, in nanoseconds of the monotonic clock.
     pub began_ns: u64,
-    /// What all processes of the job compute with: words that mean nothing here. Whoever takes
-    /// them from a segment checks them.
+    /// Settings that all processes of the job share: opaque words here. The reader that takes them from a segment
+    /// checks them.
     pub settings: [u64; SETTINGS_WORDS],
 }
 
-/// What a job is called, for people and for who wants to join it: text without control characters.
+/// The name of a job, shown to people and used to join it: text without control characters.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobName([u64; NAME_WORDS]);
 
@@ -312,13 +312,13 @@ impl SegmentPlan {
         }
     }
 
-    /// Cells of the first world's board.
+    /// Handoff buffers of the first world's board.
     #[inline]
     pub fn board_cells(&self) -> u32 {
         self.cells_each() * self.processes
     }
 
-    /// The same, and behind them as many for messages.
+    /// All handoff buffers: those of the first world's board, and behind them as many for messages.
     pub fn cells(&self) -> u32 {
         2 * self.board_cells()
     }

@@ -42,11 +42,11 @@ pub struct TurnPosition {
     pub of: u32,
 }
 
-/// What a thread has done to take its position in the order of turns.
+/// A thread's progress in taking its position in the scheduler's order.
 #[derive(Debug, Default)]
 pub struct SchedulerOrder {
     stage: Stage,
-    /// The slice that it had before.
+    /// The scheduler slice that the thread had before.
     usual_ns: u64,
 }
 

@@ -36,7 +36,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0c");
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
-/// What stands beside the processors.
+/// The bits of the header's processor word above the processor count.
 const HARDENED_BIT: u32 = 32;
 const SERVES_GROUPS_BIT: u32 = 33;
 
@@ -69,7 +69,7 @@ struct Inner {
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
     heaps_taken: Mutex<Vec<u32>>,
-    /// What this process has of others.
+    /// Counts of how many things in each slot this process uses.
     holdings: Holdings,
     /// Pages of others that this process has mapped for writing, in a hardened job.
     opened: Mutex<Vec<Range<u64>>>,
@@ -104,7 +104,7 @@ pub enum SegmentError {
     NoMemory {
         /// Address space asked for.
         bytes: u64,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The descriptor is not a segment of this version.
@@ -112,7 +112,7 @@ pub enum SegmentError {
         "the descriptor handed over is no segment of this version of Landeck ({what}): start the program with the launcher of the same version"
     )]
     NotASegment {
-        /// What is wrong with it.
+        /// The reason why it is not one.
         what: &'static str,
     },
 }
@@ -130,7 +130,7 @@ impl Segment {
         Ok(Self::with_header(plan, start, Some(file)))
     }
 
-    /// The same in this process's own memory: for tests, model checking and address sanitizers.
+    /// Makes a segment in this process's own memory, for tests, model checking and address sanitizers.
     ///
     /// # Panics
     /// When the plan is not valid.
@@ -306,7 +306,7 @@ impl Segment {
         self.word(self.shared_page(0) + GROUPS_WORD)
     }
 
-    /// What this process has of others.
+    /// Counts of how many things in each slot this process uses.
     #[inline]
     pub(crate) fn holdings(&self) -> &Holdings {
         &self.0.holdings

@@ -66,7 +66,7 @@ mod model {
         is_raised(word) && lower_for_sleeper(word)
     }
 
-    /// Whoever goes to sleep without having seen what was published is woken by somebody.
+    /// A process that goes to sleep without having seen the published word is woken by one of the callers.
     #[test]
     fn nobody_sleeps_unseen_in_any_schedule() {
         crate::sync::model(|| {

@@ -19,7 +19,7 @@ impl WaitedForMost {
         place
     }
 
-    /// What stands at a place.
+    /// The entry at an index.
     pub(crate) fn at(&self, place: usize) -> WaitedFor {
         self.0[place]
     }

@@ -63,7 +63,7 @@ const REMARKED_NS: u64 = 50_000_000;
 /// How a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// What was waited for is there.
+    /// The awaited event has happened.
     Ready,
     /// The deadline passed first.
     TimedOut,
@@ -77,9 +77,9 @@ pub enum End {
     Ended,
 }
 
-/// What the waiter asks of a wait.
+/// A wait, as the waiter sees it: how to poll it, describe it and sleep in it.
 pub trait Waiting {
-    /// Makes progress; true when what is waited for is there.
+    /// Makes progress; returns true once the awaited event has happened.
     fn poll(&mut self) -> bool;
 
     /// Makes progress more thoroughly: the last look before sleep. Everything that others may be waiting for is
@@ -110,7 +110,7 @@ pub trait Waiting {
         Patience::ONE
     }
 
-    /// What to write down for others to read. `since_ns` is filled in by the waiter.
+    /// The wait record to publish. The waiter fills in `since_ns`.
     fn record(&self) -> WaitRecord;
 
     /// Asked once when the wait has lasted for long: the slots any of which can end it; empty where
@@ -127,7 +127,7 @@ pub trait Waiting {
 /// The generation of the membership, and how many groups of this process were revoked.
 type News = (u32, u32);
 
-/// What a process has spent waiting.
+/// The time and number of a process's waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTimes {
     /// Waits that reached the second step.
@@ -149,9 +149,9 @@ pub struct Waiter {
     order: SchedulerOrder,
     /// The core that this process last published.
     core: Option<u32>,
-    /// What a yield costs when no other task wants the core; unknown before the first.
+    /// The cost of a yield when no other task wants the core; unknown before the first yield.
     yield_alone_ns: Option<u64>,
-    /// What the last yield took that was measured.
+    /// The duration of the last measured yield.
     turn_ns: u64,
     /// Waits since one looked at the clock from the beginning.
     unmeasured: u32,
@@ -179,7 +179,7 @@ impl Waiter {
         }
     }
 
-    /// What was spent so far.
+    /// The waits so far.
     pub fn times(&self) -> WaitTimes {
         self.times
     }
@@ -360,7 +360,7 @@ impl Waiter {
         is_long
     }
 
-    /// What makes a wait ask again whether it can still succeed.
+    /// The counters whose change makes a wait check again whether it can still succeed.
     fn news(&self) -> News {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
@@ -421,8 +421,8 @@ impl Waiter {
     }
 }
 
-/// What a yield alone costs at most: a few times what the shortest system call does. The first
-/// yields may well be on an oversubscribed core, so they cannot say.
+/// An upper bound for the cost of a yield on a free core: a few times the shortest system call. The first yields
+/// cannot tell, since the core may be oversubscribed.
 fn yield_guess_ns() -> u64 {
     const SYSTEM_CALLS: u64 = 5;
     let shortest = (0..3).map(|_| {
@@ -484,13 +484,13 @@ impl Spin {
         if self.waits.is_multiple_of(EXPLORE_EVERY) { POLLS_AT_ONCE } else { self.polls }
     }
 
-    /// What was waited for came while it polled so often.
+    /// Records that the awaited event happened within `polls` polls.
     #[inline]
     pub fn paid(&mut self, polls: u32) {
         self.polls = polls;
     }
 
-    /// It did not come, and the core was given away; `oversubscribed` if another task wanted it.
+    /// Records that the event did not happen and the core was yielded; `oversubscribed` if another task wanted it.
     pub fn failed(&mut self, oversubscribed: bool) {
         self.polls =
             if oversubscribed { (self.polls / 2).max(POLLS_OVERSUBSCRIBED) } else { POLLS_AT_ONCE };

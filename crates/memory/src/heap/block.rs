@@ -36,7 +36,7 @@ pub struct Lent {
 #[must_use]
 pub struct Given(Handle);
 
-/// What a heap and its handle to one block share, in private memory.
+/// The private state that a heap shares with its handle to one block.
 pub(super) struct Tie {
     pub(super) segment: Segment,
     pub(super) slot: u32,

@@ -54,8 +54,7 @@ pub(super) struct Control {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
 
-/// The control lines of the block that begins at this place of the heap of `slot`, which has room
-/// for them there.
+/// The control lines of the block that begins at `begin` in the heap of `slot`, which has room for them there.
 #[cfg(not(loom))]
 #[inline]
 pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
@@ -65,7 +64,7 @@ pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> No
     }
 }
 
-/// The same in a hardened job. No two blocks have the same lines, since blocks begin that far apart.
+/// The control lines of a block in a hardened job, outside the heap. Blocks begin so far apart that no two share lines.
 #[cfg(not(loom))]
 #[cold]
 #[inline(never)]
@@ -123,7 +122,7 @@ impl Holders {
         false
     }
 
-    /// Who of these still holds it; nobody when the word is of another generation.
+    /// The bits of `holders` that still hold the block; zero when the word belongs to another generation.
     #[inline]
     pub(super) fn who(&self, generation: u32, holders: u32) -> u32 {
         let seen = self.0.load(Ordering::Acquire);

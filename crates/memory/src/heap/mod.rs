@@ -18,11 +18,10 @@
 //! and gives it back with one store and no entry on the return stack. The owner looks itself whether
 //! what it gave away came back, a few blocks at a time and before it needs one ([`Heap::prepare`]).
 //!
-//! What the owner knows of its arena (where there is room, which block is whose) it keeps in
-//! private memory. In the segment stand only the control lines of each block (`control.rs`; in a
-//! hardened job apart from the heap, which others only read there) and
-//! the head of the return stack (`returns.rs`): whatever happens to them, a block is lost or a
-//! reader gets wrong data, and no more than that.
+//! The owner keeps its knowledge of the arena (free ranges, who uses which block) in private memory.
+//! The segment holds only the control lines of each block (`control.rs`; in a hardened job outside the
+//! heap, which other processes only read there) and the head of the return stack (`returns.rs`). If these
+//! are damaged, a block is lost or a reader gets wrong data, and no more than that.
 
 mod control;
 mod returns;

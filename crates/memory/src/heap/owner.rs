@@ -56,7 +56,7 @@ enum Which {
     Reserve,
 }
 
-/// What the owner knows of one block.
+/// The owner's private record of one block.
 struct Record {
     state: State,
     /// Where it begins, in bytes from the start of the heap.
@@ -66,9 +66,9 @@ struct Record {
     generation: u32,
     /// The slots of its readers; their place here is their bit among the holders.
     readers: Vec<u32>,
-    /// It was given to its one reader, who has the owner's bit.
+    /// It was given to its one reader, which has the owner's bit.
     is_given: bool,
-    /// Somebody may yet write its link word: it stays a block at this place for ever.
+    /// A process may yet write its link word, so it stays a block at this offset for ever.
     pinned: bool,
     tie: Arc<Tie>,
 }
@@ -146,8 +146,8 @@ impl Heap {
         }
     }
 
-    /// The same for a deposit, which has the reserve too: what else fills the heap may be received only after the
-    /// operation.
+    /// Allocates a block for a deposit, from the reserve too if need be: messages that fill the heap otherwise may be
+    /// received only after the operation.
     ///
     /// # Errors
     /// [`HeapFull`].
@@ -352,7 +352,7 @@ impl Heap {
         self.carve(Which::Common, class_bytes(class)).or_else(|| self.find_harder(bytes, class))
     }
 
-    /// The same in the reserve. What has come back is known by now.
+    /// A free block of the reserve of at least `bytes` bytes. The caller has collected the returned blocks before.
     fn find_reserved(&mut self, bytes: u64) -> Option<u32> {
         if bytes > self.segment.plan().heap_bytes_per_process {
             return None;
@@ -507,8 +507,7 @@ impl Heap {
         }
     }
 
-    /// Whoever cleared the last bit of a block may yet put it on the return stack; not of one that was
-    /// given away.
+    /// Pins a block that its last reader may yet put on the return stack; a block that was given away never gets there.
     fn pin(&mut self, number: u32) {
         let record = &mut self.records[number as usize];
         record.pinned |= !record.is_given;
