@@ -1,10 +1,10 @@
-//! Agreement: all members that live learn the same, whoever dies when.
+//! Agreement: all surviving members learn the same outcome, whichever members die and whenever.
 //!
-//! Each member brings its part in a word of its own lines. Whoever first sees that every member
-//! has brought its part or is gone makes a *proposal*: what the parts come to, and who is gone. It
-//! writes it in its own memory, and then puts its own number into the board's outcome word by one
-//! exchange, which decides. So the proposal is there before it counts, and stays readable when its
-//! maker dies the moment after; and whoever looks reads the same one.
+//! Each member brings its part in a word of its own lines. A member that sees that each member has brought its
+//! part or is gone makes a *proposal*: the combined parts and the members that are gone. It writes the proposal
+//! in its own memory, and then puts its own number into the board's outcome word by one exchange. The first such
+//! exchange decides. So the proposal is complete before it counts, it stays readable if its maker dies right
+//! after, and all members read the same one.
 //!
 //! | step of a member | if it dies right after |
 //! |---|---|
@@ -16,24 +16,24 @@
 //! The next agreement is decided when all that live have brought their part to it, so when they
 //! have all read the outcome of this one: one outcome word and one proposal of each member are
 //! enough. Parts stand in two places by turns: a member may bring its next one while others still
-//! read what it has offered in this. Who waits sleeps; the decider wakes all, and a death wakes all.
+//! read its offer in this one. A waiting member sleeps; the decider wakes all, and a death wakes all.
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
 use super::words::{Line, Vote};
 
-/// What a member brings to an agreement.
+/// A member's part of an agreement: its flags, the deaths it has acknowledged, and its offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The outcome has the bits that all parts have.
+    /// The outcome keeps the bits that are set in all parts.
     pub flags: u32,
     /// How many deaths among the members this one has acknowledged.
     pub acknowledged: u32,
-    /// What it offers for a group of those that live; nothing when it wants none.
+    /// Its offer for a group of the living members; empty when it wants none.
     pub offer: Offer,
 }
 
-/// What a member offers for a new group.
+/// A member's offer for a new group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The context, if the new group takes this member's; 0 offers nothing.
@@ -44,14 +44,14 @@ pub struct Offer {
     pub board: u64,
 }
 
-/// What was agreed: the same for all.
+/// The outcome of an agreement, equal for all members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
-    /// The bits that are set in the flags of all who brought a part.
+    /// The bits that are set in the flags of all members that brought a part.
     pub flags: u32,
     /// The members that are gone.
     pub gone: Vec<u32>,
-    /// Everybody who is not gone had acknowledged all deaths.
+    /// Every member that is not gone had acknowledged all deaths.
     pub are_acknowledged: bool,
     /// Some wanted a new group, others did not.
     pub is_mixed: bool,
@@ -75,7 +75,7 @@ impl Vote {
         self.word.store(u64::from(number) | u64::from(part.flags) << 32, Ordering::Release);
     }
 
-    /// What was brought to this agreement.
+    /// The part that the member brought to agreement `number`; none if it has not.
     pub(crate) fn brought(&self, number: u32) -> Option<Part> {
         let word = self.word.load(Ordering::Acquire);
         if word as u32 != number {
@@ -123,11 +123,10 @@ pub(crate) fn all_are_in(ballot: &impl Ballot, number: u32, seen: &mut u32) -> b
     true
 }
 
-/// Writes this member's proposal, when all are in. None when there is no room for it.
+/// Writes this member's proposal once all parts are in. None when there is no room for it.
 ///
-/// Who is gone is looked at before its part is: then the part is final. And it is looked at after
-/// all parts were seen, so whatever death a member has acknowledged is among those found here:
-/// equal counts are equal sets.
+/// A member's life is read before its part, so the part of a member found dead is final. Lives are read after all
+/// parts were seen, so each death that a member has acknowledged is found here too: equal counts mean equal sets.
 pub(crate) fn propose(ballot: &impl Ballot, number: u32) -> Option<()> {
     let word_of = |at| ballot.proposal(ballot.own(), at);
     let (mut flags, mut died, mut wants, mut living) = (u32::MAX, 0, 0, Vec::new());

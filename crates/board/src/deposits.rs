@@ -15,15 +15,15 @@ const SPARE_BYTES_MAX: usize = 1 << 20;
 /// Blocks up to this size go round.
 const ROUND_BYTES_MAX: usize = 128 << 10;
 
-/// What a member has deposited in blocks.
+/// The blocks that hold a member's deposits, and its spare ones.
 #[derive(Default)]
 pub(super) struct Deposits {
     /// Blocks that others may be reading, in the order of their operations' numbers.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
-    /// What all boards of this process keep.
+    /// The account of the blocks that all boards of this process keep.
     room: Arc<Room>,
-    /// Blocks that nobody reads any more, the last one back at the end.
+    /// Blocks that no member reads any more, the last one back at the end.
     spare: Vec<Block>,
     spare_bytes: usize,
 }
@@ -36,7 +36,7 @@ impl Deposits {
         self.room = Arc::clone(room);
     }
 
-    /// What all boards of this process keep.
+    /// The account of the blocks that all boards of this process keep.
     pub(super) fn room(&self) -> &Room {
         &self.room
     }
@@ -48,7 +48,7 @@ impl Deposits {
         bytes <= ROUND_BYTES_MAX
     }
 
-    /// A free block for `bytes` bytes: at least so long, and not more than twice.
+    /// A free block for `bytes` bytes: at least so long, and at most twice as long.
     #[inline]
     pub(super) fn spare(&mut self, bytes: usize) -> Option<Block> {
         if !Self::go_round(bytes) {
@@ -58,7 +58,7 @@ impl Deposits {
         Some(self.take_spare(at))
     }
 
-    /// The same, the last one back.
+    /// A free block for `bytes` bytes, the last one that came back.
     pub(super) fn last_spare(&mut self, bytes: usize) -> Option<Block> {
         let at = self.spare.iter().rposition(fits(bytes))?;
         Some(self.take_spare(at))

@@ -41,13 +41,13 @@ pub struct Board {
     pub(super) over: u32,
     /// Which of those after it are.
     over_early: Vec<u32>,
-    /// What this member has called.
+    /// The operations that this member has called.
     pub(super) history: History,
-    /// Who has called something else, if that was found when it was looked at last.
+    /// The member that has called something else, if the last check found one.
     pub(super) out_of_step: Option<Difference>,
     /// All operations before this one are over for everybody.
     pub(super) settled: u32,
-    /// What this member's lines say, to be said again if somebody overwrites it.
+    /// A private copy of this member's lines, to restore them if another process overwrites them.
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
@@ -85,14 +85,14 @@ pub struct BoardBroken {
     pub member: u32,
 }
 
-/// What a member's line says of an operation.
+/// A member's arrival at an operation, as its line shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// Nothing yet.
     NotYet,
-    /// It has come for what was expected.
+    /// It has come for the expected operation.
     Here,
-    /// It has come with another signature, this one: for something else, or after something else.
+    /// It has come with this other signature: for another operation, or after different ones.
     Otherwise(u32),
 }
 
@@ -191,7 +191,7 @@ impl Board {
         self.state(member).is_gone()
     }
 
-    /// What the agent says of a member's process. It has died where its slot has the next one.
+    /// The agent's state of a member's process. The process is dead if its slot has a later incarnation.
     pub(super) fn state(&self, member: u32) -> SlotState {
         let Member { slot, incarnation, .. } = self.members[member as usize];
         let record = self.segment.slot_record(slot);
@@ -216,7 +216,7 @@ impl Board {
         self.history.add(call, self.settled)
     }
 
-    /// A block of those deposited before: for `bytes` bytes at least, and not more than twice.
+    /// A spare block for `bytes` bytes: at least so long, and at most twice as long.
     #[inline]
     pub fn spare(&mut self, bytes: usize) -> Option<Block> {
         if !Deposits::go_round(bytes) {
@@ -225,7 +225,7 @@ impl Board {
         self.deposits.spare(bytes)
     }
 
-    /// The same, the one that came back last, which is nearest to this processor.
+    /// A spare block for `bytes` bytes: the one that came back last, which is the likeliest to be in this core's cache.
     pub fn last_spare(&mut self, bytes: usize) -> Option<Block> {
         self.collect();
         self.deposits.last_spare(bytes)
@@ -241,12 +241,12 @@ impl Board {
         self.deposits.share(room);
     }
 
-    /// What all boards that share their room keep.
+    /// The account of the blocks that all boards sharing it keep.
     pub fn room(&self) -> &Room {
         self.deposits.room()
     }
 
-    /// Frees blocks that nobody reads any more.
+    /// Frees blocks that no member reads any more.
     pub fn collect(&mut self) {
         if !self.deposits.is_empty() {
             self.look_at_all(self.history.next());
@@ -404,7 +404,7 @@ impl Board {
         self.wake();
     }
 
-    /// The same of the next operation, which this member does not begin.
+    /// Says that this member comes to no operation from the next one on, which it does not begin.
     #[cold]
     pub fn refuse_next(&mut self) {
         self.refuse(self.history.next());
@@ -487,7 +487,7 @@ impl Board {
         }
     }
 
-    /// What a member's line says of an operation.
+    /// Reads a member's arrival at an operation from its line.
     #[inline]
     pub fn came(&self, member: u32, number: u32, signature: u32) -> Came {
         match self.line(member, number).published(number) {
@@ -504,7 +504,7 @@ impl Board {
         progress.wrapping_sub(number) as i32 > 0
     }
 
-    /// What a member checks against the others; only after it came.
+    /// The check word that a member compares with the others'; valid only after it came.
     pub fn check(&self, member: u32, number: u32) -> u32 {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
     }

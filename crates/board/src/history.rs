@@ -1,12 +1,12 @@
-//! What a member has called on a board, so that members out of step are found.
+//! The calls of a member on a board, so that members out of step are found.
 //!
-//! All that a member has called makes a running *sum*. Each of its words on the board has a part of
-//! the sum of what was called before, so whoever meets it finds that they differed earlier; its
-//! progress has the whole of it, which is compared before lines are used again. Neither says in
-//! what members differ: that stands in the lines themselves, which are there until then.
+//! A member's calls make a running *sum*. Each of its words on the board holds a part of the sum of the calls
+//! before, so a member that meets it finds an earlier difference. Its progress word holds the whole sum, which
+//! is compared before lines are used again. The sum does not tell which calls differ: the lines themselves do,
+//! and they stay until then.
 //!
-//! One call that differs always shows in the whole sum, and in the part of it too unless the
-//! numbers of two roots differ by a multiple of 256; several that differ show but for chance.
+//! One differing call always shows in the whole sum, and in the part of it too unless the numbers of two roots
+//! differ by a multiple of 256. Several differing calls show unless they cancel out by chance.
 
 use std::collections::VecDeque;
 
@@ -88,7 +88,7 @@ impl History {
         self.known(number).map(|call| call.before)
     }
 
-    /// What was called with this number; none when that is long ago.
+    /// The call with this number; none when it is too long ago.
     pub(super) fn call(&self, number: u32) -> Option<u32> {
         self.known(number).map(|call| call.call)
     }
@@ -136,7 +136,7 @@ pub(super) fn signature(before: u32, call: u32) -> u32 {
     before << CALL_BITS | call
 }
 
-/// What is called by this signature.
+/// The call within a signature.
 #[inline]
 pub(super) fn call_of(signature: u32) -> u32 {
     signature & CALL_MASK

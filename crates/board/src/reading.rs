@@ -1,4 +1,4 @@
-//! What stands on the board, for who reads it.
+//! Reading deposits on the board.
 
 use std::sync::atomic::Ordering;
 
@@ -8,19 +8,19 @@ use super::handle::{Board, BoardBroken};
 use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM};
 use super::{INLINE_BYTES, RESULT_BYTES};
 
-/// What stands on the board.
+/// A deposit, as a member reads it.
 #[derive(Clone, Copy)]
 pub enum Deposit<'a> {
     /// Short data.
     Inline {
-        /// They.
+        /// The data.
         bytes: Bytes<'a>,
     },
     /// Data in a block or a cell.
     Block {
-        /// They.
+        /// The data.
         bytes: Bytes<'a>,
-        /// How many of them are there, from the start.
+        /// How many of them are present, from the start.
         filled: usize,
         /// How many bytes of a result have been put into the place kept for it.
         resolved: usize,
@@ -50,7 +50,7 @@ impl Board {
         self.long_line(member, number).prefetch();
     }
 
-    /// What a member has deposited; only after it came.
+    /// A member's deposit; valid only after it came.
     ///
     /// # Errors
     /// [`NoDeposit`].

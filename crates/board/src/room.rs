@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What the boards of a process share. One thread at a time changes it.
+/// The account of kept blocks that the boards of a process share. One thread at a time changes it.
 #[derive(Debug, Default)]
 pub struct Room {
     kept_bytes: AtomicUsize,

@@ -216,9 +216,9 @@ pub(crate) struct Lines {
     pub(crate) refused: AtomicU64,
     /// Where the member writes its proposals in agreements.
     pub(crate) proposal: AtomicU64,
-    /// Whose lines these are now: see [`super::ticket`].
+    /// The ticket of the board that these lines belong to now; see [`super::ticket`].
     pub(crate) ticket: AtomicU64,
-    /// What the member brings to agreements, by turns.
+    /// The member's parts of agreements, used by turns.
     pub(crate) votes: [Vote; 2],
     rest: [AtomicU64; 4],
 }
@@ -235,11 +235,11 @@ pub(crate) const TICKET: u64 = std::mem::offset_of!(Lines, ticket) as u64;
 /// Bytes of the words that several members write.
 pub const SHARED_BYTES: u64 = 4096;
 
-/// What several write, for one operation.
+/// The words of one operation that several members write.
 #[repr(C, align(64))]
 pub(crate) struct Epoch {
     pub(crate) arrivals: Arrivals,
-    /// On the line of the arrivals: nobody takes pieces before all have come.
+    /// They share the line of the arrivals, since no member takes pieces before all have come.
     pub(crate) pieces: Pieces,
     pub(crate) commit: Line,
     pub(crate) owners: Owners,
@@ -249,14 +249,14 @@ pub(crate) struct Epoch {
 #[repr(C)]
 pub(crate) struct Arrivals(AtomicU64);
 
-/// What the last to come finds.
+/// The result of counting an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Others are to come.
+    /// Other members are still to come.
     NotLast,
-    /// All have come, for the same thing.
+    /// All have come, with equal calls.
     Last,
-    /// All have come, not for the same thing.
+    /// All have come, with differing calls.
     LastOfDifferent,
 }
 
@@ -289,7 +289,7 @@ pub(crate) struct Pieces {
     finished: AtomicU64,
 }
 
-/// Who has done each piece: the member plus one. Read when all are done, so whatever was there before is gone.
+/// The member that has done each piece, plus one. It is read once all are done, so no earlier value is left.
 #[repr(C, align(64))]
 pub(crate) struct Owners([AtomicU16; PIECES_MAX]);
 
@@ -300,7 +300,7 @@ impl Owners {
         }
     }
 
-    /// Who has done a piece.
+    /// The member that has done a piece.
     pub(crate) fn of(&self, piece: u32) -> Option<u32> {
         u32::from(self.0.get(piece as usize)?.load(Ordering::Acquire)).checked_sub(1)
     }
@@ -341,7 +341,7 @@ impl Pieces {
     }
 }
 
-/// What several members write.
+/// The words of a board that several members write.
 #[repr(C, align(64))]
 pub(crate) struct Shared {
     pub(crate) head: Head,
@@ -349,25 +349,25 @@ pub(crate) struct Shared {
     rest: [Line; 8],
 }
 
-/// What concerns the group rather than one operation.
+/// The words of the group rather than of one operation.
 #[repr(C, align(64))]
 pub(crate) struct Head {
-    /// How many sleep in an operation on this board.
+    /// How many members sleep in an operation on this board.
     pub(crate) sleepers: Apart<AtomicU32>,
     /// Not zero: the group was revoked.
     pub(crate) revoked: Apart<AtomicU32>,
-    /// Who has decided the last agreement.
+    /// The member that has decided the last agreement.
     pub(crate) agreement: Line,
-    /// How many of those who sleep wait until others are over with an operation.
+    /// How many of the sleepers wait until others have completed an operation.
     pub(crate) room_sleepers: Apart<AtomicU32>,
-    /// All are over with the operations before this one, as far as somebody has looked.
+    /// All members have completed the operations before this one, as of the last check.
     pub(crate) settled: Apart<AtomicU32>,
-    /// Where it stands who the members are.
+    /// Where the list of members is.
     pub(crate) roster: Roster,
     rest: [Line; 2],
 }
 
-/// Where it stands who the members of a group are.
+/// Where the list of a group's members is.
 #[repr(C, align(64))]
 pub(crate) struct Roster {
     /// Context (low half) and how many they are (high half), last; zero: not said.
@@ -418,7 +418,7 @@ mod model {
         (pieces, Owners(std::array::from_fn(|_| AtomicU16::new(0))))
     }
 
-    /// Who sees that a member has come sees what it brought.
+    /// A member that sees another's arrival also sees its data.
     #[test]
     fn a_word_brings_its_data_in_any_schedule() {
         landeck_memory::sync::model(|| {
@@ -501,7 +501,7 @@ mod model {
         });
     }
 
-    /// Who counts itself among the sleepers and sees nothing is seen by who publishes.
+    /// A sleeper that counts itself and sees no arrival is seen by the publisher.
     #[test]
     fn no_sleeper_is_overlooked_in_any_schedule() {
         landeck_memory::sync::model(|| {

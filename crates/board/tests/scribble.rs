@@ -253,7 +253,7 @@ fn take_part(board: &mut Board, number: u32, random: &mut Random) {
     board.wakes(true);
 }
 
-/// What the user of a heap holds.
+/// The blocks that the user of a heap holds.
 #[derive(Default)]
 struct Holdings {
     blocks: VecDeque<Block>,

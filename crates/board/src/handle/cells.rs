@@ -25,26 +25,26 @@ use landeck_memory::segment::Segment;
 use super::Board;
 use crate::words::IN_CELL;
 
-/// What a member has of the cells.
+/// The handoff buffers that a member owns or still fills.
 #[derive(Default)]
 pub(crate) struct Cells {
-    /// Those that it may write to, the one that it has read last at the end.
+    /// Buffers that it may write to, the one that it has read last at the end.
     held: Vec<u32>,
-    /// Those that it still fills, and those that are to come back.
+    /// Buffers that it still fills, and those that are to come back.
     open: Vec<Open>,
 }
 
-/// A cell that an operation has, and that its giver has something to do with.
+/// A buffer in use by an operation that its giver still fills or gets back.
 struct Open {
     number: u32,
     cell: u32,
-    /// Bytes that there will be.
+    /// Bytes that the buffer will hold.
     length: usize,
     comes_back: bool,
 }
 
 impl Cells {
-    /// Those that a member of the first world has at first.
+    /// The buffers that a member of the first world owns at first.
     pub(crate) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
         let each = plan.cells_each();
         let held = (member * each..(member + 1) * each).rev().collect();

@@ -1,4 +1,4 @@
-//! Who has called something else than this member, and what.
+//! Finds the member that has called something else than this one, and which call it was.
 
 use std::sync::atomic::Ordering;
 
@@ -6,21 +6,21 @@ use super::Board;
 use crate::WINDOW;
 use crate::history::{call_of, follows};
 
-/// What a member has called in the place of what this one called.
+/// An operation at which another member's call differs from this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The member.
     pub member: u32,
     /// The operation.
     pub number: u32,
-    /// What that one called.
+    /// That member's call.
     pub theirs: u32,
-    /// What this one called.
+    /// This member's call.
     pub ours: u32,
 }
 
 impl Board {
-    /// What this member's lines say of how far it is.
+    /// This member's progress word: the operations it has completed, and the sum of its calls in them.
     #[inline]
     pub(crate) fn progress(&self) -> u64 {
         let sum = self.history.before(self.over).unwrap_or(0);
@@ -60,7 +60,7 @@ impl Board {
         })
     }
 
-    /// Who has called something else, as was found while room was looked for: there will be none.
+    /// The member that has called something else, found while waiting for room: there will be none.
     pub fn out_of_step(&self) -> Option<Difference> {
         self.out_of_step
     }
