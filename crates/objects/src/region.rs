@@ -329,7 +329,7 @@ impl RegionView {
         self.access(|memory| Ok(memory.write(offset, values)?))
     }
 
-    /// The same, and tells the owner when the values are there.
+    /// Copies values in like [`RegionView::put`], and notifies the owner once they are there.
     ///
     /// # Errors
     /// As [`RegionView::put`].

@@ -38,16 +38,16 @@ pub struct SemaphoreWords {
     units: u16,
 }
 
-/// What the last operation did.
+/// The kind of the last operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    /// Units were added that nobody held.
+    /// Units were added that no process held.
     Given = 0,
     /// A unit was taken.
     Taken = 1,
-    /// A unit came back from who held it.
+    /// A unit came back from its holder.
     Returned = 2,
-    /// A unit is held no more and does not come back.
+    /// A unit was consumed permanently.
     Spent = 3,
 }
 
@@ -66,14 +66,14 @@ struct Holding {
     number: u32,
 }
 
-/// What came of an attempt to take a unit.
+/// The result of an attempt to take a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It was taken.
     Taken,
-    /// None is there.
+    /// No unit is available.
     Empty,
-    /// Units are held by a process of this slot that is no more.
+    /// A dead process of this slot holds units.
     OwnerDied {
         /// The slot.
         slot: u32,

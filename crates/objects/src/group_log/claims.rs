@@ -1,4 +1,4 @@
-//! Cells and pages: who may use which.
+//! The claims of processes on cells and pages.
 
 use std::sync::atomic::AtomicU32;
 
@@ -11,11 +11,11 @@ use super::{CELL_BYTES, Described, GroupLog, LINE_BYTES};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
 const HOME_CELLS: u32 = 32;
-/// The same of pages, at least as many as four messages need.
+/// Pages that a process uses in turn: at least as many as four messages need.
 const HOME_PAGES: u32 = 32;
 const HOME_MESSAGES: u32 = 4;
 
-/// What nobody needs any more.
+/// The messages and entries that no member needs any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Messages with lower numbers: all members have taken them.

@@ -2,12 +2,12 @@
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
-/// What stands at a place that is used again and again.
+/// The content of a place in the ring, for a given lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// Nothing yet.
     Empty,
-    /// This.
+    /// This value.
     There(u32),
     /// It was overwritten since.
     Overwritten,

@@ -97,9 +97,9 @@ pub enum WaitsFor {
 /// Where a message or the details of an entry are, and what is known of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Described {
-    /// What the message is to whoever reads it.
+    /// The message's tag, for its reader.
     pub tag: u32,
-    /// What the parties have agreed on.
+    /// Words whose meaning sender and reader have agreed on.
     pub words: [u64; 3],
     /// Bytes of it.
     pub bytes: u64,
@@ -221,7 +221,7 @@ impl GroupLog {
         self.incarnation
     }
 
-    /// What stands at a place of the log.
+    /// Reads a place of the log.
     #[inline]
     pub fn look(&self, place: u64) -> Look {
         self.log().look(place)
@@ -296,7 +296,7 @@ impl GroupLog {
         stored();
     }
 
-    /// What is known of what lies in a cell. Who doubts whether it still lies there looks afterwards.
+    /// The description of the message in a cell. A caller that doubts whether it is still there checks afterwards.
     pub fn described(&self, cell: u32) -> Option<Described> {
         let described = self.cell(cell)?.described();
         fence(Ordering::Acquire);

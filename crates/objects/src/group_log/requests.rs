@@ -1,18 +1,17 @@
-//! What became of the requests of each process, where a group has a server.
+//! The state of each process's request, in a group with a server.
 //!
-//! One word per slot: the process writes that it asks the server of an epoch for something, with the next
-//! number; the server takes that, and says that it begins before it has an entry accepted; whoever folds
-//! the entry writes what came of it. Nobody appends, or writes a snapshot, before it has folded what is
-//! in front: so when the server is gone, or has lost its seat, whoever has folded the log to its end
-//! finds here whether its request was accepted, and asks the next server again with the same number
-//! if it was not. A server takes only what was asked in its own epoch: should it have been stopped
-//! meanwhile, it leaves alone what another one is asked for by now.
+//! There is one word per slot. The process writes a request to the server of an epoch, with the next number. The
+//! server takes it, and marks it begun before it has an entry accepted. Each process that folds the entry writes
+//! the result. No process appends, or writes a snapshot, before it has folded all earlier entries. So when the
+//! server is gone, or has lost its seat, a process that has folded the log to its end finds here whether its
+//! request was accepted. If it was not, the process asks the next server with the same number. A server takes only
+//! requests of its own epoch: if it was stopped meanwhile, it leaves requests to its successor alone.
 //!
 //! | bits of a word | |
 //! |---|---|
-//! | 0..24 | what came of it; before that, the low bits of the epoch |
+//! | 0..24 | the result; before that, the low bits of the epoch |
 //! | 24..28 | how far it is |
-//! | 28..40 | the low bits of which user of the slot it is |
+//! | 28..40 | the low bits of the slot's incarnation |
 //! | 40..64 | its number |
 
 use landeck_memory::sync::{AtomicU64, Ordering};

@@ -2,17 +2,17 @@
 //!
 //! | bits | |
 //! |---|---|
-//! | 0..24 | who has come, by their numbers |
+//! | 0..24 | the members that have come, one bit for each number |
 //! | 24 | whether it is open |
 //! | 25..29 | the round of the log that goes on from here when it is closed, low bits |
 //! | 29..37 | its turn: one more whenever all have come, and whenever it is opened |
 //! | 37..64 | the view that it was opened for, low bits |
 //!
-//! Who comes sets its bit by an exchange; the last to come begins the next turn with the same one. So
-//! a synchronisation costs one exchange for each member, and nothing is written that others fold. Whoever
-//! is about to change the members closes it first. Who has come by then is fixed by that exchange, and is
-//! written into the log by whoever needs it; after that nobody is on the closed roll, which is *settled*
-//! and may be opened again for another view. What each member has to check stands in `node`.
+//! An arriving member sets its bit by an exchange; the last one begins the next turn with the same exchange. So
+//! a synchronisation costs one exchange for each member, and writes nothing that others fold. A process that is
+//! about to change the members closes the roll first. That exchange fixes the members that have come, and a
+//! process that needs them writes them into the log. After that no member is on the closed roll, which is
+//! *settled* and may be opened again for another view. The checks of each member stand in `node`.
 
 use landeck_memory::sync::{AtomicU64, Ordering, prefetch_to_write};
 
@@ -43,7 +43,7 @@ impl Field {
     }
 }
 
-/// What stands on the roll.
+/// The value of the roll's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roll(u64);
 
@@ -63,7 +63,7 @@ impl Roll {
         self.0 & (OPEN | WHO_MASK) == 0
     }
 
-    /// Who has come: a bit for each number.
+    /// The members that have come: a bit for each number.
     #[inline]
     pub const fn who(self) -> u32 {
         (self.0 & WHO_MASK) as u32
@@ -121,13 +121,13 @@ impl Roll {
 }
 
 impl GroupLog {
-    /// What stands on the roll.
+    /// The value of the roll's word.
     #[inline]
     pub fn roll(&self) -> Roll {
         Roll(self.roll_word().load(Ordering::SeqCst))
     }
 
-    /// The same for who is about to write there, so that its line comes once.
+    /// Reads the roll's word before an exchange: prefetches its line for writing, so that it moves only once.
     #[inline]
     pub fn roll_to_exchange(&self) -> Roll {
         prefetch_to_write(self.roll_word());

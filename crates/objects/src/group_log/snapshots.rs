@@ -1,7 +1,7 @@
-//! What followed from the entries up to some place, so that nobody need have seen them.
+//! Snapshots: the state that follows from the entries up to a place, so that a process need not have read them.
 //!
-//! One of the buffers is the one that counts: the snapshot word names it, with its place. Whoever
-//! writes another one claims a buffer that does not count, writes it, and exchanges the word.
+//! One of the buffers is current: the snapshot word names it, with its place. A process that writes a new
+//! snapshot claims a buffer that is not current, writes it, and exchanges the word.
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
