@@ -160,7 +160,7 @@ impl Board {
         self.near_ps + self.take_ps
     }
 
-    /// What a member can do about a step.
+    /// Whether a member can carry out a step now, and at which cost.
     pub(crate) fn look(&mut self, deed: SimStep, by: &Looking<'_>) -> Look {
         let all = (self.come as usize == self.deposits.len()).then_some(self.last);
         match deed {
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// What member 1 of four does, step by step, with so many bytes.
+    /// The steps of member 1 of four in an operation of `bytes` bytes.
     fn deeds_of(operation: Operation, bytes: u64) -> Vec<SimStep> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);

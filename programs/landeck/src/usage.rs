@@ -180,7 +180,7 @@ mod tests {
     use crate::cli;
     use std::ffi::OsString;
 
-    /// What is said of a line of `landeck`.
+    /// The error text for a command line of `landeck`.
     fn said(line: &str) -> String {
         let words = std::iter::once("landeck").chain(line.split(' ')).map(OsString::from);
         let words: Vec<OsString> = words.collect();

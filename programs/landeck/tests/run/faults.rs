@@ -77,7 +77,7 @@ fn a_process_has_its_streams_and_the_segment() {
     }
 }
 
-/// What a list of descriptors shows as open, without numbers and names that differ each time.
+/// The open descriptors in a listing, without numbers and names that differ each time.
 fn opened(list: &str) -> Vec<String> {
     let targets = list.lines().filter_map(|line| line.split_once(" -> "));
     let mut kinds: Vec<String> = targets

@@ -57,7 +57,7 @@ fn visit(name: &str, number: u32) {
     visit_as(name, number, slot_of(number), number / GUESTS + 1);
 }
 
-/// The same for one that is to get this slot, as its process of this number.
+/// The part of a guest that is to get this slot with this incarnation.
 fn visit_as(name: &str, number: u32, slot: u32, incarnation: u32) {
     let began = Instant::now();
     let job = Job::join_running(name, Options::default()).unwrap();
