@@ -8,15 +8,15 @@
 //!
 //! | step of a member | if it dies right after |
 //! |---|---|
-//! | brings its part | the part may count or not: the proposal that is decided says |
-//! | sees that all are in | another one does |
-//! | writes its proposal | nobody reads it |
+//! | brings its part | the part may count or not: the decided proposal tells |
+//! | sees that all parts are in | another member sees it |
+//! | writes its proposal | no member reads it |
 //! | decides | the proposal holds |
 //!
-//! The next agreement is decided when all that live have brought their part to it, so when they
-//! have all read the outcome of this one: one outcome word and one proposal of each member are
-//! enough. Parts stand in two places by turns: a member may bring its next one while others still
-//! read its offer in this one. A waiting member sleeps; the decider wakes all, and a death wakes all.
+//! The next agreement is decided once all living members have brought their part to it, and by then they have all
+//! read the outcome of this one. So one outcome word and one proposal of each member are enough. Parts alternate
+//! between two places: a member may bring its next one while others still read its offer in this one. A waiting
+//! member sleeps; the decider wakes all, and a death wakes all.
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
@@ -161,7 +161,7 @@ pub(crate) fn decide(ballot: &impl Ballot, number: u32) -> u32 {
     ballot.outcome_word().decide(number, ballot.own())
 }
 
-/// The proposal that holds. An error names who has broken words.
+/// Reads the proposal that holds. The error is the member whose words are broken.
 pub(crate) fn read(ballot: &impl Ballot, decider: u32) -> Result<Agreed, u32> {
     if decider >= ballot.size() {
         return Err(ballot.own());
@@ -508,7 +508,7 @@ mod model {
         all_who_live_learn_the_same(4);
     }
 
-    /// Of those who bring their parts at once, one sees that all are in: nobody waits for ever.
+    /// Of members that bring their parts at once, one sees that all are in: none waits for ever.
     #[test]
     fn somebody_decides_in_any_schedule() {
         landeck_memory::sync::model(|| {

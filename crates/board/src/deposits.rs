@@ -29,7 +29,7 @@ pub(super) struct Deposits {
 }
 
 impl Deposits {
-    /// Counts what is kept together with other boards from now on.
+    /// Counts the kept blocks together with those of other boards from now on.
     pub(super) fn share(&mut self, room: &Arc<Room>) {
         self.room.give_back(self.kept_bytes);
         room.keep(self.kept_bytes);
@@ -70,8 +70,8 @@ impl Deposits {
         block
     }
 
-    /// Keeps a block until all are over with an operation. Operations come in the order of their
-    /// numbers, except where several are under way at once.
+    /// Keeps a block until all members have completed an operation. Operations come in the order of their numbers,
+    /// unless several are in flight at once.
     #[inline]
     pub(super) fn keep(&mut self, number: u32, block: Block) {
         self.is_kept(block.len());
@@ -82,7 +82,7 @@ impl Deposits {
         }
     }
 
-    /// All are over with the operations before this one.
+    /// Takes back the blocks of the operations before this one, which all members have completed.
     pub(super) fn settle(&mut self, settled: u32) {
         while let Some((number, _)) = self.kept.front()
             && (number.wrapping_sub(settled) as i32) < 0

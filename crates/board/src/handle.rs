@@ -37,21 +37,21 @@ pub struct Board {
     shared: NonNull<Shared>,
     members: Box<[Member]>,
     pub(super) own: u32,
-    /// All operations before this one are over for this member.
+    /// This member has completed all operations before this one.
     pub(super) over: u32,
-    /// Which of those after it are.
+    /// The later operations that it has completed.
     over_early: Vec<u32>,
     /// The operations that this member has called.
     pub(super) history: History,
     /// The member that has called something else, if the last check found one.
     pub(super) out_of_step: Option<Difference>,
-    /// All operations before this one are over for everybody.
+    /// All members have completed all operations before this one.
     pub(super) settled: u32,
     /// A private copy of this member's lines, to restore them if another process overwrites them.
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
-    /// The group's members have cells.
+    /// The group's members have handoff buffers.
     pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
@@ -66,8 +66,8 @@ struct Member {
     /// Which process of the slot it is.
     incarnation: u32,
     lines: NonNull<Lines>,
-    /// The slot is not given to its next process as long as this board is open. In the first world,
-    /// which stays open for ever, what is needed of a slot is found out otherwise.
+    /// The slot is not given to its next process as long as this board is open. The first world stays open for ever,
+    /// so the need for its slots is found out otherwise.
     is_held: bool,
 }
 
@@ -131,7 +131,7 @@ impl Board {
         }
         let open = |(member, place): (usize, &LinesPlace)| {
             let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
-            // Of the first world are those that had the slots at first, whoever has them now.
+            // The first world's members are the first processes of the slots, whichever processes have the slots now.
             let is_of_world = *place == LinesPlace::of_world(segment.plan(), place.slot);
             let incarnation = segment.slot_record(place.slot).incarnation;
             let incarnation = if is_of_world { incarnation.min(1) } else { incarnation };
@@ -170,7 +170,7 @@ impl Board {
         self.members.len() as u32
     }
 
-    /// Whether the group's members have cells for what one of them lays down for one other.
+    /// Whether the group's members have handoff buffers, for deposits from one of them to one other.
     pub fn has_cells(&self) -> bool {
         self.has_cells
     }
@@ -276,8 +276,8 @@ impl Board {
         self.deposits.put_back(number, block);
     }
 
-    /// An operation is over for this member: it reads nothing of it any more. Wakes those who wait
-    /// for room only; whoever gives up an operation wakes the others.
+    /// Completes an operation for this member: it reads nothing of it any more. Wakes only members that wait for room;
+    /// a member that gives up an operation wakes the others.
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
@@ -317,7 +317,7 @@ impl Board {
         self.long_line(self.own, number).write(at, data);
     }
 
-    /// Comes to an operation with so many bytes that it has laid down.
+    /// Comes to an operation with so many deposited bytes.
     #[inline]
     pub fn come_with_laid(&mut self, number: u32, signature: u32, check: u32, bytes: usize) {
         let own = self.long_line(self.own, number);
@@ -348,7 +348,7 @@ impl Board {
         (length, filled): (usize, usize),
     ) {
         let offset = block.offset();
-        // Moving the block after the line is written would wait for those who poll the line.
+        // Moving the block after the line is written would wait for the members that poll the line.
         self.deposits.keep(number, block);
         self.come_where(number, (signature, check), (IN_HEAP, offset), (length, filled));
     }
@@ -469,14 +469,14 @@ impl Board {
         }
     }
 
-    /// Says that it does not sleep any more; it is told what [`Board::sleeps`] was. Who has forgotten the board
-    /// meanwhile stays where it was.
+    /// Says that this member sleeps no more; its argument is the one of [`Board::sleeps`]. A member that has forgotten
+    /// the board meanwhile stays counted.
     pub fn wakes(&self, awaited_room: bool) {
         if !self.is_held() {
             return;
         }
         let head = &self.shared().head;
-        // Somebody's scribble must not make it negative.
+        // A stray write must not make it negative.
         let one_less = |count: u32| count.checked_sub(1);
         let less = |sleepers: &AtomicU32| {
             let _ = sleepers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
@@ -497,8 +497,7 @@ impl Board {
         }
     }
 
-    /// Whether an operation is over for a member. One that has not come to it, by its word, has had
-    /// its word overwritten.
+    /// Whether a member has completed an operation. If so and its word does not show its arrival, the word was overwritten.
     pub fn is_past(&self, member: u32, number: u32) -> bool {
         let progress = self.lines(member).progress.load(Ordering::Acquire) as u32;
         progress.wrapping_sub(number) as i32 > 0
@@ -518,7 +517,7 @@ impl Board {
         }
     }
 
-    /// Says how an operation has ended, unless somebody has already; says what holds.
+    /// Decides how an operation has ended, unless a member has already; returns the decision that holds.
     #[inline]
     pub fn decide(&self, number: u32, outcome: Outcome) -> Outcome {
         let held = self.epoch(number).commit.decide(number, encode(outcome));
@@ -543,7 +542,7 @@ impl Board {
         self.deposits.keep(number, block);
     }
 
-    /// Lets everybody take pieces of the work; for the last to come.
+    /// Lets all members take pieces of the work; the last member to come calls it.
     pub fn open_pieces(&self, number: u32) {
         self.epoch(number).pieces.open(number);
         self.wake();
@@ -582,7 +581,7 @@ impl Board {
         self.shared().head.revoked.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether this member may forget the board: nobody reads anything of it any more.
+    /// Whether this member may forget the board: no member reads its data any more.
     pub fn is_settled(&mut self) -> bool {
         self.look_at_all(self.history.next());
         self.deposits.settle(self.settled);

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::words::WINDOW;
 
-/// Bits that say what is called. The others of a signature are of the sum.
+/// Bits of a signature that name the call. The others belong to the sum.
 pub const CALL_BITS: u32 = 19;
 
 /// Those of them, the lowest, that say the root.
@@ -27,7 +27,7 @@ const FACTOR: u32 = 0x9e37_79b1;
 /// Calls that are kept at hand.
 const KEPT: usize = 2 * WINDOW;
 
-/// The calls of a member: the last ones, and all that are not over for everybody.
+/// The calls of a member: the last ones, and all that some member has not completed.
 pub(super) struct History {
     /// The last ones, by their numbers.
     last: [Call; KEPT],
@@ -55,7 +55,7 @@ impl History {
         Self { last, older: VecDeque::new(), next, kept: 0, sum: 1 }
     }
 
-    /// Adds the next call; calls before `settled` are over for everybody. Returns its number and its signature.
+    /// Adds the next call; returns its number and its signature. All members have completed the calls before `settled`.
     #[inline]
     pub(super) fn add(&mut self, call: u32, settled: u32) -> (u32, u32) {
         let number = self.next;
@@ -116,7 +116,7 @@ impl History {
         self.older.iter().find(|(older, _)| *older == number).map(|(_, call)| *call)
     }
 
-    /// Keeps the call whose place the next one takes, if it is not over for everybody.
+    /// Keeps the call whose place the next one takes, unless all members have completed it.
     #[cold]
     fn set_aside(&mut self, settled: u32) {
         let is_over = |number: u32| (settled.wrapping_sub(number) as i32) > 0;

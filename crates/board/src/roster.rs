@@ -20,7 +20,7 @@ pub const fn roster_bytes(members: usize) -> usize {
 }
 
 impl Board {
-    /// Says where it stands who the members are; for the one that leads. The block has at least
+    /// Writes the list of members and its place; the leading member calls it. The block has at least
     /// [`roster_bytes`] bytes, and stays as long as the board is used.
     pub fn enroll(&self, context: u32, members: &[LinesPlace], block: &mut Block) {
         for (place, member) in block.chunks_exact_mut(8).zip(members) {

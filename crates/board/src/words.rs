@@ -4,24 +4,23 @@
 //! release: the number of the operation and its signature. That alone says that the member has
 //! come; it is written once and never taken back, so when its process has died it is final.
 //!
-//! Operations that all wait for have a counter beside, so that the last to come knows it without
-//! looking at all lines, and a commit word that says how it ended: whoever decides first decides
-//! for all.
+//! An operation that all members wait for also has a counter, so that the last one to come knows it without looking
+//! at all lines. Its commit word says how it ended: the first member to decide decides for all.
 //!
 //! | word | written by | when |
 //! |---|---|---|
-//! | line | its member | once an operation, when all are over with the one 16 before |
-//! | progress | its member | when an operation is over for it |
+//! | line | its member | once an operation, after all have completed the one 16 before |
+//! | progress | its member | when it has completed an operation |
 //! | refused | its member | once: from this operation on it comes to none |
 //! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
 //! | commit | any member, by exchange | once an operation |
 //! | cursor, finished, owners | any member, by exchange | while all combine together |
 //! | sleepers, room_sleepers | any member | around its sleep |
-//! | settled | who has looked at the progress of all | when that was further |
+//! | settled | a member that has read the progress of all | when that was further |
 //! | revoked | any member | once |
 //! | vote | its member | when it brings its part to an agreement |
 //! | agreement | any member, by exchange | once an agreement |
-//! | roster | the member that leads | once, for those who look from outside |
+//! | roster | the leading member | once, for observers outside the job |
 //! | ticket | its member | when it opens the board, and when it forgets it |
 
 #[cfg(not(loom))]
@@ -82,7 +81,7 @@ impl Line {
         (word as u32 == number).then_some((word >> 32) as u32)
     }
 
-    /// Publishes the line unless somebody has for this operation; says what stands there now.
+    /// Publishes the line unless a member has for this operation; returns its value now.
     pub(crate) fn decide(&self, number: u32, state: u32) -> u32 {
         let mut before = self.word.load(Ordering::Acquire);
         loop {
@@ -130,8 +129,8 @@ impl Line {
     }
 }
 
-/// A member's line of an operation, and behind it another one for data that do not fit: whoever needs
-/// them need not be told where they are.
+/// A member's line of an operation, and behind it another one for data that do not fit. Its place is fixed, so a
+/// reader need not be told where the data are.
 #[repr(C, align(64))]
 pub(crate) struct LongLine {
     pub(crate) line: Line,
@@ -208,8 +207,7 @@ pub(crate) struct Vote {
 #[repr(C, align(64))]
 pub(crate) struct Lines {
     pub(crate) lines: [LongLine; WINDOW],
-    /// All operations before this one (low half) are over for the member; what it called in them
-    /// makes this sum (high half).
+    /// The member has completed all operations before this one (low half); its calls in them make this sum (high half).
     pub(crate) progress: AtomicU64,
     /// The first operation that the member does not come to because its group is broken, and 1 in
     /// the high half; 0 for none.
@@ -280,7 +278,7 @@ fn spread(signature: u32) -> u64 {
     (u64::from(signature) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
-/// The pieces of data that all combine together: whoever is there takes the next one.
+/// The pieces of data that all members combine together: each member that is there takes the next one.
 #[repr(C)]
 pub(crate) struct Pieces {
     /// Number (high half) and how many pieces were taken (low half).
@@ -307,7 +305,7 @@ impl Owners {
 }
 
 impl Pieces {
-    /// Lets everybody take pieces; for the last to come.
+    /// Lets all members take pieces; the last member to come calls it.
     pub(crate) fn open(&self, number: u32) {
         self.finished.store(u64::from(number) << 32, Ordering::Relaxed);
         self.cursor.store(u64::from(number) << 32, Ordering::Release);
@@ -478,7 +476,7 @@ mod model {
         });
     }
 
-    /// Every piece is taken once, and who finishes the last one knows it.
+    /// Each piece is taken once, and the member that finishes the last one knows it.
     #[test]
     fn every_piece_is_taken_once_in_any_schedule() {
         landeck_memory::sync::model(|| {

@@ -51,13 +51,13 @@ impl Cells {
         Self { held, open: Vec::new() }
     }
 
-    /// So much of what it brings to an operation is there.
+    /// Records that so many bytes of its deposit for an operation are present.
     #[inline]
     pub(crate) fn are_filled(&mut self, number: u32, bytes: usize) {
         self.open.retain(|open| open.number != number || bytes < open.length || open.comes_back);
     }
 
-    /// It is over with an operation, whatever it has brought.
+    /// Ends the member's use of an operation's buffers, whatever it has brought.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
         if !self.open.is_empty() {
@@ -141,7 +141,7 @@ impl Board {
         let line = self.line(member, number);
         let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
         let cell = line.data[0].load(Ordering::Relaxed);
-        // Words that somebody has overwritten give nothing twice.
+        // Overwritten words must not give a buffer twice.
         if is_in_cell && cell < u64::from(self.segment().plan().board_cells()) && self.has_cells {
             let cell = cell as u32;
             if !self.cells.has(cell) {
