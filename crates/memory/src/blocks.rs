@@ -40,7 +40,7 @@ impl Buffer {
     /// and copies nothing, unless all blocks lie within both.
     #[inline]
     pub fn write_blocks(&self, to: Spread, bytes: Bytes<'_>, from: Spread, blocks: Blocks) -> bool {
-        // SAFETY: the promise of whoever made the buffer keeps it writable.
+        // SAFETY: the promise of the buffer's maker keeps it writable.
         unsafe {
             copy_checked(bytes, from, (self.bytes().start().as_ptr(), self.len()), to, blocks)
         }

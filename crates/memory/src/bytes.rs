@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Readable bytes whose content somebody else may change while we read: at worst the data are
+/// Readable bytes whose content another process may change while we read: at worst the data are
 /// wrong, never the control flow.
 #[derive(Clone, Copy)]
 pub struct Bytes<'a> {

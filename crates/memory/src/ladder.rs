@@ -8,7 +8,7 @@ const AWAKE_NS: u64 = 1_000_000;
 const MOVING_MAX_NS: u64 = 20_000_000;
 /// Yields on the second step on an oversubscribed core, unless a wait has reasons for more.
 const YIELDS_OVERSUBSCRIBED: u32 = 32;
-/// Between two yield probes that found nobody, in nanoseconds.
+/// Time between two yield probes that found no other task, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 
 /// How long a wait stays awake on an oversubscribed core.

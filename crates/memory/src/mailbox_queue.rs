@@ -1,23 +1,23 @@
-//! The mailbox queue of a process: anybody posts, its process retrieves.
+//! The mailbox queue of a process: any process posts, its owner retrieves.
 //!
-//! Used for first contact, for peers without a ring, and for what kernels say to each other.
-//! Slots of two lines in a circle:
+//! It carries first contact, messages between peers without a ring, and messages between kernels.
+//! It is a ring of slots of two lines each:
 //!
 //! ```text
 //! state (8)   lap (32 high bits) | claimant + 1 (30) | phase (2)
 //! head (8) | label (8) | source (4) | 48 bytes of data
 //! ```
 //!
-//! | phase | meaning | who changes it |
+//! | phase | meaning | changed by |
 //! |---|---|---|
-//! | 0 free | anybody may claim it for this lap | a poster: to claimed, by compare-and-swap |
+//! | 0 free | any poster may claim it for this lap | a poster: to claimed, by compare-and-swap |
 //! | 1 claimed | the claimant writes | the claimant: to full. The owner: to taken, if the claimant died |
 //! | 2 full | a message | the owner: to taken |
 //! | 3 taken | consumed, but one in front of it is not | the owner: to free of the next lap |
 //!
-//! The tail is a hint where to claim; whoever finds it behind moves it on. A slot names its
+//! The tail is a hint where to claim; a poster that finds it behind moves it on. A slot names its
 //! claimant, so a poster that dies between claim and message is skipped as soon as its death is
-//! known, and one that is merely stopped there holds up nobody: the owner looks past it. Messages
+//! known. A poster that is merely stopped there holds up no other: the owner looks past it. Messages
 //! of one poster stay in order; those of different posters need not.
 //!
 //! After D. Vyukov's bounded queue (a turn per slot), with the claim in the slot, not in the tail.
@@ -38,7 +38,7 @@ const CLAIMED: u64 = 1;
 const FULL: u64 = 2;
 const TAKEN: u64 = 3;
 
-/// One slot in so many is kept free for what is urgent.
+/// One slot in so many is kept free for urgent messages.
 const RESERVED_PART: u32 = 8;
 
 /// One slot, all of it shared.
@@ -309,8 +309,8 @@ impl MailboxReceiver {
         phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
     }
 
-    /// Puts the tail right if somebody overwrote it: posters would claim where nobody looks, or
-    /// find the queue full for ever. For when nothing is in the queue.
+    /// Repairs an overwritten tail, with which posters would claim slots that are never read, or find the queue full
+    /// for ever. The queue must be empty.
     pub fn repair_tail(&mut self) {
         let tail = self.memory.tail().load(Ordering::Acquire);
         if tail.wrapping_sub(self.position) > self.memory.slot_count {
@@ -325,7 +325,7 @@ impl MailboxReceiver {
     }
 
     /// Whether the queue is empty and posters may be waiting that have found it full: to be asked after
-    /// each post that was consumed, and true once. Whoever found it full had so many posts in front of
+    /// each post that was consumed, and true once. A poster that found it full had as many posts in front of
     /// it as [`MailboxSender::post`] lets in, and all of them were consumed since.
     #[inline]
     pub fn is_empty_again(&mut self) -> bool {

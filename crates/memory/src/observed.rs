@@ -1,11 +1,9 @@
-//! A job's segment as those see it who only look: who is there, what everybody waits for, what was
-//! counted.
+//! A job's segment as observers see it: its processes, their waits and their counters.
 //!
-//! It is read from the file, not mapped: nothing of it is touched that the job has not touched, no
-//! address space is needed, and a descriptor that can only be read is enough. No process of the job
-//! takes part, so what is wedged, stopped or dead can be looked at as well. All that is read may be
-//! anything, also words of two moments: it is data for people, and decides nothing here but what is
-//! read next, within bounds.
+//! It is read from the file, not mapped: pages that the job has not touched stay untouched, no address space is
+//! needed, and a read-only descriptor is enough. No process of the job takes part, so wedged, stopped and dead
+//! processes can be observed too. Every word may have any value, also of two moments: it is data for people, and
+//! decides nothing here but the next reads, within bounds.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -44,7 +42,7 @@ pub struct SelfPortrait {
     pub waited_for: Vec<WaitedFor>,
     /// Its remark on this wait, once the wait is long.
     pub remark: Option<Remark>,
-    /// Whether it sleeps until somebody wakes it.
+    /// Whether it sleeps until it is woken.
     pub is_asleep: bool,
 }
 

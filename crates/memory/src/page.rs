@@ -1,5 +1,5 @@
-//! The own page of each process: its presence, what it waits for, what it has counted. The
-//! process writes, everybody may read, also when it is wedged, stopped or dead.
+//! The own page of each process: its presence, its current wait and its counters. The process writes it; any
+//! process may read it, also when its writer is wedged, stopped or dead.
 //!
 //! ```text
 //! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon
@@ -14,8 +14,8 @@
 //! 2880     slot references: a bit for each slot; with more than 9,728 slots they need a second page
 //! ```
 //!
-//! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
-//! reads the line twice and finds all words alike has read one wait. Counters are read one by one.
+//! A reader may see words of two waits at once. A wait is identified by the time when it began: a reader that reads
+//! the line twice and finds equal words has read one wait. Counters are read one by one.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ pub enum Operation {
     Join = 5,
     /// The end: its last messages must be out.
     Leave = 6,
-    /// Somebody who connects.
+    /// A process that connects.
     Accept = 7,
     /// The other members of a group, in a collective operation.
     Collective = 8,
@@ -346,7 +346,7 @@ impl Segment {
         Counters::from_words(self.page_words(slot, COUNTER_LINE))
     }
 
-    /// Whom the process of a slot has waited for, longest first, at most [`WAITED_FOR`] of them.
+    /// The processes that the process of a slot has waited for, longest first, at most [`WAITED_FOR`] of them.
     pub fn waited_for(&self, slot: u32) -> Vec<WaitedFor> {
         WaitedFor::from_words(self.page_words(slot, WAITED_FOR_LINES))
     }

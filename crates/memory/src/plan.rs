@@ -7,12 +7,12 @@
 //! ring: lines | bulk area
 //! ```
 //!
-//! Own pages lie side by side, and so do shared pages: whoever looks at those of all touches as little
-//! of its page tables as there is. Within the slots, megabytes apart, each would take a page of the
-//! table in every process, and a walk through memory at every look.
+//! Own pages lie side by side, and so do shared pages: a process that reads those of all touches few page-table
+//! pages. Within the slots, megabytes apart, each would take a page of the table in every process, and a page walk
+//! at every look.
 //!
-//! All sizes are multiples of a page, so every page has one intended writer (or is named as one
-//! that several write). The file is sparse: a page that nobody touches costs nothing.
+//! All sizes are multiples of a page, so every page has one intended writer (or is named as one with several).
+//! The file is sparse: an untouched page costs nothing.
 
 /// Bytes of a page, and of a page's worth of alignment.
 pub const PAGE_BYTES: u64 = 4096;
@@ -49,7 +49,7 @@ const CELLS_EACH_MAX: u32 = 8;
 const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
-/// Where a process says in its own page with whom it has to do.
+/// The offset of the slot references in a process's own page.
 const SLOT_REFERENCES: u64 = 2880;
 /// Bytes of one record of the membership.
 pub const RECORD_BYTES: u64 = 32;
@@ -73,7 +73,7 @@ pub struct SegmentPlan {
     pub guests: u32,
     /// Address space of each process's heap; pages are used only when touched.
     pub heap_bytes_per_process: u64,
-    /// Processors that the processes may use together, as whoever made the segment counted.
+    /// Processors that the processes may use together, as the segment's maker counted.
     pub cpus: u32,
     /// Whether processes map what others write for reading alone ([`Segment::harden`]).
     ///

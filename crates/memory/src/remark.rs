@@ -101,7 +101,7 @@ pub fn name_calls(by: fn() -> Option<CallName>) {
     let _ = NAMER.set(by); // a second one names the same calls
 }
 
-/// Which function this thread is in, where somebody can tell.
+/// The function that this thread is in, if a front can tell.
 pub(crate) fn call_of_this_thread() -> Option<CallName> {
     NAMER.get().and_then(|name| name())
 }

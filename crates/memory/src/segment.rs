@@ -67,7 +67,7 @@ struct Inner {
     shared_pages: u64,
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
-    /// Slots whose heap somebody owns through this handle.
+    /// Slots whose heap has an owner through this handle.
     heaps_taken: Mutex<Vec<u32>>,
     /// Counts of how many things in each slot this process uses.
     holdings: Holdings,
@@ -151,7 +151,7 @@ impl Segment {
         segment
     }
 
-    /// Attaches a segment that somebody else made, after checking that it is one.
+    /// Attaches a segment that another process made, after checking that it is one.
     ///
     /// # Errors
     /// [`SegmentError::NotASegment`], [`SegmentError::NoMemory`].
@@ -210,7 +210,7 @@ impl Segment {
     }
 
     /// Makes the pages, the area and the heap of a slot zero again, for its next process. The agent calls
-    /// this when nobody of the slot's last process is left.
+    /// this when the slot's last process is gone.
     pub fn clear_slot(&self, slot: u32) {
         let plan = self.plan();
         let ranges = [
@@ -268,8 +268,7 @@ impl Segment {
         self.wake(slot);
     }
 
-    /// The number of the region of somebody else's that the process of a slot accesses; zero for
-    /// none.
+    /// The number of another process's region that the process of a slot accesses; zero for none.
     #[inline]
     pub fn hazard(&self, slot: u32) -> &AtomicU64 {
         self.long(self.shared_page(slot) + HAZARD_WORD)
@@ -329,7 +328,7 @@ impl Segment {
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False
-    /// when somebody was before.
+    /// if it has an owner already.
     pub(crate) fn take_heap(&self, slot: u32) -> bool {
         let mut taken = self.0.heaps_taken.lock().unwrap_or_else(PoisonError::into_inner);
         let first = !taken.contains(&slot);

@@ -1,9 +1,8 @@
-//! The word by which a sleeping process and those who have something for it do not miss each other.
+//! The sleep word, by which a sleeping process and its callers do not miss each other.
 //!
-//! The sleeper raises its word and looks once more; a caller publishes and looks at the word
-//! afterwards. Between its two steps each side has a fence, so at least one of them sees the other
-//! (Dekker). Where a caller must not pay for a fence, the sleeper runs one on every processor
-//! instead, which comes to the same.
+//! The sleeper raises its word and looks once more; a caller publishes and looks at the word afterwards. Each
+//! side has a fence between its two steps, so at least one of them sees the other (Dekker). Where a caller must
+//! not pay for a fence, the sleeper runs one on every processor instead, which has an equal effect.
 
 use crate::sync::{AtomicU32, Ordering, fence};
 #[cfg(not(loom))]
@@ -32,13 +31,13 @@ pub(crate) fn lower_after_sleep(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::Acquire) != RAISED
 }
 
-/// A caller, after it published and its fence: whether somebody sleeps or is about to.
+/// Called after publishing and the fence: whether the process sleeps or is about to.
 #[inline]
 pub fn is_raised(word: &AtomicU32) -> bool {
     word.load(Ordering::Relaxed) != LOWERED
 }
 
-/// A caller that found the word raised: whether it is the one who has to wake the sleeper.
+/// Called after the word was found raised: whether this caller has to wake the sleeper.
 #[inline]
 pub(crate) fn lower_for_sleeper(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::SeqCst) != LOWERED

@@ -12,8 +12,8 @@ pub use loom::{
     sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
-/// Bytes that are not atomic themselves: a word beside them says whose they are. The model checker
-/// sees when somebody touches them without having read that word.
+/// Bytes that are not atomic themselves: a word beside them says which side owns them. The model checker
+/// sees when a thread touches them without having read that word.
 #[cfg(not(loom))]
 #[repr(transparent)]
 pub struct Data<T>(std::cell::UnsafeCell<T>);
@@ -86,7 +86,7 @@ impl Futex {
     pub(crate) fn wait(&self, value: u32, _timeout: std::time::Duration) {
         let queue = self.queue.lock();
         // As in the kernel: a full barrier, and a load. An addition of nothing would be a store, which
-        // loom lets this thread find again after a newer one of who woke it.
+        // loom lets this thread find again after a newer one of the thread that woke it.
         fence(Ordering::SeqCst);
         if self.word.load(Ordering::Relaxed) == value {
             drop(queue.and_then(|queue| self.woken.wait(queue)));

@@ -57,7 +57,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// The longest sleep where the kernel offers no barrier, so that wake-ups may well be lost.
 const SLEEP_MAX_UNSAFE: Duration = Duration::from_millis(1);
 
-/// After so long a wait says more of itself, in nanoseconds: when its first sleep is over.
+/// A wait publishes its remark after this time, in nanoseconds: at the end of its first sleep.
 const REMARKED_NS: u64 = 50_000_000;
 
 /// How a wait ends.
@@ -67,11 +67,11 @@ pub enum End {
     Ready,
     /// The deadline passed first.
     TimedOut,
-    /// It can never be there: a process it depends on is gone.
+    /// The event can never happen: a process it depends on is gone.
     PeerFailed,
     /// Its context was revoked.
     Revoked,
-    /// Somebody of this process cancelled it.
+    /// This process cancelled it.
     Cancelled,
     /// The job is being ended.
     Ended,
@@ -82,25 +82,24 @@ pub trait Waiting {
     /// Makes progress; returns true once the awaited event has happened.
     fn poll(&mut self) -> bool;
 
-    /// Makes progress more thoroughly: the last look before sleep. Everything that others may be waiting for is
-    /// given out here.
+    /// Makes progress more thoroughly, as the last look before sleep: it publishes everything that others may wait for.
     fn poll_before_sleep(&mut self) -> bool {
         self.poll()
     }
 
-    /// Asked at first, after each change of the membership, and after a group of this process was
-    /// revoked: can it still be there?
+    /// Called at first, after each change of the membership, and after a group of this process was revoked: returns
+    /// how the wait ends if the event can no longer happen.
     fn verdict(&mut self) -> Option<End>;
 
     /// Whether the wait has a yield policy: the methods below have answers.
     const HAS_YIELD_POLICY: bool = false;
 
-    /// Called on an oversubscribed core: for how many nanoseconds polling helps more than giving the core away.
+    /// Called on an oversubscribed core: for how many nanoseconds polling helps more than yielding.
     fn keep_core_ns(&self, _core: u32) -> u64 {
         0
     }
 
-    /// Called before the core is given away: takes this thread's position in the order of turns, if that is known.
+    /// Called before a yield: takes this thread's position in the scheduler's order, if that is known.
     fn order_turns(&self, order: &mut SchedulerOrder, _core: u32) {
         order.restore();
     }
@@ -113,8 +112,8 @@ pub trait Waiting {
     /// The wait record to publish. The waiter fills in `since_ns`.
     fn record(&self) -> WaitRecord;
 
-    /// Asked once when the wait has lasted for long: the slots any of which can end it; empty where
-    /// that is not known, or the record says it.
+    /// Called once when the wait is long: the slots any of which can end it; empty where that is not known, or the
+    /// record names the peer.
     fn any_of(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -220,8 +219,8 @@ impl Waiter {
         self.look(|| waiting.poll())
     }
 
-    /// Gives the first turns away with nothing published or measured, since that takes as long as a turn: with
-    /// many processes to a core each finds cold caches at every turn. True when what is waited for is there.
+    /// Yields the first turns with nothing published or measured, since that takes as long as a turn: with many
+    /// processes to a core, each finds cold caches at every turn. True once the event has happened.
     #[inline(never)]
     fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
         let Some(core) = self.core else { return false };
@@ -330,8 +329,7 @@ impl Waiter {
         }
     }
 
-    /// Keeps the core for as long as that helps, and then gives it away and measures. True when what is waited for
-    /// is there.
+    /// Keeps the core for as long as that helps, then yields it and measures. True once the event has happened.
     fn give_turn<W: Waiting>(
         &mut self,
         waiting: &mut W,
@@ -365,7 +363,7 @@ impl Waiter {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
-    /// Polls for as long as that helps more than giving the core away. True when what is waited for is there.
+    /// Polls for as long as that helps more than yielding. True once the event has happened.
     fn poll_while_kept(&mut self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
         let Some(core) = self.core else { return false };
         waiting.order_turns(&mut self.order, core);
@@ -373,7 +371,7 @@ impl Waiter {
         longest_ns > 0 && poll_until(waiting, now_ns, longest_ns)
     }
 
-    /// Gives the core away, the clock having shown `now_ns` a moment ago; true when another task wanted it.
+    /// Yields the core; `now_ns` is the time a moment ago. True if another task wanted the core.
     fn probe(&mut self, now_ns: &mut u64) -> bool {
         let began_ns = *now_ns;
         system::yield_processor();
@@ -394,7 +392,7 @@ impl Waiter {
         Some(if waiting.poll_before_sleep() { End::Ready } else { end })
     }
 
-    /// Sleeps until the bell rings, or for a while. True when it rang or what is waited for is there.
+    /// Sleeps until the bell rings, or for a while. True if it rang or the event has happened.
     fn sleep(
         &mut self,
         waiting: &mut impl Waiting,
@@ -433,7 +431,7 @@ fn yield_guess_ns() -> u64 {
     shortest.min().unwrap_or(1).max(1) * SYSTEM_CALLS
 }
 
-/// Polls for so long; true when it is there.
+/// Polls for at most `longest_ns`; true once the event has happened.
 fn poll_until(waiting: &mut impl Waiting, now_ns: &mut u64, longest_ns: u64) -> bool {
     let until_ns = *now_ns + longest_ns;
     loop {

@@ -21,7 +21,7 @@ pub struct Borrowed {
     /// This reader's bit among the holders.
     bit: u32,
     window: u64,
-    /// Bytes taken out so far: our own word on it, which nobody can overwrite.
+    /// Bytes taken out so far, in private memory that no other process can overwrite.
     drained: AtomicU64,
 }
 

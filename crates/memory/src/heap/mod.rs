@@ -18,7 +18,7 @@
 //! and gives it back with one store and no entry on the return stack. The owner looks itself whether
 //! what it gave away came back, a few blocks at a time and before it needs one ([`Heap::prepare`]).
 //!
-//! The owner keeps its knowledge of the arena (free ranges, who uses which block) in private memory.
+//! The owner keeps its knowledge of the arena (free ranges, each block's readers) in private memory.
 //! The segment holds only the control lines of each block (`control.rs`; in a hardened job outside the
 //! heap, which other processes only read there) and the head of the return stack (`returns.rs`). If these
 //! are damaged, a block is lost or a reader gets wrong data, and no more than that.
@@ -46,8 +46,7 @@ pub use {
     owner::{Heap, HeapFull, LendError},
 };
 
-/// Where a lent block lies: plain values that travel in a message. Nothing of it is trusted by
-/// the one who receives it.
+/// The place of a lent block: plain values that travel in a message. The receiver trusts none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRange {
     /// The slot whose heap the block is in.

@@ -77,9 +77,9 @@ struct Record {
 enum State {
     /// No block: its room was joined with its neighbours'.
     Vacant,
-    /// A block that nobody holds.
+    /// A block without holders.
     Free,
-    /// A block that somebody holds.
+    /// A block with holders.
     Out,
 }
 
@@ -91,7 +91,7 @@ enum State {
 pub struct HeapFull {
     /// Bytes asked for.
     pub wanted: u64,
-    /// Bytes in blocks that somebody holds.
+    /// Bytes in blocks with holders.
     pub in_use: u64,
     /// Bytes that there may be.
     pub limit: u64,
@@ -224,9 +224,8 @@ impl Heap {
         Block(handle)
     }
 
-    /// Has a block of this size at hand for the next [`Heap::allocate`], if there is room for one. Of use
-    /// after a block was given away, while nobody waits for this process: what readers gave back and
-    /// where it lies takes two transfers of lines to see.
+    /// Finds a block of this size for the next [`Heap::allocate`], if there is room for one. It helps after a block was
+    /// given away, while no process waits for this one: finding blocks that readers gave back takes two line transfers.
     pub fn prepare(&mut self, bytes: usize) {
         if bytes as u64 > self.segment.plan().heap_bytes_per_process {
             return;
@@ -245,7 +244,7 @@ impl Heap {
         }
     }
 
-    /// Writes down who may read a block from now on.
+    /// Records the slots that may read a block from now on.
     #[inline]
     fn note_readers(&mut self, handle: &Handle, readers: &[u32]) -> Result<(), LendError> {
         let record = self.records.get_mut(handle.number as usize);
@@ -318,7 +317,7 @@ impl Heap {
         self.forget_returned();
     }
 
-    /// Bytes in blocks that somebody holds, control lines included.
+    /// Bytes in blocks with holders, control lines included.
     pub fn bytes_in_use(&self) -> u64 {
         self.common.bytes_in_use + self.reserve.bytes_in_use
     }
@@ -453,7 +452,7 @@ impl Heap {
         Block(Handle { tie, begin, number, generation, offset, window: bytes, is_given: false })
     }
 
-    /// Takes a block back if nobody holds it. True if so.
+    /// Takes a block back if it has no holders. True if so.
     #[inline]
     fn take_back(&mut self, number: u32) -> bool {
         let record = &self.records[number as usize];
@@ -480,7 +479,7 @@ impl Heap {
             let bit = if record.is_given { OWNER } else { 1 << reader };
             last | holders.give_back(record.generation, bit)
         });
-        // When the last bit was not cleared here, whoever cleared it may be about to push.
+        // When the last bit was not cleared here, the holder that cleared it may be about to push.
         if self.take_back(number) && !last {
             self.pin(number);
         }
