@@ -29,7 +29,7 @@ const TAKEN: u64 = 2;
 const ANSWERED: u64 = 3;
 const WITHDRAWN: u64 = 4;
 const BEGUN: u64 = 5;
-/// Times that somebody else may move a request on before it is broken: it has fewer stages.
+/// Times that another process may move a request on before it counts as broken: it has fewer stages.
 const ATTEMPTS: u32 = 8;
 
 /// How far a request is.
@@ -131,7 +131,7 @@ impl GroupLog {
         self.move_on((slot, incarnation, number), &[TAKEN, BEGUN], Some(epoch), to);
     }
 
-    /// Says what came of a request that was accepted, unless somebody did.
+    /// Records the result of an accepted request, unless another process did.
     pub fn answer(&self, slot: u32, incarnation: u32, number: u32, answer: u32) {
         let to = (ANSWERED, answer);
         self.move_on((slot, incarnation, number), &[ASKED, TAKEN, BEGUN], None, to);

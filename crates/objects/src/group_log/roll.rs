@@ -1,4 +1,4 @@
-//! The roll: one word on which members come to a synchronisation while nobody joins, leaves or dies.
+//! The roll: one word on which members come to a synchronisation while no member joins, leaves or dies.
 //!
 //! | bits | |
 //! |---|---|
@@ -57,7 +57,7 @@ impl Roll {
         self.0 & OPEN != 0
     }
 
-    /// Whether it is closed, and nobody is on it whose coming is not in the log.
+    /// Whether it is closed, and no member is on it whose arrival is not in the log.
     #[inline]
     pub const fn is_settled(self) -> bool {
         self.0 & (OPEN | WHO_MASK) == 0
@@ -87,33 +87,33 @@ impl Roll {
         ROUND.of(self.0) == round & ROUND.mask()
     }
 
-    /// It, open for a view, where nobody has come.
+    /// This roll, opened for a view: no member has come.
     #[inline]
     pub const fn opened(self, view: u64, round: u64) -> Self {
         let turn = TURN.in_word(TURN.of(self.0) + 1);
         Self(OPEN | turn | VIEW.in_word(view) | ROUND.in_word(round))
     }
 
-    /// It, with a member that has come.
+    /// This roll, with a member that has come.
     #[inline]
     pub const fn with(self, id: u32) -> Self {
         Self(if id < Self::MEMBERS { self.0 | 1 << id } else { self.0 })
     }
 
-    /// The next turn: all have come.
+    /// This roll at its next turn: all members have come.
     #[inline]
     pub const fn over(self) -> Self {
         let turn = TURN.in_word(TURN.of(self.0) + 1);
         Self(self.0 & !(WHO_MASK | TURN.mask() << TURN.shift) | turn)
     }
 
-    /// It, closed.
+    /// This roll, closed.
     #[inline]
     pub const fn closed(self) -> Self {
         Self(self.0 & !OPEN)
     }
 
-    /// It, closed, with nobody on it.
+    /// This roll, closed, with no member on it.
     #[inline]
     pub const fn settled(self) -> Self {
         Self(self.0 & !(OPEN | WHO_MASK))

@@ -81,7 +81,7 @@ impl GroupLog {
         true
     }
 
-    /// A buffer that does not count, and that nobody who lives writes.
+    /// A buffer that is not current, and that no living process writes.
     pub(super) fn claim_buffer(&self) -> Option<(u64, &[AtomicU64])> {
         let own = Owner::Process { slot: self.slot, incarnation: self.incarnation }.to_word();
         (0..BUFFERS).find_map(|number| {

@@ -1,4 +1,4 @@
-//! Senders that stop at every step, memory that comes back, words that nobody wrote.
+//! Senders that stop at every step, memory that comes back, and words that no process wrote.
 
 use landeck_memory::membership::{SlotRecord, SlotState};
 use landeck_memory::plan::SegmentPlan;
@@ -171,7 +171,7 @@ fn the_newest_snapshot_counts_and_the_dead_keep_no_buffer() {
         assert_eq!(views[0].snapshot().unwrap(), vec![place; (place % 32) as usize]);
     }
     assert!(!views[0].set_snapshot(200, &[0; SNAPSHOT as usize + 1]), "too long");
-    // Who stops within writes keeps a buffer, until it is dead.
+    // A process that stops while it writes keeps a buffer, until it is dead.
     let mut stopped = 0;
     while views[1].claim_buffer().is_some() {
         stopped += 1;
