@@ -497,7 +497,8 @@ impl Board {
         }
     }
 
-    /// Whether a member has completed an operation. If so and its word does not show its arrival, the word was overwritten.
+    /// Whether a member has completed an operation. If so, and its word does not show its arrival, the word was
+    /// overwritten.
     pub fn is_past(&self, member: u32, number: u32) -> bool {
         let progress = self.lines(member).progress.load(Ordering::Acquire) as u32;
         progress.wrapping_sub(number) as i32 > 0

@@ -107,8 +107,8 @@ pub(crate) fn call_of_this_thread() -> Option<CallName> {
 }
 
 impl Segment {
-    /// Says something of the wait of a slot's process; for that process only. More slots than have room
-    /// are as good as none.
+    /// Publishes the remark of a slot's process on its wait; for that process only. A list of slots that has no room
+    /// counts as empty.
     pub fn set_remark(&self, slot: u32, remark: &Remark) {
         let place = self.plan().own_page(slot) + REMARK;
         let set =

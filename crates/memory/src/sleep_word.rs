@@ -43,7 +43,7 @@ pub(crate) fn lower_for_sleeper(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::SeqCst) != LOWERED
 }
 
-/// A caller that found the word raised: wakes the sleeper, unless another one does.
+/// Called after the word was found raised: wakes the sleeper, unless another caller does.
 #[cfg(not(loom))]
 #[cold]
 #[inline(never)]

@@ -45,7 +45,7 @@ pub(crate) struct Board {
     results: Vec<Option<Laid>>,
     come: u32,
     last: RecordId,
-    /// Bytes of the common result that nobody has begun, and bytes that are not finished.
+    /// Bytes of the common result that no member has begun, and bytes that are not finished.
     to_begin: Option<u64>,
     to_do: u64,
     together: RecordId,

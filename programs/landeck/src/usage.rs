@@ -1,4 +1,4 @@
-//! Messages about a wrong command line: the wrong word, and what is wanted instead.
+//! Messages about a wrong command line: the wrong word, and the words that are possible instead.
 
 use crate::mpiexec;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

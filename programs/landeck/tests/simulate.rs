@@ -1,5 +1,5 @@
-//! `landeck simulate`: tables, pages, pictures and the critical path; what is asked for wrongly is
-//! explained; the same line gives the same figures.
+//! `landeck simulate`: tables, pages, pictures and the critical path; wrong options are explained; equal command
+//! lines give equal figures.
 
 use landeck_testing::Watchdog;
 use std::fs;

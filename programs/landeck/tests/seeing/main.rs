@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// No test may take longer.
 const TEST_MAX: Duration = Duration::from_secs(200);
-/// Within this time what is looked for is to be seen.
+/// The expected output has to appear within this time.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A job that goes on while it is looked at, with an index of its own.
