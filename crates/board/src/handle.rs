@@ -63,7 +63,7 @@ pub struct Board {
 #[derive(Clone, Copy)]
 struct Member {
     slot: u32,
-    /// Which process of the slot it is.
+    /// The incarnation of the slot's process.
     incarnation: u32,
     lines: NonNull<Lines>,
     /// The slot is not given to its next process as long as this board is open. The first world stays open for ever,
@@ -81,7 +81,7 @@ unsafe impl Send for Board {}
     "member {member} describes its part of a board as lying where none can lie: its process is broken"
 )]
 pub struct BoardBroken {
-    /// Whose description is wrong.
+    /// The member whose description is wrong.
     pub member: u32,
 }
 
@@ -180,7 +180,7 @@ impl Board {
         self.segment.plan().cpus
     }
 
-    /// Which of them this is.
+    /// This member's number.
     #[inline]
     pub fn own(&self) -> u32 {
         self.own

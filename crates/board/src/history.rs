@@ -15,23 +15,23 @@ use super::words::WINDOW;
 /// Bits of a signature that name the call. The others belong to the sum.
 pub const CALL_BITS: u32 = 19;
 
-/// Those of them, the lowest, that say the root.
+/// The lowest of these bits, which name the root.
 pub const ROOT_BITS: u32 = 14;
 
 const CALL_MASK: u32 = (1 << CALL_BITS) - 1;
-/// Bits of roots that stand in front of those of the operation while they are added.
+/// Bits of the operation, which a rotation puts below those of the root before both are added.
 const FRONT_BITS: u32 = CALL_BITS - ROOT_BITS;
 /// Odd: what has once made a difference in the lowest bits never ceases to.
 const FACTOR: u32 = 0x9e37_79b1;
 
-/// Calls that are kept at hand.
+/// Recent calls that are kept by number.
 const KEPT: usize = 2 * WINDOW;
 
 /// The calls of a member: the last ones, and all that some member has not completed.
 pub(super) struct History {
     /// The last ones, by their numbers.
     last: [Call; KEPT],
-    /// Those before them that not all were over with when they had to go, the oldest first, with numbers.
+    /// Earlier calls that some member had not completed when their places were reused, the oldest first, with numbers.
     older: VecDeque<(u32, Call)>,
     /// The number of the next call.
     next: u32,

@@ -27,24 +27,24 @@ pub enum Deposit<'a> {
     },
 }
 
-/// Why nothing of a member stands on the board.
+/// The reason why a member has no readable deposit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDeposit {
-    /// It names a place that cannot be.
+    /// Its line names an impossible place.
     Broken(BoardBroken),
     /// This member has come without its data, for which it has no room.
     NoRoom(u32),
 }
 
 impl Board {
-    /// Asks for the line behind a member's, where the rest of longer data will stand.
+    /// Prefetches the line behind a member's, where the rest of longer data will stand.
     #[inline]
     pub fn foresee(&self, member: u32, number: u32) {
         self.long_line(member, number).prefetch_behind();
     }
 
-    /// Asks for a member's line itself, which will be looked at soon. Where the member has come already, it is
-    /// on its way meanwhile; where not, it most often is here, from an operation that used it before.
+    /// Prefetches a member's line, which will be read soon. If the member has come already, the line is on its way
+    /// meanwhile; if not, it mostly is in this cache, from an earlier operation.
     #[inline]
     pub fn foresee_line(&self, member: u32, number: u32) {
         self.long_line(member, number).prefetch();

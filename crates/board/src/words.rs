@@ -172,13 +172,13 @@ impl LongLine {
         self.line.about.store(word(bytes.min(INLINE_BYTES) as u32, check), Ordering::Relaxed);
     }
 
-    /// Asks for the line.
+    /// Prefetches the line.
     #[inline]
     pub(crate) fn prefetch(&self) {
         landeck_memory::sync::prefetch(&self.line);
     }
 
-    /// Asks for the words behind the line.
+    /// Prefetches the words behind the line.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {
         landeck_memory::sync::prefetch(&self.behind);

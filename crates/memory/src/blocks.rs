@@ -177,13 +177,13 @@ impl Walker {
         self.at = self.at.wrapping_offset(self.stride);
     }
 
-    /// So many blocks later on.
+    /// The address that is `blocks` blocks later.
     #[inline(always)]
     fn after(&self, blocks: isize) -> *mut u8 {
         self.at.wrapping_offset(self.stride.wrapping_mul(blocks))
     }
 
-    /// From so many bytes later on.
+    /// This walk, moved by `by` bytes.
     #[inline(always)]
     fn moved(self, by: i64) -> Self {
         Self { at: self.at.wrapping_offset(by as isize), ..self }
@@ -265,7 +265,7 @@ unsafe fn copy_in_turns<const LENGTH: usize>(mut source: Walker, mut target: Wal
     }
 }
 
-/// So many words are copied in a turn of a loop.
+/// Words that are copied in one turn of a loop.
 const TURN: isize = 4;
 
 /// As [`copy_known`], for a length of which is known only that its first and its last word, which may overlap,

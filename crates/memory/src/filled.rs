@@ -11,7 +11,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Filled<'a>(pub(crate) &'a AtomicU64);
 
 impl Filled<'_> {
-    /// So many bytes are there, which were all written before.
+    /// Records that `bytes` bytes are present; all of them were written before.
     #[inline]
     pub(crate) fn set(self, bytes: u64) {
         self.0.store(bytes, Ordering::Release);

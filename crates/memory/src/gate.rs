@@ -15,7 +15,7 @@ use crate::fork;
 use crate::lock::Lock;
 use crate::system;
 
-/// Which threads may call.
+/// The threads that may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
     /// Only the thread that joined.

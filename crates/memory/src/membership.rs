@@ -22,7 +22,7 @@ const CACHE_BITS: u64 = (u16::MAX as u64) << CACHE_BIT;
 pub struct SlotRecord {
     /// Free, alive or gone.
     pub state: SlotState,
-    /// Which user of the slot is meant.
+    /// The incarnation: which process of the slot this is, counted from 1.
     pub incarnation: u32,
     /// The process, while it lives and after.
     pub pid: u32,
@@ -102,9 +102,9 @@ impl SlotState {
 /// The agent's state of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// It goes on.
+    /// The job runs.
     Running,
-    /// It is being ended: every wait ends as well.
+    /// The job is being ended: every wait ends too.
     Ending,
 }
 
@@ -128,7 +128,7 @@ impl Segment {
         SlotRecord::from_words([first, second, third])
     }
 
-    /// Which process of a slot it is, counted from 1: the same as in its record, in one load.
+    /// The incarnation of a slot's process, counted from 1: the value of its record, in one load.
     #[inline]
     pub fn incarnation(&self, slot: u32) -> u32 {
         match slot < self.plan().slots() {

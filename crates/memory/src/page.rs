@@ -233,7 +233,7 @@ impl Counters {
 }
 
 impl WaitedFor {
-    /// Those in these words, longest first.
+    /// Decodes the entries in these words, longest first.
     pub(crate) fn from_words(words: [u64; 2 * WAITED_FOR]) -> Vec<Self> {
         let pairs = words.chunks_exact(2).filter(|pair| pair[0] != 0);
         let mut all: Vec<_> =

@@ -51,7 +51,7 @@ pub use {
 pub struct BlockRange {
     /// The slot whose heap the block is in.
     pub owner: u32,
-    /// Which use of the block is meant.
+    /// The use of the block that is meant.
     pub generation: u32,
     /// Where the data begin, in bytes from the start of the owner's heap: a multiple of 64, plus
     /// the number of the reader that this place is for.

@@ -14,7 +14,7 @@ use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::sync;
 
-/// So many blocks that were given away are looked at for one that is needed.
+/// Blocks given away that are checked for each block needed.
 const GIVEN_LOOKS: usize = 4;
 
 /// Data of blocks from this size on begin in the middle of a page.
@@ -28,16 +28,16 @@ pub struct Heap {
     start: u64,
     /// Where the reserve begins in the heap.
     reserve_start: u64,
-    /// For everything.
+    /// The part for all blocks.
     common: Part,
-    /// For deposits, where the common part has no room.
+    /// The part for deposits, used if the common part has no room.
     reserve: Part,
     records: Vec<Record>,
     /// Blocks of each class that were given away, and may have come back.
     given: Box<[VecDeque<u32>]>,
     /// Numbers of records without a block.
     vacant: Vec<u32>,
-    /// The use that was given out last.
+    /// The generation that was given out last.
     generation: u32,
 }
 
@@ -49,7 +49,7 @@ struct Part {
     bytes_in_use: u64,
 }
 
-/// Which of the two.
+/// One of the two parts of a heap.
 #[derive(Clone, Copy)]
 enum Which {
     Common,
@@ -394,7 +394,7 @@ impl Heap {
         }
     }
 
-    /// That in which a block begins.
+    /// The part in which a block begins.
     #[inline]
     fn part_at(&mut self, offset: u64) -> &mut Part {
         let is_common = offset < self.reserve_start;

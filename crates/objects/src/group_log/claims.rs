@@ -178,8 +178,8 @@ impl GroupLog {
         (u64::from(slot) * 61 * u64::from(HOME_PAGES) % u64::from(count)) as u32
     }
 
-    /// Asks for the lines that are written when a message is accepted at this place of the log and under
-    /// this number, all at once: others wrote there last.
+    /// Prefetches together the lines that are written when a message is accepted at this place of the log and under
+    /// this number, since other processes wrote there last.
     #[inline]
     pub fn prepare(&self, claims: &Claims, place: u64, number: u64) {
         prefetch_to_write(self.log().word(place));

@@ -37,15 +37,15 @@ const ATTEMPTS: u32 = 8;
 pub enum Progress {
     /// The server has not taken it.
     Asked,
-    /// The server has it in hand.
+    /// The server works on it.
     Taken,
-    /// This came of it.
+    /// The server has answered with this result.
     Answered(u32),
     /// It was taken back, or is of another number.
     None,
 }
 
-/// One of them.
+/// The word of one slot's request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -75,8 +75,7 @@ impl Word {
 }
 
 impl GroupLog {
-    /// Asks the server of an epoch for something; the number of the request. A process asks for one
-    /// thing at a time.
+    /// Makes a request to the server of an epoch; returns its number. A process has one request at a time.
     pub fn ask(&self, epoch: u64) -> u32 {
         let word = self.request(self.slot);
         let before = (word.load(Ordering::Acquire) >> NUMBER_SHIFT) as u32;
@@ -98,8 +97,8 @@ impl GroupLog {
         }
     }
 
-    /// Asks the server of another epoch, as the one that was asked has the seat no more, and the request
-    /// was not accepted.
+    /// Makes a request to the server of another epoch, since the first server has lost its seat, and the request was
+    /// not accepted.
     pub fn ask_again(&self, number: u32, epoch: u64) {
         let from = &[ASKED, TAKEN, BEGUN];
         self.move_on((self.slot, self.incarnation, number), from, None, (ASKED, epoch as u32));
