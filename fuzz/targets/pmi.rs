@@ -1,5 +1,5 @@
-//! Bytes in place of a PMI-1 launcher: whatever it answers, the conversation ends, and what is said
-//! about it is short enough for a person.
+//! Bytes in place of a PMI-1 launcher: whatever it answers, the conversation ends, and the error message is short
+//! enough for a person.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use landeck_host::pmi::{Client, Place, PmiError};
 use libfuzzer_sys::fuzz_target;
 
-/// More than a socket takes at once would need somebody who reads meanwhile.
+/// More bytes than a socket takes at once would need a reader in parallel.
 const BYTES_MAX: usize = 64 << 10;
 
 fuzz_target!(|answers: &[u8]| {

@@ -52,7 +52,7 @@ enum Step {
     Answer {
         length: u16,
     },
-    /// Somebody attaches anew, or looks at what others say of themselves.
+    /// A process attaches anew, or reads the published state of others.
     Attach,
     Look {
         slot: u32,

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 struct Stream {
-    /// What a well-behaved sender says first: tags and lengths of its messages.
+    /// The valid messages at the start of the stream: their tags and lengths.
     good: Vec<(u32, u16)>,
     /// It says goodbye then, so that anything more breaks the stream.
     leaves: bool,
@@ -21,7 +21,7 @@ struct Stream {
     holds: Vec<bool>,
 }
 
-/// What became of a stream.
+/// The result of framing a stream.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     messages: Vec<(Header, Vec<u8>)>,

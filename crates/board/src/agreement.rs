@@ -1,40 +1,40 @@
-//! Agreement: all members that live learn the same, whoever dies when.
+//! Agreement: all surviving members learn the same outcome, whichever members die and whenever.
 //!
-//! Each member brings its part in a word of its own lines. Whoever first sees that every member
-//! has brought its part or is gone makes a *proposal*: what the parts come to, and who is gone. It
-//! writes it in its own memory, and then puts its own number into the board's outcome word by one
-//! exchange, which decides. So the proposal is there before it counts, and stays readable when its
-//! maker dies the moment after; and whoever looks reads the same one.
+//! Each member brings its part in a word of its own lines. A member that sees that each member has brought its
+//! part or is gone makes a *proposal*: the combined parts and the members that are gone. It writes the proposal
+//! in its own memory, and then puts its own number into the board's outcome word by one exchange. The first such
+//! exchange decides. So the proposal is complete before it counts, it stays readable if its maker dies right
+//! after, and all members read the same one.
 //!
 //! | step of a member | if it dies right after |
 //! |---|---|
-//! | brings its part | the part may count or not: the proposal that is decided says |
-//! | sees that all are in | another one does |
-//! | writes its proposal | nobody reads it |
+//! | brings its part | the part may count or not: the decided proposal tells |
+//! | sees that all parts are in | another member sees it |
+//! | writes its proposal | no member reads it |
 //! | decides | the proposal holds |
 //!
-//! The next agreement is decided when all that live have brought their part to it, so when they
-//! have all read the outcome of this one: one outcome word and one proposal of each member are
-//! enough. Parts stand in two places by turns: a member may bring its next one while others still
-//! read what it has offered in this. Who waits sleeps; the decider wakes all, and a death wakes all.
+//! The next agreement is decided once all living members have brought their part to it, and by then they have all
+//! read the outcome of this one. So one outcome word and one proposal of each member are enough. Parts alternate
+//! between two places: a member may bring its next one while others still read its offer in this one. A waiting
+//! member sleeps; the decider wakes all, and a death wakes all.
 
 use landeck_groups::agreement::{Agreed, Standing};
 use landeck_memory::sync::{AtomicU64, Ordering};
 
 use super::words::{Line, Vote};
 
-/// What a member brings to an agreement.
+/// A member's part of an agreement: its flags, the deaths it has acknowledged, and its offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The outcome has the bits that all parts have.
+    /// The outcome keeps the bits that are set in all parts.
     pub flags: u32,
     /// How many deaths among the members this one has acknowledged.
     pub acknowledged: u32,
-    /// What it offers for a group of those that live; nothing when it wants none.
+    /// Its offer for a group of the living members; empty when it wants none.
     pub offer: Offer,
 }
 
-/// What a member offers for a new group.
+/// A member's offer for a new group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The context, if the new group takes this member's; 0 offers nothing.
@@ -55,7 +55,7 @@ impl Vote {
         self.word.store(u64::from(number) | u64::from(part.flags) << 32, Ordering::Release);
     }
 
-    /// What was brought to this agreement.
+    /// The part that the member brought to agreement `number`; none if it has not.
     pub(crate) fn brought(&self, number: u32) -> Option<Part> {
         let word = self.word.load(Ordering::Acquire);
         if word as u32 != number {
@@ -103,11 +103,10 @@ pub(crate) fn all_are_in(ballot: &impl Ballot, number: u32, seen: &mut u32) -> b
     true
 }
 
-/// Writes this member's proposal, when all are in. None when there is no room for it.
+/// Writes this member's proposal once all parts are in. None when there is no room for it.
 ///
-/// Who is gone is looked at before its part is: then the part is final. And it is looked at after
-/// all parts were seen, so whatever death a member has acknowledged is among those found here:
-/// equal counts are equal sets.
+/// A member's life is read before its part, so the part of a member found dead is final. Lives are read after all
+/// parts were seen, so each death that a member has acknowledged is found here too: equal counts mean equal sets.
 pub(crate) fn propose(ballot: &impl Ballot, number: u32) -> Option<()> {
     let word_of = |at| ballot.proposal(ballot.own(), at);
     let (mut flags, mut died, mut wants, mut living) = (u32::MAX, 0, 0, Vec::new());
@@ -142,7 +141,7 @@ pub(crate) fn decide(ballot: &impl Ballot, number: u32) -> u32 {
     ballot.outcome_word().decide(number, ballot.own())
 }
 
-/// The proposal that holds. An error names who has broken words.
+/// Reads the proposal that holds. The error is the member whose words are broken.
 pub(crate) fn read(ballot: &impl Ballot, decider: u32) -> Result<Agreed, u32> {
     if decider >= ballot.size() {
         return Err(ballot.own());
@@ -489,7 +488,7 @@ mod model {
         all_who_live_learn_the_same(4);
     }
 
-    /// Of those who bring their parts at once, one sees that all are in: nobody waits for ever.
+    /// Of members that bring their parts at once, one sees that all are in: none waits for ever.
     #[test]
     fn somebody_decides_in_any_schedule() {
         landeck_memory::sync::model(|| {

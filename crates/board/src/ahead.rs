@@ -38,12 +38,12 @@ impl Board {
         let mut furthest = behind(self.over);
         self.out_of_step = None;
         for member in (0..self.size()).filter(|&member| member != self.own) {
-            // Others may be ahead; who claims to have gone back has scribbled words.
+            // Other members may be ahead; progress that went back means scribbled words.
             let progress = self.lines(member).progress.load(Ordering::Acquire);
             furthest = furthest.max(behind(progress as u32));
             self.out_of_step = self.out_of_step.or_else(|| self.compare(member, progress));
         }
-        // Nobody uses a line again that shows who is out of step.
+        // A line that shows which member is out of step is not used again.
         if self.out_of_step.is_some() {
             return;
         }

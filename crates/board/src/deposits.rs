@@ -15,28 +15,28 @@ const SPARE_BYTES_MAX: usize = 1 << 20;
 /// Blocks up to this size go round.
 const ROUND_BYTES_MAX: usize = 128 << 10;
 
-/// What a member has deposited in blocks.
+/// The blocks that hold a member's deposits, and its spare ones.
 #[derive(Default)]
 pub(super) struct Deposits {
     /// Blocks that others may be reading, in the order of their operations' numbers.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
-    /// What all boards of this process keep.
+    /// The account of the blocks that all boards of this process keep.
     room: Arc<Room>,
-    /// Blocks that nobody reads any more, the last one back at the end.
+    /// Blocks that no member reads any more, the last one back at the end.
     spare: Vec<Block>,
     spare_bytes: usize,
 }
 
 impl Deposits {
-    /// Counts what is kept together with other boards from now on.
+    /// Counts the kept blocks together with those of other boards from now on.
     pub(super) fn share(&mut self, room: &Arc<Room>) {
         self.room.give_back(self.kept_bytes);
         room.keep(self.kept_bytes);
         self.room = Arc::clone(room);
     }
 
-    /// What all boards of this process keep.
+    /// The account of the blocks that all boards of this process keep.
     pub(super) fn room(&self) -> &Room {
         &self.room
     }
@@ -48,7 +48,7 @@ impl Deposits {
         bytes <= ROUND_BYTES_MAX
     }
 
-    /// A free block for `bytes` bytes: at least so long, and not more than twice.
+    /// A free block for `bytes` bytes: at least so long, and at most twice as long.
     #[inline]
     pub(super) fn spare(&mut self, bytes: usize) -> Option<Block> {
         if !Self::go_round(bytes) {
@@ -58,7 +58,7 @@ impl Deposits {
         Some(self.take_spare(at))
     }
 
-    /// The same, the last one back.
+    /// A free block for `bytes` bytes, the last one that came back.
     pub(super) fn last_spare(&mut self, bytes: usize) -> Option<Block> {
         let at = self.spare.iter().rposition(fits(bytes))?;
         Some(self.take_spare(at))
@@ -70,8 +70,8 @@ impl Deposits {
         block
     }
 
-    /// Keeps a block until all are over with an operation. Operations come in the order of their
-    /// numbers, except where several are under way at once.
+    /// Keeps a block until all members have completed an operation. Operations come in the order of their numbers,
+    /// unless several are in flight at once.
     #[inline]
     pub(super) fn keep(&mut self, number: u32, block: Block) {
         self.is_kept(block.len());
@@ -82,7 +82,7 @@ impl Deposits {
         }
     }
 
-    /// All are over with the operations before this one.
+    /// Takes back the blocks of the operations before this one, which all members have completed.
     pub(super) fn settle(&mut self, settled: u32) {
         while let Some((number, _)) = self.kept.front()
             && (number.wrapping_sub(settled) as i32) < 0

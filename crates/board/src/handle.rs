@@ -37,21 +37,21 @@ pub struct Board {
     shared: NonNull<Shared>,
     members: Box<[Member]>,
     pub(super) own: u32,
-    /// All operations before this one are over for this member.
+    /// This member has completed all operations before this one.
     pub(super) over: u32,
-    /// Which of those after it are.
+    /// The later operations that it has completed.
     over_early: Vec<u32>,
-    /// What this member has called.
+    /// The operations that this member has called.
     pub(super) history: History,
-    /// Who has called something else, if that was found when it was looked at last.
+    /// The member that has called something else, if the last check found one.
     pub(super) out_of_step: Option<Difference>,
-    /// All operations before this one are over for everybody.
+    /// All members have completed all operations before this one.
     pub(super) settled: u32,
-    /// What this member's lines say, to be said again if somebody overwrites it.
+    /// A private copy of this member's lines, to restore them if another process overwrites them.
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
-    /// The group's members have cells.
+    /// The group's members have handoff buffers.
     pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
@@ -63,11 +63,11 @@ pub struct Board {
 #[derive(Clone, Copy)]
 struct Member {
     slot: u32,
-    /// Which process of the slot it is.
+    /// The incarnation of the slot's process.
     incarnation: u32,
     lines: NonNull<Lines>,
-    /// The slot is not given to its next process as long as this board is open. In the first world,
-    /// which stays open for ever, what is needed of a slot is found out otherwise.
+    /// The slot is not given to its next process as long as this board is open. The first world stays open for ever,
+    /// so the need for its slots is found out otherwise.
     is_held: bool,
 }
 
@@ -81,18 +81,18 @@ unsafe impl Send for Board {}
     "member {member} describes its part of a board as lying where none can lie: its process is broken"
 )]
 pub struct BoardBroken {
-    /// Whose description is wrong.
+    /// The member whose description is wrong.
     pub member: u32,
 }
 
-/// What a member's line says of an operation.
+/// A member's arrival at an operation, as its line shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// Nothing yet.
     NotYet,
-    /// It has come for what was expected.
+    /// It has come for the expected operation.
     Here,
-    /// It has come with another signature, this one: for something else, or after something else.
+    /// It has come with this other signature: for another operation, or after different ones.
     Otherwise(u32),
 }
 
@@ -131,7 +131,7 @@ impl Board {
         }
         let open = |(member, place): (usize, &LinesPlace)| {
             let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
-            // Of the first world are those that had the slots at first, whoever has them now.
+            // The first world's members are the first processes of the slots, whichever processes have the slots now.
             let is_of_world = *place == LinesPlace::of_world(segment.plan(), place.slot);
             let incarnation = segment.slot_record(place.slot).incarnation;
             let incarnation = if is_of_world { incarnation.min(1) } else { incarnation };
@@ -170,7 +170,7 @@ impl Board {
         self.members.len() as u32
     }
 
-    /// Whether the group's members have cells for what one of them lays down for one other.
+    /// Whether the group's members have handoff buffers, for deposits from one of them to one other.
     pub fn has_cells(&self) -> bool {
         self.has_cells
     }
@@ -180,7 +180,7 @@ impl Board {
         self.segment.plan().cpus
     }
 
-    /// Which of them this is.
+    /// This member's number.
     #[inline]
     pub fn own(&self) -> u32 {
         self.own
@@ -191,7 +191,7 @@ impl Board {
         self.state(member).is_gone()
     }
 
-    /// What the agent says of a member's process. It has died where its slot has the next one.
+    /// The agent's state of a member's process. The process is dead if its slot has a later incarnation.
     pub(super) fn state(&self, member: u32) -> SlotState {
         let Member { slot, incarnation, .. } = self.members[member as usize];
         let record = self.segment.slot_record(slot);
@@ -216,7 +216,7 @@ impl Board {
         self.history.add(call, self.settled)
     }
 
-    /// A block of those deposited before: for `bytes` bytes at least, and not more than twice.
+    /// A spare block for `bytes` bytes: at least so long, and at most twice as long.
     #[inline]
     pub fn spare(&mut self, bytes: usize) -> Option<Block> {
         if !Deposits::go_round(bytes) {
@@ -225,7 +225,7 @@ impl Board {
         self.deposits.spare(bytes)
     }
 
-    /// The same, the one that came back last, which is nearest to this processor.
+    /// A spare block for `bytes` bytes: the one that came back last, which is the likeliest to be in this core's cache.
     pub fn last_spare(&mut self, bytes: usize) -> Option<Block> {
         self.collect();
         self.deposits.last_spare(bytes)
@@ -241,12 +241,12 @@ impl Board {
         self.deposits.share(room);
     }
 
-    /// What all boards that share their room keep.
+    /// The account of the blocks that all boards sharing it keep.
     pub fn room(&self) -> &Room {
         self.deposits.room()
     }
 
-    /// Frees blocks that nobody reads any more.
+    /// Frees blocks that no member reads any more.
     pub fn collect(&mut self) {
         if !self.deposits.is_empty() {
             self.look_at_all(self.history.next());
@@ -276,8 +276,8 @@ impl Board {
         self.deposits.put_back(number, block);
     }
 
-    /// An operation is over for this member: it reads nothing of it any more. Wakes those who wait
-    /// for room only; whoever gives up an operation wakes the others.
+    /// Completes an operation for this member: it reads nothing of it any more. Wakes only members that wait for room;
+    /// a member that gives up an operation wakes the others.
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
@@ -317,7 +317,7 @@ impl Board {
         self.long_line(self.own, number).write(at, data);
     }
 
-    /// Comes to an operation with so many bytes that it has laid down.
+    /// Comes to an operation with so many deposited bytes.
     #[inline]
     pub fn come_with_laid(&mut self, number: u32, signature: u32, check: u32, bytes: usize) {
         let own = self.long_line(self.own, number);
@@ -348,7 +348,7 @@ impl Board {
         (length, filled): (usize, usize),
     ) {
         let offset = block.offset();
-        // Moving the block after the line is written would wait for those who poll the line.
+        // Moving the block after the line is written would wait for the members that poll the line.
         self.deposits.keep(number, block);
         self.come_where(number, (signature, check), (IN_HEAP, offset), (length, filled));
     }
@@ -404,7 +404,7 @@ impl Board {
         self.wake();
     }
 
-    /// The same of the next operation, which this member does not begin.
+    /// Says that this member comes to no operation from the next one on, which it does not begin.
     #[cold]
     pub fn refuse_next(&mut self) {
         self.refuse(self.history.next());
@@ -469,14 +469,14 @@ impl Board {
         }
     }
 
-    /// Says that it does not sleep any more; it is told what [`Board::sleeps`] was. Who has forgotten the board
-    /// meanwhile stays where it was.
+    /// Says that this member sleeps no more; its argument is the one of [`Board::sleeps`]. A member that has forgotten
+    /// the board meanwhile stays counted.
     pub fn wakes(&self, awaited_room: bool) {
         if !self.is_held() {
             return;
         }
         let head = &self.shared().head;
-        // Somebody's scribble must not make it negative.
+        // A stray write must not make it negative.
         let one_less = |count: u32| count.checked_sub(1);
         let less = |sleepers: &AtomicU32| {
             let _ = sleepers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
@@ -487,7 +487,7 @@ impl Board {
         }
     }
 
-    /// What a member's line says of an operation.
+    /// Reads a member's arrival at an operation from its line.
     #[inline]
     pub fn came(&self, member: u32, number: u32, signature: u32) -> Came {
         match self.line(member, number).published(number) {
@@ -497,14 +497,14 @@ impl Board {
         }
     }
 
-    /// Whether an operation is over for a member. One that has not come to it, by its word, has had
-    /// its word overwritten.
+    /// Whether a member has completed an operation. If so, and its word does not show its arrival, the word was
+    /// overwritten.
     pub fn is_past(&self, member: u32, number: u32) -> bool {
         let progress = self.lines(member).progress.load(Ordering::Acquire) as u32;
         progress.wrapping_sub(number) as i32 > 0
     }
 
-    /// What a member checks against the others; only after it came.
+    /// The check word that a member compares with the others'; valid only after it came.
     pub fn check(&self, member: u32, number: u32) -> u32 {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
     }
@@ -518,7 +518,7 @@ impl Board {
         }
     }
 
-    /// Says how an operation has ended, unless somebody has already; says what holds.
+    /// Decides how an operation has ended, unless a member has already; returns the decision that holds.
     #[inline]
     pub fn decide(&self, number: u32, outcome: Outcome) -> Outcome {
         let held = self.epoch(number).commit.decide(number, encode(outcome));
@@ -543,7 +543,7 @@ impl Board {
         self.deposits.keep(number, block);
     }
 
-    /// Lets everybody take pieces of the work; for the last to come.
+    /// Lets all members take pieces of the work; the last member to come calls it.
     pub fn open_pieces(&self, number: u32) {
         self.epoch(number).pieces.open(number);
         self.wake();
@@ -582,7 +582,7 @@ impl Board {
         self.shared().head.revoked.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether this member may forget the board: nobody reads anything of it any more.
+    /// Whether this member may forget the board: no member reads its data any more.
     pub fn is_settled(&mut self) -> bool {
         self.look_at_all(self.history.next());
         self.deposits.settle(self.settled);

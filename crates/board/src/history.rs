@@ -1,37 +1,37 @@
-//! What a member has called on a board, so that members out of step are found.
+//! The calls of a member on a board, so that members out of step are found.
 //!
-//! All that a member has called makes a running *sum*. Each of its words on the board has a part of
-//! the sum of what was called before, so whoever meets it finds that they differed earlier; its
-//! progress has the whole of it, which is compared before lines are used again. Neither says in
-//! what members differ: that stands in the lines themselves, which are there until then.
+//! A member's calls make a running *sum*. Each of its words on the board holds a part of the sum of the calls
+//! before, so a member that meets it finds an earlier difference. Its progress word holds the whole sum, which
+//! is compared before lines are used again. The sum does not tell which calls differ: the lines themselves do,
+//! and they stay until then.
 //!
-//! One call that differs always shows in the whole sum, and in the part of it too unless the
-//! numbers of two roots differ by a multiple of 256; several that differ show but for chance.
+//! One differing call always shows in the whole sum, and in the part of it too unless the numbers of two roots
+//! differ by a multiple of 256. Several differing calls show unless they cancel out by chance.
 
 use std::collections::VecDeque;
 
 use super::words::WINDOW;
 
-/// Bits that say what is called. The others of a signature are of the sum.
+/// Bits of a signature that name the call. The others belong to the sum.
 pub const CALL_BITS: u32 = 19;
 
-/// Those of them, the lowest, that say the root.
+/// The lowest of these bits, which name the root.
 pub const ROOT_BITS: u32 = 14;
 
 const CALL_MASK: u32 = (1 << CALL_BITS) - 1;
-/// Bits of roots that stand in front of those of the operation while they are added.
+/// Bits of the operation, which a rotation puts below those of the root before both are added.
 const FRONT_BITS: u32 = CALL_BITS - ROOT_BITS;
 /// Odd: what has once made a difference in the lowest bits never ceases to.
 const FACTOR: u32 = 0x9e37_79b1;
 
-/// Calls that are kept at hand.
+/// Recent calls that are kept by number.
 const KEPT: usize = 2 * WINDOW;
 
-/// The calls of a member: the last ones, and all that are not over for everybody.
+/// The calls of a member: the last ones, and all that some member has not completed.
 pub(super) struct History {
     /// The last ones, by their numbers.
     last: [Call; KEPT],
-    /// Those before them that not all were over with when they had to go, the oldest first, with numbers.
+    /// Earlier calls that some member had not completed when their places were reused, the oldest first, with numbers.
     older: VecDeque<(u32, Call)>,
     /// The number of the next call.
     next: u32,
@@ -55,7 +55,7 @@ impl History {
         Self { last, older: VecDeque::new(), next, kept: 0, sum: 1 }
     }
 
-    /// Adds the next call; calls before `settled` are over for everybody. Returns its number and its signature.
+    /// Adds the next call; returns its number and its signature. All members have completed the calls before `settled`.
     #[inline]
     pub(super) fn add(&mut self, call: u32, settled: u32) -> (u32, u32) {
         let number = self.next;
@@ -88,7 +88,7 @@ impl History {
         self.known(number).map(|call| call.before)
     }
 
-    /// What was called with this number; none when that is long ago.
+    /// The call with this number; none when it is too long ago.
     pub(super) fn call(&self, number: u32) -> Option<u32> {
         self.known(number).map(|call| call.call)
     }
@@ -116,7 +116,7 @@ impl History {
         self.older.iter().find(|(older, _)| *older == number).map(|(_, call)| *call)
     }
 
-    /// Keeps the call whose place the next one takes, if it is not over for everybody.
+    /// Keeps the call whose place the next one takes, unless all members have completed it.
     #[cold]
     fn set_aside(&mut self, settled: u32) {
         let is_over = |number: u32| (settled.wrapping_sub(number) as i32) > 0;
@@ -136,7 +136,7 @@ pub(super) fn signature(before: u32, call: u32) -> u32 {
     before << CALL_BITS | call
 }
 
-/// What is called by this signature.
+/// The call within a signature.
 #[inline]
 pub(super) fn call_of(signature: u32) -> u32 {
     signature & CALL_MASK

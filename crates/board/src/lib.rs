@@ -1,17 +1,16 @@
-//! The board: where the members of a group on one host do a collective operation.
+//! The board: shared memory in which the members of a group on one host carry out a collective operation.
 //!
-//! Each member lays what it brings where all can read it, says that it has come, and takes what it
-//! needs from where it lies. Short data stand in the line that says it and the one behind it; longer
-//! ones in a block of the member's heap, which the line names and which is freed when everybody is over
-//! with the operation; where one other member takes them, in a cell that becomes that one's. Members may be
-//! [`WINDOW`] operations apart.
+//! Each member deposits its data where all can read them, publishes its arrival, and takes the data that it
+//! needs from the others' deposits. Short data stand in the member's line and the one behind it. Longer data
+//! stand in a block of the member's heap, which the line names; it is freed once all members have completed the
+//! operation. Data for one other member stand in a handoff buffer, which then belongs to that member. Members may
+//! be [`WINDOW`] operations apart.
 //!
-//! Memory of a group: for each member two lines for each operation of the window and two more, in its
-//! own pages; one page of shared words, from the pool of the member that leads; and what is
-//! deposited.
+//! A group's memory consists of two lines for each member and operation of the window, and two more for each
+//! member, in its own pages; one page of shared words, from the pool of the leading member; and the deposits.
 //!
-//! Nothing here waits. Everything read is checked: a scribbled word leads to wrong data, to an
-//! operation that never ends (until somebody dies or gives up), or to [`BoardBroken`].
+//! Nothing here waits. Everything read is checked: a scribbled word leads to wrong data, to an operation that
+//! never ends (until a member dies or gives up), or to [`BoardBroken`].
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]

@@ -15,14 +15,14 @@ pub const WAITING_KEEP_NS: u64 = 1_500;
 /// when all others have had theirs.
 const FIRST_KEEP_NS: u64 = 4_000;
 
-/// What the processes that share the core of a waiting member are to its wait.
+/// The relation of the processes that share a waiting member's core to its wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbours {
-    /// One of them is waited for or will be, or nothing is known: the core is given away at once.
+    /// One of them is awaited or will be, or nothing is known: the member yields the core at once.
     Awaited,
-    /// The data come from another core, and this member is the first on its core that others will wait for then.
+    /// The data come from another core, and this member is the first on its core that others will await then.
     First,
-    /// They wait as well, for what comes from another core: giving it away helps no member.
+    /// They also wait for data from another core: yielding helps no member.
     Waiting,
 }
 
@@ -45,9 +45,9 @@ impl Board {
         member != self.own() && self.segment().processor(self.slot(member)) == Some(processor)
     }
 
-    /// What the members whose processes are on this core are to this member, which waits in an operation (or for
-    /// room, before it has come to it) for those that `is_awaited` names. A member that is behind will be waited for.
-    /// In a large group some member always has something to do, and to look at all would take longer than a switch.
+    /// Relates the members on this core to this member's wait. This member waits in an operation (or for room, before
+    /// it has come) for the members that `is_awaited` names. A member that is behind will be awaited. A large group is
+    /// not scanned: some member always has work, and a scan would take longer than a context switch.
     #[inline]
     pub fn neighbours(
         &self,
@@ -69,9 +69,9 @@ impl Board {
 }
 
 impl Board {
-    /// The same where a member that has come waits for what a root brings. Where the roots of the
-    /// last operations moved on by equal steps, so will those of the next: of the members on this
-    /// processor only the one whose turn it is first can be waited for soon.
+    /// Relates the members on this core to this member's wait for a root's deposit, once it has come. If the roots of
+    /// the last operations moved on by equal steps, the next ones will too: of the members on this core, only the one
+    /// that becomes root first can be awaited soon.
     #[inline]
     pub fn neighbours_of_root(&self, number: u32, processor: u32, root: u32) -> Neighbours {
         if self.is_beside(root, processor) {

@@ -1,15 +1,15 @@
-//! How an operation on a board ends, and what the one who comes finds.
+//! How an operation on a board ends, and whether a member arrives last.
 
-/// How an operation that all wait for has ended.
+/// The state of an operation that all members wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has not.
+    /// It has not ended.
     Open,
-    /// All have what they came for.
+    /// It has succeeded for all members.
     Done,
     /// This member is gone, or has refused.
     Failed(u32),
-    /// Not all came for the same thing.
+    /// The members' calls differ.
     Different,
     /// This member lives, and could not do its part for all.
     Spoiled(u32),
@@ -17,13 +17,13 @@ pub enum Outcome {
     NoRoom(u32),
 }
 
-/// What the one who comes finds.
+/// The result of a member's arrival at an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coming {
-    /// Others are to come, or nobody counts.
+    /// Other members are still to come, or the operation counts no arrivals.
     NotLast,
     /// It is the last, and decides.
     Last,
-    /// It is the last, and not all came for the same thing; that is decided.
+    /// It is the last, and the members' calls differ; that is decided.
     Different,
 }

@@ -32,7 +32,7 @@ impl BoardPool {
         })
     }
 
-    /// Gives a place back that nobody uses any more.
+    /// Gives a place back that no group uses any more.
     pub fn give_back(&mut self, place: u64) {
         self.free.push(place);
     }

@@ -1,4 +1,4 @@
-//! What stands on the board, for who reads it.
+//! Reading deposits on the board.
 
 use std::sync::atomic::Ordering;
 
@@ -8,49 +8,49 @@ use super::handle::{Board, BoardBroken};
 use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM};
 use super::{INLINE_BYTES, RESULT_BYTES};
 
-/// What stands on the board.
+/// A deposit, as a member reads it.
 #[derive(Clone, Copy)]
 pub enum Deposit<'a> {
     /// Short data.
     Inline {
-        /// They.
+        /// The data.
         bytes: Bytes<'a>,
     },
     /// Data in a block or a cell.
     Block {
-        /// They.
+        /// The data.
         bytes: Bytes<'a>,
-        /// How many of them are there, from the start.
+        /// How many of them are present, from the start.
         filled: usize,
         /// How many bytes of a result have been put into the place kept for it.
         resolved: usize,
     },
 }
 
-/// Why nothing of a member stands on the board.
+/// The reason why a member has no readable deposit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDeposit {
-    /// It names a place that cannot be.
+    /// Its line names an impossible place.
     Broken(BoardBroken),
     /// This member has come without its data, for which it has no room.
     NoRoom(u32),
 }
 
 impl Board {
-    /// Asks for the line behind a member's, where the rest of longer data will stand.
+    /// Prefetches the line behind a member's, where the rest of longer data will stand.
     #[inline]
     pub fn foresee(&self, member: u32, number: u32) {
         self.long_line(member, number).prefetch_behind();
     }
 
-    /// Asks for a member's line itself, which will be looked at soon. Where the member has come already, it is
-    /// on its way meanwhile; where not, it most often is here, from an operation that used it before.
+    /// Prefetches a member's line, which will be read soon. If the member has come already, the line is on its way
+    /// meanwhile; if not, it mostly is in this cache, from an earlier operation.
     #[inline]
     pub fn foresee_line(&self, member: u32, number: u32) {
         self.long_line(member, number).prefetch();
     }
 
-    /// What a member has deposited; only after it came.
+    /// A member's deposit; valid only after it came.
     ///
     /// # Errors
     /// [`NoDeposit`].

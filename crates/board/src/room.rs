@@ -1,9 +1,9 @@
-//! How much of a process's heap its boards keep for others: all boards of the process together. What one
-//! board has deposited comes back when the others are over with it, and may be what another board needs.
+//! How much of a process's heap all its boards together keep for other members. A deposit of one board comes back
+//! once the others have completed its operation, and may be the room that another board needs.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What the boards of a process share. One thread at a time changes it.
+/// The account of kept blocks that the boards of a process share. One thread at a time changes it.
 #[derive(Debug, Default)]
 pub struct Room {
     kept_bytes: AtomicUsize,
@@ -11,14 +11,14 @@ pub struct Room {
 }
 
 impl Room {
-    /// There is none for a deposit now. True when some will come back: this is awaited from now on.
+    /// Records that there is no room for a deposit. True if some will come back; from then on it is awaited.
     pub fn await_more(&self) -> bool {
         let is_kept = self.kept_bytes.load(Ordering::Relaxed) > 0;
         self.is_awaited.store(is_kept, Ordering::Relaxed);
         is_kept
     }
 
-    /// There was room for a deposit.
+    /// Records that there was room for a deposit.
     pub fn was_found(&self) {
         self.is_awaited.store(false, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Who the members of a group are, written down by the member that leads for those who look at
-//! the job from outside ([`super::roster_of`]). The first world needs no list.
+//! The list of a group's members. The leading member writes it for observers outside the job
+//! ([`super::roster_of`]). The first world needs no list.
 //!
-//! A member takes eight bytes: its slot in the highest 16 bits, and where its lines are in the
-//! others, counted in lines.
+//! A member takes eight bytes: its slot in the highest 16 bits, and the place of its lines, counted in lines, in
+//! the others.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub const fn roster_bytes(members: usize) -> usize {
 }
 
 impl Board {
-    /// Says where it stands who the members are; for the one that leads. The block has at least
+    /// Writes the list of members and its place; the leading member calls it. The block has at least
     /// [`roster_bytes`] bytes, and stays as long as the board is used.
     pub fn enroll(&self, context: u32, members: &[LinesPlace], block: &mut Block) {
         for (place, member) in block.chunks_exact_mut(8).zip(members) {

@@ -1,4 +1,4 @@
-//! Boards as those see them who only look at a job: who the members of a group are, and how far each of them is.
+//! Boards as observers of a job see them: the members of a group, and the progress of each.
 //!
 //! Every word may have any value, as in all of an [`Observed`] segment.
 
@@ -27,7 +27,7 @@ pub enum Standing {
     },
     /// It has come for this: the signature of its call.
     Here(u32),
-    /// It is over with it.
+    /// It has completed it.
     Past,
 }
 

@@ -1,10 +1,9 @@
-//! Whose lines these are: how members find out that nobody uses a board any more.
+//! Tickets: how members find out that no member uses a board any more.
 //!
-//! A member's lines carry a *ticket*: first that they are promised to a board, then which board's
-//! they are, then nothing. A member's memory on a board is its own again when no ticket of another
-//! living member shows the board or the promise. From then on those lines may hold anything, of
-//! another board or of none; whoever looks later sees something else than the ticket, which means
-//! the same.
+//! A member's lines carry a *ticket*: first that they are promised to a board, then which board they belong to,
+//! then nothing. A member's memory on a board is its own again once no ticket of another living member shows the
+//! board or the promise. From then on those lines may hold anything, of another board or of none. A member that
+//! looks later finds another value than the ticket, which means the same.
 
 use std::sync::atomic::Ordering;
 
@@ -46,8 +45,8 @@ impl Board {
         self.lines(self.own()).ticket.store(self.ticket, Ordering::Release);
     }
 
-    /// Says that this member uses nothing of the board any more. Where it keeps something that others are to
-    /// read, it stays among those who sleep, so that they tell it when they are over with that.
+    /// Says that this member uses nothing of the board any more. While it keeps data that others are to read, it stays
+    /// among the sleepers, so that they wake it once they have completed the operation.
     pub fn forget(&self) {
         if self.kept_bytes() > 0 {
             self.sleeps(true);
@@ -55,8 +54,8 @@ impl Board {
         self.lines(self.own()).ticket.store(0, Ordering::Release);
     }
 
-    /// Whether this member has not forgotten the board. Who has writes nothing to the words that all share:
-    /// as soon as all have, they may be another board's.
+    /// Whether this member has not forgotten the board. A member that has writes nothing to the shared words: once all
+    /// have, the words may belong to another board.
     pub(super) fn is_held(&self) -> bool {
         self.lines(self.own()).ticket.load(Ordering::Relaxed) == self.ticket
     }

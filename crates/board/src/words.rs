@@ -4,24 +4,23 @@
 //! release: the number of the operation and its signature. That alone says that the member has
 //! come; it is written once and never taken back, so when its process has died it is final.
 //!
-//! Operations that all wait for have a counter beside, so that the last to come knows it without
-//! looking at all lines, and a commit word that says how it ended: whoever decides first decides
-//! for all.
+//! An operation that all members wait for also has a counter, so that the last one to come knows it without looking
+//! at all lines. Its commit word says how it ended: the first member to decide decides for all.
 //!
 //! | word | written by | when |
 //! |---|---|---|
-//! | line | its member | once an operation, when all are over with the one 16 before |
-//! | progress | its member | when an operation is over for it |
+//! | line | its member | once an operation, after all have completed the one 16 before |
+//! | progress | its member | when it has completed an operation |
 //! | refused | its member | once: from this operation on it comes to none |
 //! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
 //! | commit | any member, by exchange | once an operation |
 //! | cursor, finished, owners | any member, by exchange | while all combine together |
 //! | sleepers, room_sleepers | any member | around its sleep |
-//! | settled | who has looked at the progress of all | when that was further |
+//! | settled | a member that has read the progress of all | when that was further |
 //! | revoked | any member | once |
 //! | vote | its member | when it brings its part to an agreement |
 //! | agreement | any member, by exchange | once an agreement |
-//! | roster | the member that leads | once, for those who look from outside |
+//! | roster | the leading member | once, for observers outside the job |
 //! | ticket | its member | when it opens the board, and when it forgets it |
 
 #[cfg(not(loom))]
@@ -82,7 +81,7 @@ impl Line {
         (word as u32 == number).then_some((word >> 32) as u32)
     }
 
-    /// Publishes the line unless somebody has for this operation; says what stands there now.
+    /// Publishes the line unless a member has for this operation; returns its value now.
     pub(crate) fn decide(&self, number: u32, state: u32) -> u32 {
         let mut before = self.word.load(Ordering::Acquire);
         loop {
@@ -130,8 +129,8 @@ impl Line {
     }
 }
 
-/// A member's line of an operation, and behind it another one for data that do not fit: whoever needs
-/// them need not be told where they are.
+/// A member's line of an operation, and behind it another one for data that do not fit. Its place is fixed, so a
+/// reader need not be told where the data are.
 #[repr(C, align(64))]
 pub(crate) struct LongLine {
     pub(crate) line: Line,
@@ -173,13 +172,13 @@ impl LongLine {
         self.line.about.store(word(bytes.min(INLINE_BYTES) as u32, check), Ordering::Relaxed);
     }
 
-    /// Asks for the line.
+    /// Prefetches the line.
     #[inline]
     pub(crate) fn prefetch(&self) {
         landeck_memory::sync::prefetch(&self.line);
     }
 
-    /// Asks for the words behind the line.
+    /// Prefetches the words behind the line.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {
         landeck_memory::sync::prefetch(&self.behind);
@@ -208,17 +207,16 @@ pub(crate) struct Vote {
 #[repr(C, align(64))]
 pub(crate) struct Lines {
     pub(crate) lines: [LongLine; WINDOW],
-    /// All operations before this one (low half) are over for the member; what it called in them
-    /// makes this sum (high half).
+    /// The member has completed all operations before this one (low half); its calls in them make this sum (high half).
     pub(crate) progress: AtomicU64,
     /// The first operation that the member does not come to because its group is broken, and 1 in
     /// the high half; 0 for none.
     pub(crate) refused: AtomicU64,
     /// Where the member writes its proposals in agreements.
     pub(crate) proposal: AtomicU64,
-    /// Whose lines these are now: see [`super::ticket`].
+    /// The ticket of the board that these lines belong to now; see [`super::ticket`].
     pub(crate) ticket: AtomicU64,
-    /// What the member brings to agreements, by turns.
+    /// The member's parts of agreements, used by turns.
     pub(crate) votes: [Vote; 2],
     rest: [AtomicU64; 4],
 }
@@ -235,11 +233,11 @@ pub(crate) const TICKET: u64 = std::mem::offset_of!(Lines, ticket) as u64;
 /// Bytes of the words that several members write.
 pub const SHARED_BYTES: u64 = 4096;
 
-/// What several write, for one operation.
+/// The words of one operation that several members write.
 #[repr(C, align(64))]
 pub(crate) struct Epoch {
     pub(crate) arrivals: Arrivals,
-    /// On the line of the arrivals: nobody takes pieces before all have come.
+    /// They share the line of the arrivals, since no member takes pieces before all have come.
     pub(crate) pieces: Pieces,
     pub(crate) commit: Line,
     pub(crate) owners: Owners,
@@ -249,14 +247,14 @@ pub(crate) struct Epoch {
 #[repr(C)]
 pub(crate) struct Arrivals(AtomicU64);
 
-/// What the last to come finds.
+/// The result of counting an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Others are to come.
+    /// Other members are still to come.
     NotLast,
-    /// All have come, for the same thing.
+    /// All have come, with equal calls.
     Last,
-    /// All have come, not for the same thing.
+    /// All have come, with differing calls.
     LastOfDifferent,
 }
 
@@ -280,7 +278,7 @@ fn spread(signature: u32) -> u64 {
     (u64::from(signature) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
-/// The pieces of data that all combine together: whoever is there takes the next one.
+/// The pieces of data that all members combine together: each member that is there takes the next one.
 #[repr(C)]
 pub(crate) struct Pieces {
     /// Number (high half) and how many pieces were taken (low half).
@@ -289,7 +287,7 @@ pub(crate) struct Pieces {
     finished: AtomicU64,
 }
 
-/// Who has done each piece: the member plus one. Read when all are done, so whatever was there before is gone.
+/// The member that has done each piece, plus one. It is read once all are done, so no earlier value is left.
 #[repr(C, align(64))]
 pub(crate) struct Owners([AtomicU16; PIECES_MAX]);
 
@@ -300,14 +298,14 @@ impl Owners {
         }
     }
 
-    /// Who has done a piece.
+    /// The member that has done a piece.
     pub(crate) fn of(&self, piece: u32) -> Option<u32> {
         u32::from(self.0.get(piece as usize)?.load(Ordering::Acquire)).checked_sub(1)
     }
 }
 
 impl Pieces {
-    /// Lets everybody take pieces; for the last to come.
+    /// Lets all members take pieces; the last member to come calls it.
     pub(crate) fn open(&self, number: u32) {
         self.finished.store(u64::from(number) << 32, Ordering::Relaxed);
         self.cursor.store(u64::from(number) << 32, Ordering::Release);
@@ -341,7 +339,7 @@ impl Pieces {
     }
 }
 
-/// What several members write.
+/// The words of a board that several members write.
 #[repr(C, align(64))]
 pub(crate) struct Shared {
     pub(crate) head: Head,
@@ -349,25 +347,25 @@ pub(crate) struct Shared {
     rest: [Line; 8],
 }
 
-/// What concerns the group rather than one operation.
+/// The words of the group rather than of one operation.
 #[repr(C, align(64))]
 pub(crate) struct Head {
-    /// How many sleep in an operation on this board.
+    /// How many members sleep in an operation on this board.
     pub(crate) sleepers: Apart<AtomicU32>,
     /// Not zero: the group was revoked.
     pub(crate) revoked: Apart<AtomicU32>,
-    /// Who has decided the last agreement.
+    /// The member that has decided the last agreement.
     pub(crate) agreement: Line,
-    /// How many of those who sleep wait until others are over with an operation.
+    /// How many of the sleepers wait until others have completed an operation.
     pub(crate) room_sleepers: Apart<AtomicU32>,
-    /// All are over with the operations before this one, as far as somebody has looked.
+    /// All members have completed the operations before this one, as of the last check.
     pub(crate) settled: Apart<AtomicU32>,
-    /// Where it stands who the members are.
+    /// Where the list of members is.
     pub(crate) roster: Roster,
     rest: [Line; 2],
 }
 
-/// Where it stands who the members of a group are.
+/// Where the list of a group's members is.
 #[repr(C, align(64))]
 pub(crate) struct Roster {
     /// Context (low half) and how many they are (high half), last; zero: not said.
@@ -418,7 +416,7 @@ mod model {
         (pieces, Owners(std::array::from_fn(|_| AtomicU16::new(0))))
     }
 
-    /// Who sees that a member has come sees what it brought.
+    /// A member that sees another's arrival also sees its data.
     #[test]
     fn a_word_brings_its_data_in_any_schedule() {
         landeck_memory::sync::model(|| {
@@ -478,7 +476,7 @@ mod model {
         });
     }
 
-    /// Every piece is taken once, and who finishes the last one knows it.
+    /// Each piece is taken once, and the member that finishes the last one knows it.
     #[test]
     fn every_piece_is_taken_once_in_any_schedule() {
         landeck_memory::sync::model(|| {
@@ -501,7 +499,7 @@ mod model {
         });
     }
 
-    /// Who counts itself among the sleepers and sees nothing is seen by who publishes.
+    /// A sleeper that counts itself and sees no arrival is seen by the publisher.
     #[test]
     fn no_sleeper_is_overlooked_in_any_schedule() {
         landeck_memory::sync::model(|| {

@@ -228,7 +228,7 @@ fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mu
     board.wake();
 }
 
-/// Looks at everything that others have laid down, wherever it may be by now.
+/// Looks at all deposits of other members, wherever they may be by now.
 fn take_part(board: &mut Board, number: u32, random: &mut Random) {
     for member in 0..PROCESSES {
         let _ = (board.came(member, number, 7), board.check(member, number));
@@ -253,7 +253,7 @@ fn take_part(board: &mut Board, number: u32, random: &mut Random) {
     board.wakes(true);
 }
 
-/// What the user of a heap holds.
+/// The blocks that the user of a heap holds.
 #[derive(Default)]
 struct Holdings {
     blocks: VecDeque<Block>,

@@ -1,4 +1,4 @@
-//! Which process says why the job is aborted: one for each job, so that a user reads it once.
+//! The abort word, by which one process of a job reports why it is aborted, so that a user reads it once.
 //!
 //! The word has four parts: whether the claiming process has said its message (bit 0), its slot plus one
 //! (bits 1 to 31), a digest of the cause (32 high bits). A stray write to it costs a message at worst: no process

@@ -1,5 +1,5 @@
-//! A lock that favours one thread: as long as nobody else wants it, that thread takes it without an
-//! exchange, and gives it back without one.
+//! A lock biased towards one thread: as long as no other thread wants it, that thread takes it and releases it
+//! without an atomic exchange.
 //!
 //! ```text
 //! the favourite            anybody else
@@ -10,11 +10,11 @@
 //! inside = no              ... works ...
 //! ```
 //!
-//! Dekker's algorithm, of which one side pays for both: the heavy barrier is one on every processor
-//! that runs this process, so the light one only keeps the compiler from reordering. Whoever comes
-//! second pays that once; from then on there is no favourite, and all use the lock for all.
-//! Most programs that ask for several threads have one that calls. Many locks may share one favour: then the
-//! second thread pays once for all of them.
+//! This is Dekker's algorithm, of which one side pays for both: the heavy barrier runs on every processor that
+//! runs this process, so the light one only keeps the compiler from reordering. The second thread pays for the
+//! heavy barrier once; from then on there is no favourite, and all threads use the lock for all. Most programs
+//! that ask for several threads call from one of them. Many locks may share one bias: then the second thread pays
+//! once for all of them.
 //!
 //! After D. Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks" (2003).
 
@@ -28,14 +28,14 @@ const NOBODY: usize = 0;
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
 
-/// Who waits looks by itself so often.
+/// A waiting thread wakes at least this often to look again by itself.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// Which thread needs not take locks for all: none from when another one wants one of them.
+/// The one thread that may skip the process's locks; none, from the moment another thread wants one of them.
 #[derive(Debug)]
 pub struct Bias {
     thread: AtomicUsize,
-    /// Not zero once the dear barrier is behind whoever ended it: others need none of their own.
+    /// Not zero once the thread that ended the bias has passed the heavy barrier: other threads need none of their own.
     has_ended: AtomicUsize,
 }
 
@@ -87,13 +87,13 @@ impl BiasedLock {
         Self { all: Lock::new(), favour, inside: Futex::new(OUTSIDE) }
     }
 
-    /// Whether it has a favourite: nobody else has wanted it so far.
+    /// Whether it has a favourite: no other thread has wanted it so far.
     #[inline]
     pub(crate) fn is_favouring(&self) -> bool {
         !self.favour.is_of(NOBODY)
     }
 
-    /// Takes the lock, after whoever has it.
+    /// Takes the lock, after its holder if there is one.
     #[inline]
     pub(crate) fn take(&self, thread: usize) -> Way {
         if self.enter_favoured(thread) {
@@ -122,7 +122,7 @@ impl BiasedLock {
         None
     }
 
-    /// Gives the lock to whoever waits.
+    /// Releases the lock, to a waiting thread if there is one.
     #[inline]
     pub(crate) fn give(&self, way: Way) {
         match way {
@@ -288,8 +288,7 @@ mod model {
         });
     }
 
-    /// Nobody is inside with somebody else, and nobody sleeps for ever: loom ends such a schedule
-    /// as a deadlock.
+    /// No two threads are inside at once, and no thread sleeps for ever: loom ends such a schedule as a deadlock.
     #[test]
     fn the_favourite_and_another_take_turns_in_every_schedule() {
         crate::sync::model(|| {

@@ -13,14 +13,14 @@ pub struct Spread {
     pub stride: i64,
 }
 
-/// What is copied: blocks of one length, and perhaps a second one with each.
+/// The shape of a strided copy: blocks of one length, each optionally with a second block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// How long each is, in bytes.
     pub length: usize,
     /// How many there are.
     pub count: u64,
-    /// What is copied with each.
+    /// The second block that is copied with each.
     pub beside: Option<Beside>,
 }
 
@@ -40,7 +40,7 @@ impl Buffer {
     /// and copies nothing, unless all blocks lie within both.
     #[inline]
     pub fn write_blocks(&self, to: Spread, bytes: Bytes<'_>, from: Spread, blocks: Blocks) -> bool {
-        // SAFETY: the promise of whoever made the buffer keeps it writable.
+        // SAFETY: the promise of the buffer's maker keeps it writable.
         unsafe {
             copy_checked(bytes, from, (self.bytes().start().as_ptr(), self.len()), to, blocks)
         }
@@ -62,7 +62,7 @@ impl Bytes<'_> {
         unsafe { copy_checked(*self, from, (room.as_mut_ptr().cast(), room.len()), to, blocks) }
     }
 
-    /// The same into memory that has been written to before.
+    /// Copies blocks into initialised memory, with the conditions of [`Bytes::copy_blocks`].
     #[inline]
     pub fn copy_blocks_to_slice(
         &self,
@@ -153,7 +153,7 @@ impl Spread {
         self.start.min(last) >= 0 && self.start.max(last) <= room
     }
 
-    /// The same distances from so many bytes later on.
+    /// This spread with its start moved by `by` bytes; none on overflow.
     #[inline]
     fn moved(self, by: i64) -> Option<Self> {
         Some(Self { start: self.start.checked_add(by)?, ..self })
@@ -177,13 +177,13 @@ impl Walker {
         self.at = self.at.wrapping_offset(self.stride);
     }
 
-    /// So many blocks later on.
+    /// The address that is `blocks` blocks later.
     #[inline(always)]
     fn after(&self, blocks: isize) -> *mut u8 {
         self.at.wrapping_offset(self.stride.wrapping_mul(blocks))
     }
 
-    /// From so many bytes later on.
+    /// This walk, moved by `by` bytes.
     #[inline(always)]
     fn moved(self, by: i64) -> Self {
         Self { at: self.at.wrapping_offset(by as isize), ..self }
@@ -265,7 +265,7 @@ unsafe fn copy_in_turns<const LENGTH: usize>(mut source: Walker, mut target: Wal
     }
 }
 
-/// So many words are copied in a turn of a loop.
+/// Words that are copied in one turn of a loop.
 const TURN: isize = 4;
 
 /// As [`copy_known`], for a length of which is known only that its first and its last word, which may overlap,
@@ -333,7 +333,7 @@ unsafe fn copy_pairs(source: Walker, target: Walker, length: usize, beside: Besi
     }
 }
 
-/// What [`copy_pairs`] copies.
+/// The arguments of [`copy_pairs`]: two walks, the block length, and the second block of each pair.
 struct Pairs {
     source: Walker,
     target: Walker,

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Readable bytes whose content somebody else may change while we read: at worst the data are
+/// Readable bytes whose content another process may change while we read: at worst the data are
 /// wrong, never the control flow.
 #[derive(Clone, Copy)]
 pub struct Bytes<'a> {
@@ -63,7 +63,7 @@ impl<'a> Bytes<'a> {
         Self { start, length: length.min(self.length - offset), place: PhantomData }
     }
 
-    /// Copies as much as fits into `target`; says how much that was.
+    /// Copies as much as fits into `target`; returns the bytes copied.
     #[inline]
     pub fn copy_to(&self, target: &mut [MaybeUninit<u8>]) -> usize {
         let length = self.length.min(target.len());
@@ -72,7 +72,7 @@ impl<'a> Bytes<'a> {
         length
     }
 
-    /// Copies as much as fits into `target`; says how much that was.
+    /// Copies as much as fits into `target`; returns the bytes copied.
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [u8]) -> usize {
         let length = self.length.min(target.len());
@@ -107,8 +107,7 @@ impl<'a> From<&'a [u8]> for Bytes<'a> {
 
 /// A user's memory that a request reads from or writes to until it is complete.
 ///
-/// Whoever makes one promises that the memory stays; that is why making one is unsafe and using
-/// one is not.
+/// The caller that makes a buffer promises that the memory stays; so making one is unsafe and using one is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -250,7 +249,7 @@ mod strings {
     const SLOW: u8 = 1;
     const FAST: u8 = 2;
 
-    /// What this processor's string copy is. Asked once: on a virtual machine that takes long.
+    /// The kind of this processor's string copy. It is asked once, since asking is slow on a virtual machine.
     static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     /// Whether the processor says that this copy is fast for long and for short strings.

@@ -1,8 +1,8 @@
-//! How much of what goes in a cell is there: the word in front of its data.
+//! The fill word in front of a handoff buffer's data: how many of its bytes are present.
 //!
-//! Who has the cell sets it to what is there, before it tells of the cell and after each piece; who was told of the
-//! cell copies out what is there, and has the cell when that is all. So one word says both that data may be
-//! read and that nobody writes there any more.
+//! The sender sets the word to the bytes present, before it announces the buffer and after each piece. The receiver
+//! copies out the bytes present, and owns the buffer once all are there. So one word says both that data may be read
+//! and that the sender writes there no more.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -11,13 +11,13 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Filled<'a>(pub(crate) &'a AtomicU64);
 
 impl Filled<'_> {
-    /// So many bytes are there, which were all written before.
+    /// Records that `bytes` bytes are present; all of them were written before.
     #[inline]
     pub(crate) fn set(self, bytes: u64) {
         self.0.store(bytes, Ordering::Release);
     }
 
-    /// How many are there, of so many that there will be. All of them can be read.
+    /// How many of the message's `bytes` are present; all of these can be read.
     #[inline]
     pub(crate) fn of(self, bytes: u64) -> u64 {
         self.0.load(Ordering::Acquire).min(bytes)
@@ -31,7 +31,7 @@ mod model {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Two pieces of a byte each, and what a ring says: a message lies in the cell.
+    /// A handoff buffer of two one-byte pieces, and the ring's word that announces a message in it.
     struct Cell {
         filled: AtomicU64,
         pieces: [Data<u8>; 2],
@@ -49,7 +49,7 @@ mod model {
             self.pieces[piece].with(|place| unsafe { *place })
         }
 
-        /// A message of two pieces, the second of which is put in after it was told of.
+        /// Sends a message of two pieces, both filled in after the message is announced.
         fn send(&self, value: u8) {
             Filled(&self.filled).set(0);
             self.told.store(u64::from(value), Ordering::Release);
@@ -60,8 +60,8 @@ mod model {
         }
     }
 
-    /// Who receives reads only what is there, and when all is there the cell is its own: it puts its answer in while
-    /// who filled it may not be back yet. Each looks so often and no more, so that the model ends.
+    /// The receiver reads only bytes that are present, and owns the buffer once all are: it writes its answer there
+    /// while the sender may still be on its way out. Each side polls a fixed number of times, so that the model ends.
     #[test]
     fn a_cell_goes_from_hand_to_hand_in_any_schedule() {
         crate::sync::model(|| {

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use crate::system;
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
-/// What children get copies of.
+/// The mappings that child processes get copies of.
 static KEPT: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
 thread_local! {

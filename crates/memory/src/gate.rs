@@ -1,4 +1,4 @@
-//! One thread at a time, or one thread only: who may enter an endpoint.
+//! The gate of an endpoint: it admits one thread at a time, or one thread only.
 //!
 //! The mode is fixed when the gate is made. In mode single a call costs a look at which thread it
 //! is; in mode multiple, one lock, and little more than that look as long as the thread that made the
@@ -15,7 +15,7 @@ use crate::fork;
 use crate::lock::Lock;
 use crate::system;
 
-/// Which threads may call.
+/// The threads that may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
     /// Only the thread that joined.
@@ -116,7 +116,7 @@ impl<T> Gate<T> {
         self.mode == ThreadMode::Single || self.lock.is_favouring()
     }
 
-    /// Enters, in mode multiple after whoever is inside.
+    /// Enters; in mode multiple, after the thread that is inside.
     ///
     /// # Errors
     /// [`GateError`].
@@ -130,7 +130,7 @@ impl<T> Gate<T> {
         Ok(Entry { gate: self, way })
     }
 
-    /// Enters if nobody is inside.
+    /// Enters if no thread is inside.
     ///
     /// # Errors
     /// [`GateError::WrongThread`], [`GateError::Forked`].
@@ -188,7 +188,7 @@ impl<T> Gate<T> {
     #[inline(always)]
     fn enter_favoured(&self) -> Option<Entry<'_, T>> {
         let is_favoured = !fork::is_child() && self.lock.enter_favoured(system::this_thread());
-        // An entry that is made leaves when it is dropped: none is made for who is not inside.
+        // An entry leaves when it is dropped, so none is made for a thread that is not inside.
         is_favoured.then(|| Entry { gate: self, way: Some(Way::Favoured) })
     }
 

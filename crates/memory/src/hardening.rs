@@ -1,12 +1,11 @@
 //! Pages that a process only reads, mapped so that it can do nothing else.
 //!
-//! Of what lies in a segment, the header and the membership, and of each other process the own page,
-//! the rings and the heap, have one writer, which is somebody else. In a hardened job they are mapped
-//! for reading alone: a stray write there ends its writer, by the signal that says so, and reaches
-//! nobody. Protocols are the same, and so is what others check: pages that several write stay as they
-//! are (shared pages, boards, cells, mailboxes, credits, control lines of blocks, which lie apart from
-//! the heap in such a job). A region has pages of its own, which who opens it maps for writing until its
-//! last view of them is gone.
+//! The header, the membership, and the own page, rings and heap of each other process have one writer, which is
+//! not this process. In a hardened job this process maps them read-only: a stray write there kills its writer by
+//! a signal and harms no other process. The protocols and checks stay the same. Pages with several writers stay
+//! writable (shared pages, boards, handoff buffers, mailboxes, credits, and control lines of blocks, which lie
+//! outside the heap in such a job). A region has pages of its own, which a process that opens it maps for writing
+//! until its last view of them is gone.
 
 use std::io;
 use std::ops::Range;
@@ -17,13 +16,12 @@ use crate::segment::Segment;
 use crate::system;
 
 impl Segment {
-    /// Maps what the process of a slot only reads for reading alone, as far as pages have one writer,
-    /// if the job is a hardened one. For a process of the job that has attached the segment, once it
-    /// knows its slot; calling it again, with another slot, is possible. Not for the agent. Nothing
-    /// happens in the local form.
+    /// Maps the one-writer pages that the process of a slot only reads as read-only, if the job is hardened. A process
+    /// of the job calls it once it has attached the segment and knows its slot; it may call it again with another
+    /// slot. The agent does not call it. Nothing happens in the local form.
     ///
     /// # Errors
-    /// What the kernel says: there are more mappings than it permits (`vm.max_map_count`), or its pages
+    /// The kernel's error: there are more mappings than it permits (`vm.max_map_count`), or its pages
     /// are larger than those of the segment.
     pub fn harden(&self, slot: u32) -> io::Result<()> {
         if !self.plan().is_hardened || self.descriptor().is_none() {
@@ -93,7 +91,7 @@ impl Drop for Opened {
     }
 }
 
-/// What is left of a range without these.
+/// The parts of a range that lie outside all `others`.
 fn without(whole: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = vec![whole];
     for other in others {

@@ -8,7 +8,7 @@ const AWAKE_NS: u64 = 1_000_000;
 const MOVING_MAX_NS: u64 = 20_000_000;
 /// Yields on the second step on an oversubscribed core, unless a wait has reasons for more.
 const YIELDS_OVERSUBSCRIBED: u32 = 32;
-/// Between two yield probes that found nobody, in nanoseconds.
+/// Time between two yield probes that found no other task, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 
 /// How long a wait stays awake on an oversubscribed core.
@@ -46,7 +46,7 @@ impl Patience {
     }
 }
 
-/// What to do next in a wait.
+/// The next action of a waiter: poll, yield the core, or sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Poll,
@@ -69,7 +69,7 @@ impl Ladder {
         Self { oversubscribed, began_ns, yields: 0, patience, next_probe_ns }
     }
 
-    /// What to do now.
+    /// Chooses the action at the time `now_ns`.
     pub(crate) fn step(&mut self, now_ns: u64) -> Step {
         let awake_ns = if self.oversubscribed { self.patience.awake_ns } else { AWAKE_NS };
         let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;

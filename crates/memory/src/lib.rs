@@ -1,7 +1,7 @@
 //! Shared memory between the processes of one host.
 //!
 //! A [`Segment`] is one sealed anonymous file of a job; `docs/memory-layout.md` names every word
-//! of it and who may write it in which state. Each shared control word is loaded once,
+//! of it, and which process may write it in which state. Each shared control word is loaded once,
 //! atomically, and checked; bounds come from a private copy of the plan; every walk is bounded;
 //! payload never decides control flow. So a stray write of another process leads to wrong data
 //! at worst.
@@ -10,20 +10,20 @@
 //! |---|---|
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
-//! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`membership`] | the words of the agent: the state of each slot |
 //! | [`abort`] | which process says why the job is aborted |
-//! | [`observed`] | a segment as those see it who only look |
-//! | [`page`] | the page of each process: presence, what it waits for, counters |
+//! | [`observed`] | a segment as observers see it |
+//! | [`page`] | the page of each process: presence, current wait, counters |
 //! | [`ring`] | from one process to one other: a line per message |
-//! | [`mailbox_queue`] | from anybody to one process |
+//! | [`mailbox_queue`] | from any process to one process |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
-//! | [`message_cells`] | places for messages, which go from hand to hand |
-//! | [`remark`] | what a process says of a wait that has lasted for long |
+//! | [`message_cells`] | handoff buffers for messages |
+//! | [`remark`] | details that a process publishes of a long wait |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`scheduler_order`] | the order of turns of the tasks on one core |
 //! | [`waiter`] | the one way to wait |
 //! | [`sleep_word`] | the word that a process sleeps on |
-//! | [`slot_reference`] | which processes may still need what lies in a vacant slot |
+//! | [`slot_reference`] | the processes that may still need the memory of a vacant slot |
 //! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
@@ -31,7 +31,7 @@
 //! | [`bytes`] | places to read from and to write to |
 //! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
-//! | [`room`] | private memory whose size somebody else has said |
+//! | [`room`] | private memory whose size another process has said |
 //! | `fixture` | segments for tests in which one process plays several |
 //! | [`sync`] | atomics, which the model checker replaces |
 

@@ -1,4 +1,4 @@
-//! The lock of a gate: one word, with the sleep of those who wait in the kernel.
+//! The lock of a gate: one word, whose waiting threads sleep in the kernel.
 //!
 //! After U. Drepper's "Futexes Are Tricky" (2004), the second mutex there.
 
@@ -8,10 +8,10 @@ use crate::sync::{Futex, Ordering};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may be asleep waiting.
+/// Held, and a waiting thread may be asleep.
 const CONTENDED: u32 = 2;
 
-/// Who waits looks by itself so often.
+/// A waiting thread wakes at least this often to look again by itself.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// One holder at a time. Free when made.
@@ -29,7 +29,7 @@ impl Lock {
         word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes the lock, after whoever has it.
+    /// Takes the lock, after its holder if there is one.
     #[inline]
     pub(crate) fn take(&self) {
         if !self.try_take() {
@@ -44,7 +44,7 @@ impl Lock {
         }
     }
 
-    /// Gives the lock to whoever waits.
+    /// Releases the lock, to a waiting thread if there is one.
     #[inline]
     pub(crate) fn give(&self) {
         if self.0.word().swap(FREE, Ordering::Release) == CONTENDED {
@@ -90,8 +90,7 @@ mod model {
         counter.lock.give();
     }
 
-    /// Nobody is inside with somebody else, and nobody sleeps for ever: loom ends such a schedule
-    /// as a deadlock.
+    /// No two threads are inside at once, and no thread sleeps for ever: loom ends such a schedule as a deadlock.
     #[test]
     fn one_is_inside_and_all_come_in_in_every_schedule() {
         crate::sync::model(|| {

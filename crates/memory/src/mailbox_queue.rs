@@ -1,23 +1,23 @@
-//! The mailbox queue of a process: anybody posts, its process retrieves.
+//! The mailbox queue of a process: any process posts, its owner retrieves.
 //!
-//! Used for first contact, for peers without a ring, and for what kernels say to each other.
-//! Slots of two lines in a circle:
+//! It carries first contact, messages between peers without a ring, and messages between kernels.
+//! It is a ring of slots of two lines each:
 //!
 //! ```text
 //! state (8)   lap (32 high bits) | claimant + 1 (30) | phase (2)
 //! head (8) | label (8) | source (4) | 48 bytes of data
 //! ```
 //!
-//! | phase | meaning | who changes it |
+//! | phase | meaning | changed by |
 //! |---|---|---|
-//! | 0 free | anybody may claim it for this lap | a poster: to claimed, by compare-and-swap |
+//! | 0 free | any poster may claim it for this lap | a poster: to claimed, by compare-and-swap |
 //! | 1 claimed | the claimant writes | the claimant: to full. The owner: to taken, if the claimant died |
 //! | 2 full | a message | the owner: to taken |
 //! | 3 taken | consumed, but one in front of it is not | the owner: to free of the next lap |
 //!
-//! The tail is a hint where to claim; whoever finds it behind moves it on. A slot names its
+//! The tail is a hint where to claim; a poster that finds it behind moves it on. A slot names its
 //! claimant, so a poster that dies between claim and message is skipped as soon as its death is
-//! known, and one that is merely stopped there holds up nobody: the owner looks past it. Messages
+//! known. A poster that is merely stopped there holds up no other: the owner looks past it. Messages
 //! of one poster stay in order; those of different posters need not.
 //!
 //! After D. Vyukov's bounded queue (a turn per slot), with the claim in the slot, not in the tail.
@@ -38,7 +38,7 @@ const CLAIMED: u64 = 1;
 const FULL: u64 = 2;
 const TAKEN: u64 = 3;
 
-/// One slot in so many is kept free for what is urgent.
+/// One slot in so many is kept free for urgent messages.
 const RESERVED_PART: u32 = 8;
 
 /// One slot, all of it shared.
@@ -74,7 +74,7 @@ pub struct MailboxReceiver {
     memory: MailboxMemory,
     /// First slot that is not known to be consumed.
     position: u32,
-    /// The same when the queue was last seen empty.
+    /// The value of `position` when the queue was last seen empty.
     empty_at: u32,
 }
 
@@ -86,7 +86,7 @@ pub struct Post<'a> {
     pub head: u64,
     /// Second word of its header.
     pub label: u64,
-    /// All the data there may be; the header says how many are meant.
+    /// The whole data area; the header says how many of its bytes are valid.
     pub data: Bytes<'a>,
     position: u32,
 }
@@ -208,7 +208,8 @@ impl MailboxSender {
         self.post_leaving(self.memory.slot_count / RESERVED_PART, head, label, data)
     }
 
-    /// The same for what must not find the queue full of what others have posted.
+    /// Posts a message that may use the slots that [`MailboxSender::post`] leaves free, so that ordinary posts
+    /// cannot crowd it out.
     ///
     /// # Errors
     /// [`MailboxFull`].
@@ -308,8 +309,8 @@ impl MailboxReceiver {
         phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
     }
 
-    /// Puts the tail right if somebody overwrote it: posters would claim where nobody looks, or
-    /// find the queue full for ever. For when nothing is in the queue.
+    /// Repairs an overwritten tail, with which posters would claim slots that are never read, or find the queue full
+    /// for ever. The queue must be empty.
     pub fn repair_tail(&mut self) {
         let tail = self.memory.tail().load(Ordering::Acquire);
         if tail.wrapping_sub(self.position) > self.memory.slot_count {
@@ -324,7 +325,7 @@ impl MailboxReceiver {
     }
 
     /// Whether the queue is empty and posters may be waiting that have found it full: to be asked after
-    /// each post that was consumed, and true once. Whoever found it full had so many posts in front of
+    /// each post that was consumed, and true once. A poster that found it full had as many posts in front of
     /// it as [`MailboxSender::post`] lets in, and all of them were consumed since.
     #[inline]
     pub fn is_empty_again(&mut self) -> bool {
@@ -426,7 +427,7 @@ impl MailboxReceiver {
 }
 
 impl Post<'_> {
-    /// What [`MailboxReceiver::consume`] wants to know.
+    /// The queue position of this message, for [`MailboxReceiver::consume`].
     pub fn position(&self) -> u32 {
         self.position
     }
@@ -661,7 +662,7 @@ mod tests {
 mod model {
     use super::*;
 
-    /// What the owner has retrieved, poster by poster.
+    /// The messages that the owner has retrieved from each poster.
     type Retrieved = [Vec<u64>; 2];
 
     fn retrieve(receiver: &mut MailboxReceiver, everywhere: bool, retrieved: &mut Retrieved) {

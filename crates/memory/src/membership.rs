@@ -1,4 +1,4 @@
-//! The membership words: who is there, who is gone. The agent writes them, everybody reads.
+//! The membership words: the state of each slot and of the job. The agent writes them, all processes read them.
 //!
 //! ```text
 //! byte 0  generation: grows with every announced change; sleepers look again when it does
@@ -17,12 +17,12 @@ use crate::segment::Segment;
 const CACHE_BIT: u32 = 16;
 const CACHE_BITS: u64 = (u16::MAX as u64) << CACHE_BIT;
 
-/// What the agent says of a slot.
+/// The agent's record of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotRecord {
     /// Free, alive or gone.
     pub state: SlotState,
-    /// Which user of the slot is meant.
+    /// The incarnation: which process of the slot this is, counted from 1.
     pub incarnation: u32,
     /// The process, while it lives and after.
     pub pid: u32,
@@ -31,11 +31,11 @@ pub struct SlotRecord {
     /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where the
     /// agent was not its parent.
     pub status: i32,
-    /// Whom it replaces, if it was started again after a failure.
+    /// The process that it replaces, if it was started again after a failure.
     pub replaces: Option<Replaced>,
 }
 
-/// Whom a process replaces that was started again.
+/// The process that a restarted process replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The rank that its first predecessor had.
@@ -45,7 +45,7 @@ pub struct Replaced {
 }
 
 impl SlotRecord {
-    /// The status of a process whose end nobody was told. No wait status has all bits set.
+    /// The status of a process whose wait status the agent does not know. No wait status has all bits set.
     pub const UNKNOWN_STATUS: i32 = -1;
 
     /// The record in these words, which may be anything.
@@ -67,7 +67,7 @@ impl SlotRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SlotState {
-    /// Nobody has it.
+    /// No process has it.
     #[default]
     Free = 0,
     /// Promised to a process that is being started.
@@ -99,12 +99,12 @@ impl SlotState {
     }
 }
 
-/// What the agent says of the whole job.
+/// The agent's state of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// It goes on.
+    /// The job runs.
     Running,
-    /// It is being ended: every wait ends as well.
+    /// The job is being ended: every wait ends too.
     Ending,
 }
 
@@ -115,7 +115,7 @@ impl Segment {
         self.word(self.plan().membership()).load(Ordering::Acquire)
     }
 
-    /// What the agent says of a slot. A slot outside the segment is free.
+    /// Reads the agent's record of a slot. A slot outside the segment is free.
     #[inline]
     pub fn slot_record(&self, slot: u32) -> SlotRecord {
         if slot >= self.plan().slots() {
@@ -128,7 +128,7 @@ impl Segment {
         SlotRecord::from_words([first, second, third])
     }
 
-    /// Which process of a slot it is, counted from 1: the same as in its record, in one load.
+    /// The incarnation of a slot's process, counted from 1: the value of its record, in one load.
     #[inline]
     pub fn incarnation(&self, slot: u32) -> u32 {
         match slot < self.plan().slots() {
@@ -144,8 +144,7 @@ impl Segment {
         (slot < self.plan().processes && is_first()).then_some(slot)
     }
 
-    /// Writes what is known of a slot; for the agent only. Nobody is told before
-    /// [`Segment::announce_membership`].
+    /// Writes the record of a slot; for the agent only. Processes are told by [`Segment::announce_membership`].
     pub fn set_slot_record(&self, slot: u32, record: SlotRecord) {
         let place = self.record(slot);
         let cache = self.long(place).load(Ordering::Relaxed) & CACHE_BITS;
@@ -163,7 +162,7 @@ impl Segment {
     }
 
     /// The last-level cache that the first process of a slot was bound to when it was started: the
-    /// number of the cache's first processor, plus one. 0: it was bound to none, or nobody knows.
+    /// number of the cache's first processor, plus one. 0: it was bound to none, or that is not known.
     pub fn cache_of(&self, slot: u32) -> u16 {
         match slot < self.plan().slots() {
             true => (self.long(self.record(slot)).load(Ordering::Acquire) >> CACHE_BIT) as u16,
@@ -171,15 +170,15 @@ impl Segment {
         }
     }
 
-    /// Says which cache the process of a slot will be bound to; for whoever makes the segment, before
-    /// anybody else has it.
+    /// Records which cache the process of a slot will be bound to; for the segment's maker, before any other process
+    /// has it.
     pub fn set_cache(&self, slot: u32, cache: u16) {
         let word = self.long(self.record(slot));
         let others = word.load(Ordering::Relaxed) & !CACHE_BITS;
         word.store(others | u64::from(cache) << CACHE_BIT, Ordering::Release);
     }
 
-    /// Tells everybody that records have changed: every sleeper wakes and looks; for the agent only.
+    /// Announces that records have changed: every sleeper wakes and looks; for the agent only.
     pub fn announce_membership(&self) {
         self.word(self.plan().membership()).fetch_add(1, Ordering::SeqCst);
         for slot in 0..self.plan().slots() {

@@ -1,11 +1,9 @@
-//! A job's segment as those see it who only look: who is there, what everybody waits for, what was
-//! counted.
+//! A job's segment as observers see it: its processes, their waits and their counters.
 //!
-//! It is read from the file, not mapped: nothing of it is touched that the job has not touched, no
-//! address space is needed, and a descriptor that can only be read is enough. No process of the job
-//! takes part, so what is wedged, stopped or dead can be looked at as well. All that is read may be
-//! anything, also words of two moments: it is data for people, and decides nothing here but what is
-//! read next, within bounds.
+//! It is read from the file, not mapped: pages that the job has not touched stay untouched, no address space is
+//! needed, and a read-only descriptor is enough. No process of the job takes part, so wedged, stopped and dead
+//! processes can be observed too. Every word may have any value, also of two moments: it is data for people, and
+//! decides nothing here but the next reads, within bounds.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -31,20 +29,20 @@ pub struct Observed {
     plan: SegmentPlan,
 }
 
-/// What a process says of itself.
+/// The state that a process publishes in its own page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelfPortrait {
     /// How far its program has come with joining and leaving.
     pub presence: Presence,
-    /// What it waits for.
+    /// Its current wait.
     pub wait: WaitRecord,
-    /// What it has counted.
+    /// Its counters.
     pub counters: Counters,
-    /// Whom it has waited for, longest first.
+    /// The processes it has waited for, longest first.
     pub waited_for: Vec<WaitedFor>,
-    /// What it says of this wait, once that has lasted for long.
+    /// Its remark on this wait, once the wait is long.
     pub remark: Option<Remark>,
-    /// Whether it sleeps until somebody wakes it.
+    /// Whether it sleeps until it is woken.
     pub is_asleep: bool,
 }
 
@@ -83,7 +81,7 @@ impl Observed {
         (state, words[head..].chunks_exact(words_each).map(record).collect())
     }
 
-    /// What the process of a slot says of itself. None when there is no such slot.
+    /// Reads the state that the process of a slot publishes. None when there is no such slot.
     pub fn portrait(&self, slot: u32) -> Option<SelfPortrait> {
         if slot >= self.plan.slots() {
             return None;

@@ -1,5 +1,5 @@
-//! The own page of each process: its presence, what it waits for, what it has counted. The
-//! process writes, everybody may read, also when it is wedged, stopped or dead.
+//! The own page of each process: its presence, its current wait and its counters. The process writes it; any
+//! process may read it, also when its writer is wedged, stopped or dead.
 //!
 //! ```text
 //! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon
@@ -14,8 +14,8 @@
 //! 2880     slot references: a bit for each slot; with more than 9,728 slots they need a second page
 //! ```
 //!
-//! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
-//! reads the line twice and finds all words alike has read one wait. Counters are read one by one.
+//! A reader may see words of two waits at once. A wait is identified by the time when it began: a reader that reads
+//! the line twice and finds equal words has read one wait. Counters are read one by one.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +47,7 @@ pub enum Presence {
     Aborted(u8),
 }
 
-/// What a process is doing when it waits.
+/// The call in which a process waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -66,13 +66,13 @@ pub enum Operation {
     Join = 5,
     /// The end: its last messages must be out.
     Leave = 6,
-    /// Somebody who connects.
+    /// A process that connects.
     Accept = 7,
     /// The other members of a group, in a collective operation.
     Collective = 8,
     /// A unit of a semaphore.
     Semaphore = 9,
-    /// What happens to a named group: its members' coming, or room for a broadcast.
+    /// An event of a named group: its members' arrival, or room for a broadcast.
     Group = 10,
 }
 
@@ -136,12 +136,12 @@ impl Presence {
     }
 }
 
-/// What a process waits for.
+/// A wait that a process publishes: its call, peer, tag and since when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitRecord {
     /// The call.
     pub operation: Operation,
-    /// The slot it waits for; none means anybody.
+    /// The slot it waits for; none means any.
     pub peer: Option<u32>,
     /// The tag; none means any.
     pub tag: Option<u32>,
@@ -185,7 +185,7 @@ impl WaitRecord {
     }
 }
 
-/// What a process has counted since it joined.
+/// The counters of a process since it joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages sent.
@@ -233,7 +233,7 @@ impl Counters {
 }
 
 impl WaitedFor {
-    /// Those in these words, longest first.
+    /// Decodes the entries in these words, longest first.
     pub(crate) fn from_words(words: [u64; 2 * WAITED_FOR]) -> Vec<Self> {
         let pairs = words.chunks_exact(2).filter(|pair| pair[0] != 0);
         let mut all: Vec<_> =
@@ -322,7 +322,7 @@ impl Segment {
         word.store(processor.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// What the process of a slot waits for; operation `None` when it runs.
+    /// Reads the current wait of a slot's process; operation `None` when it runs.
     pub fn wait_record(&self, slot: u32) -> WaitRecord {
         WaitRecord::from_words(self.page_words(slot, WAIT_LINE))
     }
@@ -341,12 +341,12 @@ impl Segment {
         self.long(self.plan().own_page(slot) + WAIT_LINE).store(0, Ordering::Release);
     }
 
-    /// What the process of a slot has counted.
+    /// Reads the counters of a slot's process.
     pub fn counters(&self, slot: u32) -> Counters {
         Counters::from_words(self.page_words(slot, COUNTER_LINE))
     }
 
-    /// Whom the process of a slot has waited for, longest first, at most [`WAITED_FOR`] of them.
+    /// The processes that the process of a slot has waited for, longest first, at most [`WAITED_FOR`] of them.
     pub fn waited_for(&self, slot: u32) -> Vec<WaitedFor> {
         WaitedFor::from_words(self.page_words(slot, WAITED_FOR_LINES))
     }

@@ -7,12 +7,12 @@
 //! ring: lines | bulk area
 //! ```
 //!
-//! Own pages lie side by side, and so do shared pages: whoever looks at those of all touches as little
-//! of its page tables as there is. Within the slots, megabytes apart, each would take a page of the
-//! table in every process, and a walk through memory at every look.
+//! Own pages lie side by side, and so do shared pages: a process that reads those of all touches few page-table
+//! pages. Within the slots, megabytes apart, each would take a page of the table in every process, and a page walk
+//! at every look.
 //!
-//! All sizes are multiples of a page, so every page has one intended writer (or is named as one
-//! that several write). The file is sparse: a page that nobody touches costs nothing.
+//! All sizes are multiples of a page, so every page has one intended writer (or is named as one with several).
+//! The file is sparse: an untouched page costs nothing.
 
 /// Bytes of a page, and of a page's worth of alignment.
 pub const PAGE_BYTES: u64 = 4096;
@@ -49,7 +49,7 @@ const CELLS_EACH_MAX: u32 = 8;
 const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
-/// Where a process says in its own page with whom it has to do.
+/// The offset of the slot references in a process's own page.
 const SLOT_REFERENCES: u64 = 2880;
 /// Bytes of one record of the membership.
 pub const RECORD_BYTES: u64 = 32;
@@ -73,7 +73,7 @@ pub struct SegmentPlan {
     pub guests: u32,
     /// Address space of each process's heap; pages are used only when touched.
     pub heap_bytes_per_process: u64,
-    /// Processors that the processes may use together, as whoever made the segment counted.
+    /// Processors that the processes may use together, as the segment's maker counted.
     pub cpus: u32,
     /// Whether processes map what others write for reading alone ([`Segment::harden`]).
     ///
@@ -81,16 +81,16 @@ pub struct SegmentPlan {
     pub is_hardened: bool,
     /// Whether the launcher serves named groups, or is about to.
     pub serves_groups: bool,
-    /// What the job is called, for people.
+    /// The job's name, for people.
     pub name: JobName,
     /// When the job began, in nanoseconds of the monotonic clock.
     pub began_ns: u64,
-    /// What all processes of the job compute with: words that mean nothing here. Whoever takes
-    /// them from a segment checks them.
+    /// Settings that all processes of the job share: opaque words here. The reader that takes them from a segment
+    /// checks them.
     pub settings: [u64; SETTINGS_WORDS],
 }
 
-/// What a job is called, for people and for who wants to join it: text without control characters.
+/// The name of a job, shown to people and used to join it: text without control characters.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobName([u64; NAME_WORDS]);
 
@@ -312,13 +312,13 @@ impl SegmentPlan {
         }
     }
 
-    /// Cells of the first world's board.
+    /// Handoff buffers of the first world's board.
     #[inline]
     pub fn board_cells(&self) -> u32 {
         self.cells_each() * self.processes
     }
 
-    /// The same, and behind them as many for messages.
+    /// All handoff buffers: those of the first world's board, and behind them as many for messages.
     pub fn cells(&self) -> u32 {
         2 * self.board_cells()
     }

@@ -1,9 +1,9 @@
-//! Remarks: what a process says besides of a wait that has lasted for long, for who looks from outside.
+//! Remarks: details of a long wait that a process publishes for observers.
 //!
-//! What it waits for stands in its wait record as soon as it waits for more than a moment. Some things
-//! take time to find out: which function of a front the program has called, and any of which others
-//! would end the wait. So they are found out when the wait has lasted for so long that somebody may ask,
-//! and calls that do not last pay nothing for them.
+//! A process writes its wait record as soon as it waits for more than a moment. Some details take time to
+//! find out: the function of a front that the program has called, and the peers any of which would end the
+//! wait. The process adds them only when the wait has lasted so long that an observer may ask, so short
+//! calls pay nothing for them.
 //!
 //! ```text
 //! own page, byte 2688   since (64 bits): the wait that the rest is said of
@@ -65,19 +65,19 @@ impl std::fmt::Display for CallName {
     }
 }
 
-/// What is said of a wait.
+/// The published details of one wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remark {
-    /// The wait: since when it lasts, in nanoseconds of the monotonic clock.
+    /// When the wait began, in nanoseconds of the monotonic clock; this names the wait.
     pub since_ns: u64,
-    /// Which function the program has called.
+    /// The function that the program has called.
     pub call: Option<CallName>,
     /// Any of these slots can end the wait; empty where that is not known.
     pub any_of: Vec<u32>,
 }
 
 impl Remark {
-    /// What the words of an own page, which may be anything, say of the wait since then.
+    /// Decodes the remark of the wait that began at `since_ns` from the words of an own page, which may hold anything.
     pub(crate) fn of_wait(page: &[u64], since_ns: u64) -> Option<Self> {
         let words = page.get(REMARK as usize / 8..REMARK_END_WORDS)?;
         if words[0] != since_ns || since_ns == 0 {
@@ -101,14 +101,14 @@ pub fn name_calls(by: fn() -> Option<CallName>) {
     let _ = NAMER.set(by); // a second one names the same calls
 }
 
-/// Which function this thread is in, where somebody can tell.
+/// The function that this thread is in, if a front can tell.
 pub(crate) fn call_of_this_thread() -> Option<CallName> {
     NAMER.get().and_then(|name| name())
 }
 
 impl Segment {
-    /// Says something of the wait of a slot's process; for that process only. More slots than have room
-    /// are as good as none.
+    /// Publishes the remark of a slot's process on its wait; for that process only. A list of slots that has no room
+    /// counts as empty.
     pub fn set_remark(&self, slot: u32, remark: &Remark) {
         let place = self.plan().own_page(slot) + REMARK;
         let set =

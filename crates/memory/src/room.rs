@@ -23,7 +23,7 @@ impl NoMemory {
     }
 }
 
-/// So many values of zero bytes. No byte is touched before it is used.
+/// A vector of `count` values of zero bytes. No byte is touched before it is used.
 ///
 /// # Errors
 /// [`NoMemory`].

@@ -1,35 +1,35 @@
 //! The order in which the tasks that share a core have their turns on it.
 //!
-//! A task that gives its core away goes behind all others that want it, so the tasks keep whatever order they
+//! A task that yields its core goes behind all others that want it, so the tasks keep whatever order they
 //! began in. If the order in which they will be waited for is known, another order saves turns: each then gets
 //! the core when it has something to do. With sixteen processes on two cores that saves one turn of five.
 //!
 //! The kernel orders tasks by a time that grows by a *slice* with each turn that is given away (EEVDF; from Linux
 //! 6.12 on a task may choose its slice). So for some operations all tasks take the shortest slice there is, and
 //! their times come within that of each other. Once afterwards each task takes a longer slice, by as much as its
-//! position wants, and then the slice that it had before. The old order comes back slowly, so all repeat this after
-//! a while. Operation numbers, which all count alike, say when, so no message is needed.
+//! position wants, and then the slice that it had before. The old order comes back slowly, so all tasks repeat this
+//! after a while. The operation numbers are equal in all tasks and tell them when, so no message is needed.
 
 use crate::system;
 
 /// The shortest slice that the kernel gives, in nanoseconds.
 const SHORTEST_NS: u64 = 100_000;
-/// In so many operations the times come together, and in so many they are set apart.
+/// Operations of a period: in one period the times come together, in the next they are set apart.
 const OPERATIONS: u32 = 64;
-/// In one of so many times as many operations they come together.
+/// Periods after which the times are brought together again.
 const PERIODS: u32 = 32;
 
-/// How far a task is in taking its position.
+/// A task's progress in taking its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// It has the slice that it had before.
+    /// The task has the slice that it had before.
     #[default]
     Usual,
-    /// It has the shortest one.
+    /// The task has the shortest slice.
     Together,
-    /// It has the one that takes it to its position.
+    /// The task has the slice that takes it to its position.
     Apart,
-    /// It cannot choose.
+    /// The task cannot choose its slice.
     Never,
 }
 
@@ -42,11 +42,11 @@ pub struct TurnPosition {
     pub of: u32,
 }
 
-/// What a thread has done to take its position in the order of turns.
+/// A thread's progress in taking its position in the scheduler's order.
 #[derive(Debug, Default)]
 pub struct SchedulerOrder {
     stage: Stage,
-    /// The slice that it had before.
+    /// The scheduler slice that the thread had before.
     usual_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl SchedulerOrder {
         self.take(slice_ns);
     }
 
-    /// Gives the calling thread the slice back that it had before.
+    /// Restores the slice that the calling thread had before.
     #[inline]
     pub fn restore(&mut self) {
         if self.stage != Stage::Usual {

@@ -36,7 +36,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0c");
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
-/// What stands beside the processors.
+/// The bits of the header's processor word above the processor count.
 const HARDENED_BIT: u32 = 32;
 const SERVES_GROUPS_BIT: u32 = 33;
 
@@ -67,9 +67,9 @@ struct Inner {
     shared_pages: u64,
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
-    /// Slots whose heap somebody owns through this handle.
+    /// Slots whose heap has an owner through this handle.
     heaps_taken: Mutex<Vec<u32>>,
-    /// What this process has of others.
+    /// Counts of how many things in each slot this process uses.
     holdings: Holdings,
     /// Pages of others that this process has mapped for writing, in a hardened job.
     opened: Mutex<Vec<Range<u64>>>,
@@ -104,7 +104,7 @@ pub enum SegmentError {
     NoMemory {
         /// Address space asked for.
         bytes: u64,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The descriptor is not a segment of this version.
@@ -112,7 +112,7 @@ pub enum SegmentError {
         "the descriptor handed over is no segment of this version of Landeck ({what}): start the program with the launcher of the same version"
     )]
     NotASegment {
-        /// What is wrong with it.
+        /// The reason why it is not one.
         what: &'static str,
     },
 }
@@ -130,7 +130,7 @@ impl Segment {
         Ok(Self::with_header(plan, start, Some(file)))
     }
 
-    /// The same in this process's own memory: for tests, model checking and address sanitizers.
+    /// Makes a segment in this process's own memory, for tests, model checking and address sanitizers.
     ///
     /// # Panics
     /// When the plan is not valid.
@@ -151,7 +151,7 @@ impl Segment {
         segment
     }
 
-    /// Attaches a segment that somebody else made, after checking that it is one.
+    /// Attaches a segment that another process made, after checking that it is one.
     ///
     /// # Errors
     /// [`SegmentError::NotASegment`], [`SegmentError::NoMemory`].
@@ -210,7 +210,7 @@ impl Segment {
     }
 
     /// Makes the pages, the area and the heap of a slot zero again, for its next process. The agent calls
-    /// this when nobody of the slot's last process is left.
+    /// this when the slot's last process is gone.
     pub fn clear_slot(&self, slot: u32) {
         let plan = self.plan();
         let ranges = [
@@ -268,8 +268,7 @@ impl Segment {
         self.wake(slot);
     }
 
-    /// The number of the region of somebody else's that the process of a slot accesses; zero for
-    /// none.
+    /// The number of another process's region that the process of a slot accesses; zero for none.
     #[inline]
     pub fn hazard(&self, slot: u32) -> &AtomicU64 {
         self.long(self.shared_page(slot) + HAZARD_WORD)
@@ -306,7 +305,7 @@ impl Segment {
         self.word(self.shared_page(0) + GROUPS_WORD)
     }
 
-    /// What this process has of others.
+    /// Counts of how many things in each slot this process uses.
     #[inline]
     pub(crate) fn holdings(&self) -> &Holdings {
         &self.0.holdings
@@ -329,7 +328,7 @@ impl Segment {
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False
-    /// when somebody was before.
+    /// if it has an owner already.
     pub(crate) fn take_heap(&self, slot: u32) -> bool {
         let mut taken = self.0.heaps_taken.lock().unwrap_or_else(PoisonError::into_inner);
         let first = !taken.contains(&slot);

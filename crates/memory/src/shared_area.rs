@@ -131,7 +131,7 @@ impl SharedArea {
         unsafe { copy(data.start().as_ptr(), self.0.start.add(place).as_ptr(), length) };
     }
 
-    /// Where it is mapped, for who shares it with code that knows pointers.
+    /// The address of the mapping, for callers that share it with code that takes pointers.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.start.as_ptr()
     }

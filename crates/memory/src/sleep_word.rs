@@ -1,9 +1,8 @@
-//! The word by which a sleeping process and those who have something for it do not miss each other.
+//! The sleep word, by which a sleeping process and its callers do not miss each other.
 //!
-//! The sleeper raises its word and looks once more; a caller publishes and looks at the word
-//! afterwards. Between its two steps each side has a fence, so at least one of them sees the other
-//! (Dekker). Where a caller must not pay for a fence, the sleeper runs one on every processor
-//! instead, which comes to the same.
+//! The sleeper raises its word and looks once more; a caller publishes and looks at the word afterwards. Each
+//! side has a fence between its two steps, so at least one of them sees the other (Dekker). Where a caller must
+//! not pay for a fence, the sleeper runs one on every processor instead, which has an equal effect.
 
 use crate::sync::{AtomicU32, Ordering, fence};
 #[cfg(not(loom))]
@@ -32,19 +31,19 @@ pub(crate) fn lower_after_sleep(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::Acquire) != RAISED
 }
 
-/// A caller, after it published and its fence: whether somebody sleeps or is about to.
+/// Called after publishing and the fence: whether the process sleeps or is about to.
 #[inline]
 pub fn is_raised(word: &AtomicU32) -> bool {
     word.load(Ordering::Relaxed) != LOWERED
 }
 
-/// A caller that found the word raised: whether it is the one who has to wake the sleeper.
+/// Called after the word was found raised: whether this caller has to wake the sleeper.
 #[inline]
 pub(crate) fn lower_for_sleeper(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::SeqCst) != LOWERED
 }
 
-/// A caller that found the word raised: wakes the sleeper, unless another one does.
+/// Called after the word was found raised: wakes the sleeper, unless another caller does.
 #[cfg(not(loom))]
 #[cold]
 #[inline(never)]
@@ -66,7 +65,7 @@ mod model {
         is_raised(word) && lower_for_sleeper(word)
     }
 
-    /// Whoever goes to sleep without having seen what was published is woken by somebody.
+    /// A process that goes to sleep without having seen the published word is woken by one of the callers.
     #[test]
     fn nobody_sleeps_unseen_in_any_schedule() {
         crate::sync::model(|| {

@@ -12,8 +12,8 @@ pub use loom::{
     sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
-/// Bytes that are not atomic themselves: a word beside them says whose they are. The model checker
-/// sees when somebody touches them without having read that word.
+/// Bytes that are not atomic themselves: a word beside them says which side owns them. The model checker
+/// sees when a thread touches them without having read that word.
 #[cfg(not(loom))]
 #[repr(transparent)]
 pub struct Data<T>(std::cell::UnsafeCell<T>);
@@ -64,7 +64,7 @@ impl Futex {
     }
 }
 
-/// What the kernel does for such a word, but without timeouts: a lost wake-up is a deadlock.
+/// A model of the kernel's futex without timeouts: a lost wake-up is a deadlock.
 #[cfg(loom)]
 pub(crate) struct Futex {
     word: AtomicU32,
@@ -86,7 +86,7 @@ impl Futex {
     pub(crate) fn wait(&self, value: u32, _timeout: std::time::Duration) {
         let queue = self.queue.lock();
         // As in the kernel: a full barrier, and a load. An addition of nothing would be a store, which
-        // loom lets this thread find again after a newer one of who woke it.
+        // loom lets this thread find again after a newer one of the thread that woke it.
         fence(Ordering::SeqCst);
         if self.word.load(Ordering::Relaxed) == value {
             drop(queue.and_then(|queue| self.woken.wait(queue)));
@@ -118,7 +118,7 @@ pub fn light_barrier() {
     fence(Ordering::SeqCst);
 }
 
-/// The dear side: a full barrier in all threads of this process, which was registered for them
+/// The heavy side: a full barrier in all threads of this process, which was registered for them
 /// (`system::register_for_barriers`).
 ///
 /// # Panics
@@ -134,13 +134,13 @@ pub fn heavy_barrier() {
     fence(Ordering::SeqCst);
 }
 
-/// Asks for the cache line in which a value begins, since it will be read soon.
+/// Prefetches the cache line in which a value begins, for reading.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     prefetch_at(std::ptr::from_ref(value).cast());
 }
 
-/// The same for a place that may be anywhere.
+/// Prefetches the cache line at any address for reading.
 #[inline(always)]
 pub(crate) fn prefetch_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
@@ -153,13 +153,13 @@ pub(crate) fn prefetch_at(place: *const i8) {
     let _ = place;
 }
 
-/// The same, since it will be written soon: one way instead of two, when somebody else wrote it last.
+/// Prefetches a value's cache line for writing: one transfer instead of two if another core wrote it last.
 #[inline(always)]
 pub fn prefetch_to_write<T>(value: &T) {
     prefetch_to_write_at(std::ptr::from_ref(value).cast());
 }
 
-/// The same for a place that may be anywhere.
+/// Prefetches the cache line at any address for writing.
 #[inline(always)]
 pub(crate) fn prefetch_to_write_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]

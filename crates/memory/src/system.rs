@@ -246,8 +246,7 @@ pub(crate) fn register_for_barriers() -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
 }
 
-/// Whether the kernel offers barriers that order all processors at once, which makes sleeping
-/// cheap for those who wake the sleeper.
+/// Whether the kernel offers barriers that order all processors at once, which makes waking cheap for callers.
 pub fn offers_barriers() -> bool {
     register_for_barriers()
 }

@@ -1,11 +1,11 @@
-//! Whom a process waits for most.
+//! The peers that a process waits for most.
 
 use crate::page::{WAITED_FOR, WaitedFor};
 
-/// Whom a process has waited for. A table of all peers would be the square of their number in all,
-/// so only a few are told apart: a new one takes the place of the one least waited for, and its
-/// time with it. So whoever is waited for more than an eighth of the time stands there; a time is
-/// exact as long as there are no more peers than places, and never too short.
+/// The peers that a process has waited for longest. A table of all peers would grow with the square of their number
+/// over the job, so only a few are told apart: a new peer takes the entry of the one least waited for, and its time
+/// with it. So every peer that takes more than an eighth of the waiting time has an entry. A time is exact as long
+/// as there are no more peers than entries, and never too short.
 #[derive(Default)]
 pub(crate) struct WaitedForMost([WaitedFor; WAITED_FOR]);
 
@@ -19,7 +19,7 @@ impl WaitedForMost {
         place
     }
 
-    /// What stands at a place.
+    /// The entry at an index.
     pub(crate) fn at(&self, place: usize) -> WaitedFor {
         self.0[place]
     }

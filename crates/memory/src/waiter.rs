@@ -57,50 +57,49 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// The longest sleep where the kernel offers no barrier, so that wake-ups may well be lost.
 const SLEEP_MAX_UNSAFE: Duration = Duration::from_millis(1);
 
-/// After so long a wait says more of itself, in nanoseconds: when its first sleep is over.
+/// A wait publishes its remark after this time, in nanoseconds: at the end of its first sleep.
 const REMARKED_NS: u64 = 50_000_000;
 
 /// How a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// What was waited for is there.
+    /// The awaited event has happened.
     Ready,
     /// The deadline passed first.
     TimedOut,
-    /// It can never be there: a process it depends on is gone.
+    /// The event can never happen: a process it depends on is gone.
     PeerFailed,
     /// Its context was revoked.
     Revoked,
-    /// Somebody of this process cancelled it.
+    /// This process cancelled it.
     Cancelled,
     /// The job is being ended.
     Ended,
 }
 
-/// What the waiter asks of a wait.
+/// A wait, as the waiter sees it: how to poll it, describe it and sleep in it.
 pub trait Waiting {
-    /// Makes progress; true when what is waited for is there.
+    /// Makes progress; returns true once the awaited event has happened.
     fn poll(&mut self) -> bool;
 
-    /// Makes progress more thoroughly: the last look before sleep. Everything that others may be waiting for is
-    /// given out here.
+    /// Makes progress more thoroughly, as the last look before sleep: it publishes everything that others may wait for.
     fn poll_before_sleep(&mut self) -> bool {
         self.poll()
     }
 
-    /// Asked at first, after each change of the membership, and after a group of this process was
-    /// revoked: can it still be there?
+    /// Called at first, after each change of the membership, and after a group of this process was revoked: returns
+    /// how the wait ends if the event can no longer happen.
     fn verdict(&mut self) -> Option<End>;
 
     /// Whether the wait has a yield policy: the methods below have answers.
     const HAS_YIELD_POLICY: bool = false;
 
-    /// Called on an oversubscribed core: for how many nanoseconds polling helps more than giving the core away.
+    /// Called on an oversubscribed core: for how many nanoseconds polling helps more than yielding.
     fn keep_core_ns(&self, _core: u32) -> u64 {
         0
     }
 
-    /// Called before the core is given away: takes this thread's position in the order of turns, if that is known.
+    /// Called before a yield: takes this thread's position in the scheduler's order, if that is known.
     fn order_turns(&self, order: &mut SchedulerOrder, _core: u32) {
         order.restore();
     }
@@ -110,11 +109,11 @@ pub trait Waiting {
         Patience::ONE
     }
 
-    /// What to write down for others to read. `since_ns` is filled in by the waiter.
+    /// The wait record to publish. The waiter fills in `since_ns`.
     fn record(&self) -> WaitRecord;
 
-    /// Asked once when the wait has lasted for long: the slots any of which can end it; empty where
-    /// that is not known, or the record says it.
+    /// Called once when the wait is long: the slots any of which can end it; empty where that is not known, or the
+    /// record names the peer.
     fn any_of(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -127,7 +126,7 @@ pub trait Waiting {
 /// The generation of the membership, and how many groups of this process were revoked.
 type News = (u32, u32);
 
-/// What a process has spent waiting.
+/// The time and number of a process's waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTimes {
     /// Waits that reached the second step.
@@ -149,9 +148,9 @@ pub struct Waiter {
     order: SchedulerOrder,
     /// The core that this process last published.
     core: Option<u32>,
-    /// What a yield costs when no other task wants the core; unknown before the first.
+    /// The cost of a yield when no other task wants the core; unknown before the first yield.
     yield_alone_ns: Option<u64>,
-    /// What the last yield took that was measured.
+    /// The duration of the last measured yield.
     turn_ns: u64,
     /// Waits since one looked at the clock from the beginning.
     unmeasured: u32,
@@ -179,7 +178,7 @@ impl Waiter {
         }
     }
 
-    /// What was spent so far.
+    /// The waits so far.
     pub fn times(&self) -> WaitTimes {
         self.times
     }
@@ -220,8 +219,8 @@ impl Waiter {
         self.look(|| waiting.poll())
     }
 
-    /// Gives the first turns away with nothing published or measured, since that takes as long as a turn: with
-    /// many processes to a core each finds cold caches at every turn. True when what is waited for is there.
+    /// Yields the first turns with nothing published or measured, since that takes as long as a turn: with many
+    /// processes to a core, each finds cold caches at every turn. True once the event has happened.
     #[inline(never)]
     fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
         let Some(core) = self.core else { return false };
@@ -330,8 +329,7 @@ impl Waiter {
         }
     }
 
-    /// Keeps the core for as long as that helps, and then gives it away and measures. True when what is waited for
-    /// is there.
+    /// Keeps the core for as long as that helps, then yields it and measures. True once the event has happened.
     fn give_turn<W: Waiting>(
         &mut self,
         waiting: &mut W,
@@ -360,12 +358,12 @@ impl Waiter {
         is_long
     }
 
-    /// What makes a wait ask again whether it can still succeed.
+    /// The counters whose change makes a wait check again whether it can still succeed.
     fn news(&self) -> News {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
-    /// Polls for as long as that helps more than giving the core away. True when what is waited for is there.
+    /// Polls for as long as that helps more than yielding. True once the event has happened.
     fn poll_while_kept(&mut self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
         let Some(core) = self.core else { return false };
         waiting.order_turns(&mut self.order, core);
@@ -373,7 +371,7 @@ impl Waiter {
         longest_ns > 0 && poll_until(waiting, now_ns, longest_ns)
     }
 
-    /// Gives the core away, the clock having shown `now_ns` a moment ago; true when another task wanted it.
+    /// Yields the core; `now_ns` is the time a moment ago. True if another task wanted the core.
     fn probe(&mut self, now_ns: &mut u64) -> bool {
         let began_ns = *now_ns;
         system::yield_processor();
@@ -394,7 +392,7 @@ impl Waiter {
         Some(if waiting.poll_before_sleep() { End::Ready } else { end })
     }
 
-    /// Sleeps until the bell rings, or for a while. True when it rang or what is waited for is there.
+    /// Sleeps until the bell rings, or for a while. True if it rang or the event has happened.
     fn sleep(
         &mut self,
         waiting: &mut impl Waiting,
@@ -421,8 +419,8 @@ impl Waiter {
     }
 }
 
-/// What a yield alone costs at most: a few times what the shortest system call does. The first
-/// yields may well be on an oversubscribed core, so they cannot say.
+/// An upper bound for the cost of a yield on a free core: a few times the shortest system call. The first yields
+/// cannot tell, since the core may be oversubscribed.
 fn yield_guess_ns() -> u64 {
     const SYSTEM_CALLS: u64 = 5;
     let shortest = (0..3).map(|_| {
@@ -433,7 +431,7 @@ fn yield_guess_ns() -> u64 {
     shortest.min().unwrap_or(1).max(1) * SYSTEM_CALLS
 }
 
-/// Polls for so long; true when it is there.
+/// Polls for at most `longest_ns`; true once the event has happened.
 fn poll_until(waiting: &mut impl Waiting, now_ns: &mut u64, longest_ns: u64) -> bool {
     let until_ns = *now_ns + longest_ns;
     loop {
@@ -484,13 +482,13 @@ impl Spin {
         if self.waits.is_multiple_of(EXPLORE_EVERY) { POLLS_AT_ONCE } else { self.polls }
     }
 
-    /// What was waited for came while it polled so often.
+    /// Records that the awaited event happened within `polls` polls.
     #[inline]
     pub fn paid(&mut self, polls: u32) {
         self.polls = polls;
     }
 
-    /// It did not come, and the core was given away; `oversubscribed` if another task wanted it.
+    /// Records that the event did not happen and the core was yielded; `oversubscribed` if another task wanted it.
     pub fn failed(&mut self, oversubscribed: bool) {
         self.polls =
             if oversubscribed { (self.polls / 2).max(POLLS_OVERSUBSCRIBED) } else { POLLS_AT_ONCE };

@@ -1,5 +1,5 @@
-//! Dying or stopping after a store, in tests: the places where a process can be killed or stopped are
-//! numbered as it comes to them, so all of them can be tried, one after the other.
+//! Crash points for tests: kills or stops a process after a store. The stores are numbered as the process comes to
+//! them, so that tests can try all of them, one after the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use rustix::process::{Signal, getpid, kill_process};
 
 /// Stores that this process may still make.
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
-/// Whether it is stopped then, once.
+/// Whether the process is stopped then, once, rather than killed.
 static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Has this process be killed after so many further stores to the logs of groups; at once after none.
+/// Kills this process after so many further stores to the logs of groups; at once if there are none.
 pub fn die_after(stores: u64) {
     if stores == 0 {
         die();
@@ -18,14 +18,14 @@ pub fn die_after(stores: u64) {
     LEFT.store(stores, Ordering::SeqCst);
 }
 
-/// Has this process stopped, all its threads, after so many further stores to the logs of groups, at least
-/// one; somebody else has it go on.
+/// Stops all threads of this process after so many further stores to the logs of groups, at least one; another
+/// process continues it.
 pub fn stop_after(stores: u64) {
     IS_STOPPED.store(true, Ordering::SeqCst);
     LEFT.store(stores, Ordering::SeqCst);
 }
 
-/// Calls that off: whether it has come before and is over. None while it is about to come.
+/// Calls the stop off and returns whether it has already happened and ended. None while it is about to happen.
 pub fn call_off() -> Option<bool> {
     let never = |left| (left != 0).then_some(u64::MAX);
     let left = LEFT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, never).ok()?;
@@ -41,8 +41,8 @@ pub(crate) fn stored() {
     if !IS_STOPPED.load(Ordering::SeqCst) {
         die();
     }
-    // Sent to this thread, so that it does not go on before the others are stopped. Here it stands until
-    // somebody has the process go on.
+    // Sent to this thread, so that it does not go on before the others are stopped. It stands here until another
+    // process continues this one.
     // SAFETY: raising a signal touches no memory, and this one has no handler.
     let _ = unsafe { libc::raise(libc::SIGSTOP) };
     LEFT.store(u64::MAX, Ordering::SeqCst);

@@ -1,13 +1,13 @@
-//! What processes of one host share beside messages and collective operations.
+//! Shared objects of the processes of one host: regions, semaphores and the logs of named groups.
 //!
-//! Each lies in memory of a segment or in an area of its own ([`landeck_memory::shared_area`]), and stays whole
-//! whatever becomes of a process that uses it. As there, everything read is checked.
+//! Each lies in a segment or in an area of its own ([`landeck_memory::shared_area`]), and stays intact if a process
+//! that uses it dies. As there, everything read is checked.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`region`] | memory that others put to and get from |
-//! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
-//! | [`group_log`] | what happens to a named group, accepted by one exchange each |
+//! | [`semaphore`] | units that processes hold, and the recovery of units whose holder died |
+//! | [`group_log`] | the events of a named group, each accepted by one exchange |
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]

@@ -1,16 +1,16 @@
-//! Memory of a process's heap that others of the host read and write without its doing: puts, gets,
-//! atomic words, and a count by which who writes tells the owner that something is whole.
+//! Regions: memory of a process's heap for one-sided access by others of the host. They offer puts, gets, atomic
+//! words, and a count by which a writer notifies the owner that its data are complete.
 //!
 //! ```text
 //! line 0   mark (8): the region's number while it is there | bytes of data (8) | threads of the owner that wait (8)
 //! line 1   notifications (8) | data, of which 56 bytes share the line
 //! ```
 //!
-//! A region can go while somebody writes to it. So who accesses one says so before in a word of its
-//! own page, the *hazard*, and looks at the mark afterwards; the owner takes the mark away and looks
-//! at the hazards afterwards. Of the two looks at least one sees the other (Dekker), and memory that
-//! somebody accesses is not used again before that ends, or the accessor has died. Where a fence
-//! costs nobody but the owner, only the owner has one (`membarrier`), as for sleep words.
+//! A region can be withdrawn while a process writes to it. So an accessor first names the region in a word of its
+//! own page, the *hazard*, and then looks at the mark; the owner first removes the mark and then looks at the
+//! hazards. At least one of the two looks sees the other side (Dekker). Memory that a process accesses is not
+//! reused before the access ends or the accessor has died. Where the kernel offers `membarrier`, only the owner
+//! has a fence, as for sleep words.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
@@ -77,7 +77,7 @@ pub struct Region {
     block: Block,
 }
 
-/// A region whose owner has withdrawn it while somebody accesses it.
+/// A region whose owner has withdrawn it while a process accesses it.
 #[derive(Debug)]
 pub struct Withdrawn {
     number: u64,
@@ -92,7 +92,7 @@ pub struct RegionView {
     hazard: NonNull<AtomicU64>,
     is_fenced: bool,
     segment: Segment,
-    /// Its pages, which in a hardened job nobody else of this process may write.
+    /// Keeps the region's pages writable, in a hardened job.
     _opened: Option<Opened>,
 }
 
@@ -116,7 +116,7 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: whoever made this checked the head; its words are aligned and used atomically only.
+        // SAFETY: the maker of this checked the head; its words are aligned and used atomically only.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
@@ -241,8 +241,7 @@ impl Region {
         self.memory.word(NOTIFICATIONS).load(Ordering::Acquire)
     }
 
-    /// Says that a thread of the owner begins to wait for a notification, or ends it: then who
-    /// notifies wakes it.
+    /// Records that a thread of the owner begins to wait for a notification, or ends: a notifier wakes it meanwhile.
     pub fn waits(&self, begins: bool) {
         let word = self.memory.word(WAITING_WORD);
         match begins {
@@ -264,7 +263,7 @@ impl Region {
 }
 
 impl Withdrawn {
-    /// Whether nobody accesses it any more.
+    /// Whether no process accesses it any more.
     pub fn is_free(&self, segment: &Segment) -> bool {
         (0..segment.plan().slots()).all(|slot| {
             segment.hazard(slot).load(Ordering::Acquire) != self.number
@@ -329,7 +328,7 @@ impl RegionView {
         self.access(|memory| Ok(memory.write(offset, values)?))
     }
 
-    /// The same, and tells the owner when the values are there.
+    /// Copies values in like [`RegionView::put`], and notifies the owner once they are there.
     ///
     /// # Errors
     /// As [`RegionView::put`].
@@ -337,7 +336,7 @@ impl RegionView {
     pub fn put_and_notify<T: Plain>(&self, offset: usize, values: &[T]) -> Result<(), AccessError> {
         let is_awaited = self.access(|memory| {
             memory.write(offset, values)?;
-            // A full fence as well: whoever begins to wait sees the count, or is seen.
+            // A full fence as well: a thread that begins to wait sees the count, or is seen.
             memory.word(NOTIFICATIONS).fetch_add(1, Ordering::SeqCst);
             Ok(memory.word(WAITING_WORD).load(Ordering::SeqCst) != 0)
         })?;

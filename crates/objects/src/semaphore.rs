@@ -1,5 +1,5 @@
-//! A semaphore in shared memory that knows who holds its units, so that units of the dead can be
-//! told from units that will come back.
+//! A semaphore in shared memory that knows the holders of its units, so that units of dead processes can be told
+//! from units that will come back.
 //!
 //! ```text
 //! word 0    state:    units there, beyond those it began with, modulo 2^16 (16 bits)
@@ -9,10 +9,10 @@
 //!           + 1       threads of the slot's process that wait
 //! ```
 //!
-//! An operation is one exchange of the state, which says what was done and by whom; who held what
-//! is written afterwards, by whoever looks next if the doer does not live to do it. Nobody changes
-//! the state before that is written. So an operation has happened or not, with all that belongs to
-//! it, wherever its process died.
+//! An operation is one exchange of the state, which names the kind of operation and its process. The units held are
+//! written afterwards, by the next process that looks if the first one has died. No process changes the state
+//! before that is written. So an operation has happened with all its effects or not at all, wherever its process
+//! died.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,16 +38,16 @@ pub struct SemaphoreWords {
     units: u16,
 }
 
-/// What the last operation did.
+/// The kind of the last operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    /// Units were added that nobody held.
+    /// Units were added that no process held.
     Given = 0,
     /// A unit was taken.
     Taken = 1,
-    /// A unit came back from who held it.
+    /// A unit came back from its holder.
     Returned = 2,
-    /// A unit is held no more and does not come back.
+    /// A unit was consumed permanently.
     Spent = 3,
 }
 
@@ -66,14 +66,14 @@ struct Holding {
     number: u32,
 }
 
-/// What came of an attempt to take a unit.
+/// The result of an attempt to take a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It was taken.
     Taken,
-    /// None is there.
+    /// No unit is available.
     Empty,
-    /// Units are held by a process of this slot that is no more.
+    /// A dead process of this slot holds units.
     OwnerDied {
         /// The slot.
         slot: u32,
@@ -165,7 +165,7 @@ impl SemaphoreWords {
         was_held
     }
 
-    /// Adds units that nobody held; false when they would be too many.
+    /// Adds units that no process held; false if they would be too many.
     pub fn give(&self, units: u32) -> bool {
         for _ in 0..ATTEMPTS {
             let seen = self.settled();
@@ -217,8 +217,8 @@ impl SemaphoreWords {
         }
     }
 
-    /// Wakes all who wait, to look for themselves. A hint that a dead process left behind costs a
-    /// look at the slots.
+    /// Wakes all waiting threads, to look for themselves. A hint that a dead process left behind costs a look at the
+    /// slots.
     fn wake_waiters(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.area.words()[WAITING].load(Ordering::Relaxed) == 0 {
@@ -270,7 +270,7 @@ impl SemaphoreWords {
                 .is_ok()
     }
 
-    /// Does an operation of the process of `slot`, if nobody was faster.
+    /// Does an operation of the process of `slot`, unless another process was faster.
     fn exchange(&self, seen: State, after: State, slot: u32) -> bool {
         let known = Holding::from_word(self.holding(slot).load(Ordering::Acquire)).number;
         let next = seen.number.wrapping_add(1);
@@ -296,7 +296,7 @@ impl SemaphoreWords {
         state
     }
 
-    /// Writes who holds what after the operation of this state, unless somebody did.
+    /// Writes the units held after the operation of this state, unless a process did.
     fn settle(&self, state: State) {
         if state.done == Done::Given || state.slot >= self.segment.plan().slots() {
             return;
@@ -313,7 +313,7 @@ impl SemaphoreWords {
             _ => seen.units.saturating_sub(1),
         };
         let after = Holding { units, number: state.number, ..seen };
-        // Whoever was faster has written the same.
+        // A faster process has written the same.
         let _ = word.compare_exchange(
             seen.to_word(),
             after.to_word(),

@@ -45,7 +45,7 @@ pub(crate) struct Board {
     results: Vec<Option<Laid>>,
     come: u32,
     last: RecordId,
-    /// Bytes of the common result that nobody has begun, and bytes that are not finished.
+    /// Bytes of the common result that no member has begun, and bytes that are not finished.
     to_begin: Option<u64>,
     to_do: u64,
     together: RecordId,
@@ -160,7 +160,7 @@ impl Board {
         self.near_ps + self.take_ps
     }
 
-    /// What a member can do about a step.
+    /// Whether a member can carry out a step now, and at which cost.
     pub(crate) fn look(&mut self, deed: SimStep, by: &Looking<'_>) -> Look {
         let all = (self.come as usize == self.deposits.len()).then_some(self.last);
         match deed {
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// What member 1 of four does, step by step, with so many bytes.
+    /// The steps of member 1 of four in an operation of `bytes` bytes.
     fn deeds_of(operation: Operation, bytes: u64) -> Vec<SimStep> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);

@@ -236,7 +236,7 @@ mod tests {
         let few = rates_of(&[(0, little)])[0];
         assert_eq!(places.map(|place| few.deposit_ps(place, false)), [5, 10, 5]);
         assert_eq!([Whose::Own, Whose::Others].map(|source| few.take_ps(source)), [5, 11]);
-        // The first lays down, the second takes all of it once; on another host nobody does.
+        // The first member deposits, the second takes all of it once; on another host no member does.
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
         for much in &rates[..2] {

@@ -27,7 +27,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// So many members share a processor with the usual cache.
+    /// `of_processor` members that share a processor with the usual cache.
     pub(crate) fn of(of_processor: u32) -> Self {
         let usual = landeck_collectives::CostParameters::default();
         Self { of_processor, cache_bytes: usual.cache_bytes() }

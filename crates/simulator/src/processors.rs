@@ -222,7 +222,7 @@ mod tests {
         let sooner = processors.wake(2, at(25)).unwrap();
         assert_eq!((sooner.at, processors.turn(turn)), (at(30), None));
         assert_eq!(processors.turn(sooner), Some(2));
-        // Nobody else runs while 2 does. Then both others have a turn before 2 has another.
+        // No other process runs while 2 does. Then both others have a turn before 2 has another.
         assert_eq!(processors.wake(1, at(31)), None);
         let next = processors.leave(2, at(50)).unwrap();
         assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));

@@ -95,8 +95,8 @@ fn a_flat_broadcast_sends_one_after_the_other() {
 
 #[test]
 fn a_binomial_broadcast_takes_a_message_for_each_doubling() {
-    // Who has it sends next after an overhead; nobody sends before it has received. The member that
-    // is served last in each round is the last of all where o + L + o > k o.
+    // A member that has the data sends next after an overhead; no member sends before it has received. The member
+    // that is served last in each round is the last of all where o + L + o > k o.
     for k in 1..=8u64 {
         let group = Group::whole(1 << k).unwrap();
         let time = time_ps(Operation::Broadcast, Knomial::BINOMIAL, &group, 0);

@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Measure Landeck: beside its peers, or what three papers measured (`landeck bench papers`).
 ///
-/// What follows belongs to landeck-bench; `landeck bench --help` shows it.
+/// The arguments that follow belong to landeck-bench; `landeck bench --help` lists them.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct BenchArguments {

@@ -216,7 +216,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     ),
 ];
 
-/// The hint for users of `landeck run` who write an option of other launchers; `None` if no launcher has it.
+/// The hint for an option of other launchers given to `landeck run`; `None` if no launcher has it.
 pub(crate) fn elsewhere(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;

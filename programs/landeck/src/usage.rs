@@ -1,4 +1,4 @@
-//! Messages about a wrong command line: the wrong word, and what is wanted instead.
+//! Messages about a wrong command line: the wrong word, and the words that are possible instead.
 
 use crate::mpiexec;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -180,7 +180,7 @@ mod tests {
     use crate::cli;
     use std::ffi::OsString;
 
-    /// What is said of a line of `landeck`.
+    /// The error text for a command line of `landeck`.
     fn said(line: &str) -> String {
         let words = std::iter::once("landeck").chain(line.split(' ')).map(OsString::from);
         let words: Vec<OsString> = words.collect();

@@ -1,4 +1,4 @@
-//! Parsers of values on the command line, with messages that say what is wanted.
+//! Parsers of values on the command line, with messages that describe a valid value.
 
 use landeck::unstable::host::report::thousands;
 use std::time::Duration;

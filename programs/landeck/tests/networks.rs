@@ -47,7 +47,7 @@ const ROUNDS: u64 = 300;
 const LARGE_VALUES: usize = 1 << 18;
 /// Messages from each side to the wildcard receive, and sleeps meanwhile, at least.
 const ANYBODY_ROUNDS: u64 = 10;
-/// Small messages that nobody has received when their sender leaves.
+/// Small messages that are not received yet when their sender leaves.
 const LAST_WORDS: u32 = 500;
 /// Says that no more of them are wanted.
 const NO_MORE: u64 = u64::MAX;
@@ -163,7 +163,7 @@ fn leave_or_be_left() {
     job.leave().unwrap();
 }
 
-/// The far process leaves: all that it said is there, whatever is asked for first, and nobody has died.
+/// The far process leaves: all its messages arrive, whichever is received first, and it counts as left, not as dead.
 fn be_left(job: &Job) {
     let (world, far) = listen(job);
     let pair = job.world_of(PAIR_CONTEXT, &[Peer(0), far]).unwrap();
@@ -173,7 +173,7 @@ fn be_left(job: &Job) {
         assert_eq!((rank, &how[..]), (Some(if in_pair { 1 } else { FAR }), "has left the job"));
     };
     let told = world.scope(|scope| {
-        // Who waits while it leaves.
+        // A receive that waits while it leaves.
         let waits = scope.receive_into(&mut never, FAR, NEVER)?;
         world.receive_into(&mut large, FAR, LARGE)?;
         Ok(waits.wait().unwrap_err())
@@ -194,7 +194,7 @@ fn be_left(job: &Job) {
     world.send(&[NO_MORE], NEIGHBOUR, GO_ON).unwrap();
 }
 
-/// The process on the other host says much that nobody has received when it leaves.
+/// The process on the other host sends much that is not received yet when it leaves.
 fn say_much_and_leave(job: &Job) {
     let (world, _) = connect(job);
     for number in 0..LAST_WORDS {
@@ -257,7 +257,7 @@ fn receive_from_anybody(job: &Job, world: &World) {
     assert_eq!(wake_threads(), 1, "one thread watches the sockets of a process");
 }
 
-/// The other host's process dies: who waits for it is told, once, and goes on without it.
+/// The other host's process dies: a process that waits for it is told, once, and goes on without it.
 fn lose_the_far_one(job: &Job, world: &World) {
     world.send(&[0u64], FAR, NEVER).unwrap();
     let lost = world.receive::<u64>(Any, ANYBODY).unwrap_err();

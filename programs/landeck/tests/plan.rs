@@ -22,7 +22,7 @@ fn run(line: &str) -> Output {
     command(line).output().unwrap()
 }
 
-/// What a plan that there is prints.
+/// The output of a `landeck plan` command that succeeds.
 fn printed(line: &str) -> String {
     let output = run(line);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -38,7 +38,7 @@ impl Picture {
         Self(std::env::temp_dir().join(format!("landeck-plan-{}-{name}.svg", std::process::id())))
     }
 
-    /// What is drawn.
+    /// The drawn picture, as SVG text.
     fn of(&self, line: &str) -> String {
         let said = printed(&format!("{line} --svg {}", self.0.display()));
         assert!(said.starts_with(&format!("{}: ", self.0.display())), "{said}");

@@ -1,5 +1,5 @@
-//! `landeck simulate`: tables, pages, pictures and the critical path; what is asked for wrongly is
-//! explained; the same line gives the same figures.
+//! `landeck simulate`: tables, pages, pictures and the critical path; wrong options are explained; equal command
+//! lines give equal figures.
 
 use landeck_testing::Watchdog;
 use std::fs;
@@ -17,7 +17,7 @@ fn simulate(line: &str) -> Ran {
     simulate_with(line, &[])
 }
 
-/// The same with these variables in the environment.
+/// Runs `landeck simulate` with these variables in the environment.
 fn simulate_with(line: &str, variables: &[(&str, &Path)]) -> Ran {
     let _watchdog = Watchdog::start(Duration::from_secs(400));
     let output = Command::new(env!("CARGO_BIN_EXE_landeck"))

@@ -25,39 +25,39 @@ use landeck_memory::segment::Segment;
 use super::Board;
 use crate::words::IN_CELL;
 
-/// What a member has of the cells.
+/// The handoff buffers that a member owns or still fills.
 #[derive(Default)]
 pub(crate) struct Cells {
-    /// Those that it may write to, the one that it has read last at the end.
+    /// Buffers that it may write to, the one that it has read last at the end.
     held: Vec<u32>,
-    /// Those that it still fills, and those that are to come back.
+    /// Buffers that it still fills, and those that are to come back.
     open: Vec<Open>,
 }
 
-/// A cell that an operation has, and that its giver has something to do with.
+/// A buffer in use by an operation that its giver still fills or gets back.
 struct Open {
     number: u32,
     cell: u32,
-    /// Bytes that there will be.
+    /// Bytes that the buffer will hold.
     length: usize,
     comes_back: bool,
 }
 
 impl Cells {
-    /// Those that a member of the first world has at first.
+    /// The buffers that a member of the first world owns at first.
     pub(crate) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
         let each = plan.cells_each();
         let held = (member * each..(member + 1) * each).rev().collect();
         Self { held, open: Vec::new() }
     }
 
-    /// So much of what it brings to an operation is there.
+    /// Records that so many bytes of its deposit for an operation are present.
     #[inline]
     pub(crate) fn are_filled(&mut self, number: u32, bytes: usize) {
         self.open.retain(|open| open.number != number || bytes < open.length || open.comes_back);
     }
 
-    /// It is over with an operation, whatever it has brought.
+    /// Ends the member's use of an operation's buffers, whatever it has brought.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
         if !self.open.is_empty() {
@@ -141,7 +141,7 @@ impl Board {
         let line = self.line(member, number);
         let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
         let cell = line.data[0].load(Ordering::Relaxed);
-        // Words that somebody has overwritten give nothing twice.
+        // Overwritten words must not give a buffer twice.
         if is_in_cell && cell < u64::from(self.segment().plan().board_cells()) && self.has_cells {
             let cell = cell as u32;
             if !self.cells.has(cell) {

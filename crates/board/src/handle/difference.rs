@@ -1,4 +1,4 @@
-//! Who has called something else than this member, and what.
+//! Finds the member that has called something else than this one, and which call it was.
 
 use std::sync::atomic::Ordering;
 
@@ -6,34 +6,34 @@ use super::Board;
 use crate::WINDOW;
 use crate::history::{call_of, follows};
 
-/// What a member has called in the place of what this one called.
+/// An operation at which another member's call differs from this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The member.
     pub member: u32,
     /// The operation.
     pub number: u32,
-    /// What that one called.
+    /// That member's call.
     pub theirs: u32,
-    /// What this one called.
+    /// This member's call.
     pub ours: u32,
 }
 
 impl Board {
-    /// What this member's lines say of how far it is.
+    /// This member's progress word: the operations it has completed, and the sum of its calls in them.
     #[inline]
     pub(crate) fn progress(&self) -> u64 {
         let sum = self.history.before(self.over).unwrap_or(0);
         u64::from(self.over) | u64::from(sum) << 32
     }
 
-    /// Compares what a member has called, as far as it is over, with what this one has.
+    /// Compares a member's calls, as far as it has completed them, with this one's.
     #[inline]
     pub(crate) fn compare(&self, member: u32, progress: u64) -> Option<Difference> {
         let (over, sum) = (progress as u32, (progress >> 32) as u32);
         let is_same = match self.history.before(over) {
             Some(before) => before == sum,
-            // One that is ahead has come to what is not over here, and stays there.
+            // A member that is ahead has come to an operation not completed here, and stays in it.
             None if over.wrapping_sub(self.history.next()) as i32 > 0 => {
                 let theirs = self.line(member, self.over).published(self.over);
                 let ours = self.history.before(self.over);
@@ -44,9 +44,9 @@ impl Board {
         if is_same { None } else { self.difference(member) }
     }
 
-    /// The first of the last operations that a member called otherwise than this one, as its lines
-    /// say. In these stand none that come before the window of what all are over with, and none behind that of
-    /// what this member is over with, however many it has begun.
+    /// The first recent operation that a member called otherwise than this one, by its lines. The lines hold no
+    /// operation from before the window that ends at the settled ones, and none from behind the window that begins
+    /// at this member's first incomplete one, however many it has begun.
     #[cold]
     pub fn difference(&self, member: u32) -> Option<Difference> {
         let window = WINDOW as u32;
@@ -60,13 +60,13 @@ impl Board {
         })
     }
 
-    /// Who has called something else, as was found while room was looked for: there will be none.
+    /// The member that has called something else, found while waiting for room: there will be none.
     pub fn out_of_step(&self) -> Option<Difference> {
         self.out_of_step
     }
 
-    /// Looks whether anybody has called something else, as far as it can be seen: in the end, when
-    /// nobody will wait for anybody.
+    /// Finds a member that has called something else, as far as its lines show. Called at the end, when no member
+    /// will wait for another.
     pub fn look_for_difference(&self) -> Option<Difference> {
         (0..self.size()).filter(|&member| member != self.own()).find_map(|member| {
             self.compare(member, self.lines(member).progress.load(Ordering::Acquire))
@@ -81,7 +81,7 @@ mod tests {
     use crate::fixture::boards;
     use landeck_memory::bytes::Bytes;
 
-    /// A member calls something that it comes to, and that is over for it.
+    /// A member begins an operation, comes to it and completes it.
     fn call(board: &mut Board, call: u32) -> u32 {
         let (number, signature) = board.begin(call);
         board.come(number, signature, 0, Bytes::EMPTY);

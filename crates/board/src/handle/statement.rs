@@ -1,10 +1,10 @@
-//! What a member's lines say, kept in private memory: to be said again if somebody overwrites it.
+//! A private copy of a member's lines, to restore them if another process overwrites them.
 
 use std::sync::atomic::Ordering;
 
 use super::Board;
 
-/// What stands in a line, but for data.
+/// A line's content without its data.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stated {
     pub(crate) has_come: bool,
@@ -15,9 +15,8 @@ pub(crate) struct Stated {
 }
 
 impl Board {
-    /// Says again how far this member is and to what it has come, also where others may be still,
-    /// if somebody has overwritten it: others may wait for it. They are woken only then: all who
-    /// sleep look here now and then, and would keep each other awake.
+    /// Restores this member's progress and arrivals if another process has overwritten them, since members may wait
+    /// for them. Members are woken only then: sleeping members call this now and then, and would keep each other awake.
     #[cold]
     pub fn restate(&self) {
         let lines = self.own_lines();

@@ -18,7 +18,7 @@ const LARGE_PIECE_BYTES: u64 = 32 * 1024;
 /// A window from which on pieces are large.
 const LARGE_WINDOW_BYTES: u64 = 128 * 1024;
 
-/// A block that nobody else uses. Dropped, it goes back to its heap.
+/// A block that no other process uses. Dropped, it goes back to its heap.
 pub struct Block(pub(super) Handle);
 
 /// A block that readers may hold. Dropped, it is filled no further, and is free again when all
@@ -31,12 +31,12 @@ pub struct Lent {
     drained: u64,
 }
 
-/// A block that was given to one reader, whom it remains to tell where it is. Dropped, it is the
+/// A block that was given to one reader, which is still to be told its place. Once this is dropped, the block is the
 /// reader's alone: the owner touches its words no more, which the reader is about to write.
 #[must_use]
 pub struct Given(Handle);
 
-/// What a heap and its handle to one block share, in private memory.
+/// The private state that a heap shares with its handle to one block.
 pub(super) struct Tie {
     pub(super) segment: Segment,
     pub(super) slot: u32,
@@ -91,7 +91,7 @@ impl Handle {
         }
     }
 
-    /// The block is its owner's alone again, whoever was to read it.
+    /// Takes the block back for its owner alone, whichever reader was to get it.
     fn take_back(&mut self) {
         self.control().holders.hand_out(self.generation, OWNER);
         self.tie.held.store(true, Ordering::Release);
@@ -174,7 +174,7 @@ impl Lent {
     /// window holds the whole transfer.
     pub fn drained(&self) -> u64 {
         let drained = self.handle.control().drained.0.load(Ordering::Acquire);
-        // A word outside what can be is somebody's scribble.
+        // A word outside the valid range is a stray write.
         if (self.drained..=self.filled).contains(&drained) { drained } else { self.drained }
     }
 

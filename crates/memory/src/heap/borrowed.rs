@@ -21,7 +21,7 @@ pub struct Borrowed {
     /// This reader's bit among the holders.
     bit: u32,
     window: u64,
-    /// Bytes taken out so far: our own word on it, which nobody can overwrite.
+    /// Bytes taken out so far, in private memory that no other process can overwrite.
     drained: AtomicU64,
 }
 
@@ -160,7 +160,7 @@ fn is_of(control: NonNull<Control>, offset: u64) -> bool {
     unsafe { control.as_ref() }.offset.load(Ordering::Relaxed) == offset
 }
 
-/// Asks at once for all lines that a reader of little data needs, which the owner wrote last: each of
+/// Prefetches together all lines that a reader of little data needs and the owner wrote last: each of
 /// them takes as long as a message.
 #[inline]
 fn fetch_lines(control: NonNull<Control>, begin: NonNull<u8>) {

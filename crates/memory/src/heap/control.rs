@@ -1,6 +1,6 @@
-//! The control lines of a block: who holds it, how far it is filled and drained. They stand in front
-//! of its data; in a hardened job apart from the heap, because readers write some of them, and the
-//! heap is read-only for them.
+//! The control lines of a block: its holders, and how far it is filled and drained. They stand in front of its
+//! data; in a hardened job outside the heap, because readers write some of them, and the heap is read-only for
+//! readers.
 //!
 //! ```text
 //! line 0   holders (8): generation (32 high bits) | the owner (bit 31) | readers (bits 0 to 30)
@@ -11,9 +11,9 @@
 //! line 2   drained (8): bytes of the transfer taken out so far
 //! ```
 //!
-//! A holder gives the block back by clearing its own bit, once; whoever clears the last one puts
-//! the block on its owner's return stack. A bit per holder, not a count, so that the owner can
-//! clear the bit of a reader that died, whether or not that one had done it before.
+//! A holder gives the block back by clearing its own bit, once; the holder that clears the last one puts the
+//! block on its owner's return stack. Each holder has a bit, rather than all a count, so that the owner can clear
+//! the bit of a reader that died, whether or not the reader had done it before.
 
 #[cfg(not(loom))]
 use crate::sync::AtomicU32;
@@ -32,8 +32,8 @@ pub(super) use crate::plan::CONTROL_BYTES;
 /// The bit of the owner's own handle.
 pub(super) const OWNER: u32 = 1 << 31;
 
-/// The number of a reader to whom the block was given: it has the owner's bit, and gives the block back
-/// without a word, since the owner looks after those that it gave away.
+/// The number of the reader that a block was given to. The reader has the owner's bit and gives the block back
+/// without telling the owner, which checks the blocks that it gave away.
 #[cfg(not(loom))]
 pub(super) const HEIR: usize = 31;
 #[cfg(not(loom))]
@@ -54,8 +54,7 @@ pub(super) struct Control {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
 
-/// The control lines of the block that begins at this place of the heap of `slot`, which has room
-/// for them there.
+/// The control lines of the block that begins at `begin` in the heap of `slot`, which has room for them there.
 #[cfg(not(loom))]
 #[inline]
 pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
@@ -65,7 +64,7 @@ pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> No
     }
 }
 
-/// The same in a hardened job. No two blocks have the same lines, since blocks begin that far apart.
+/// The control lines of a block in a hardened job, outside the heap. Blocks begin so far apart that no two share lines.
 #[cfg(not(loom))]
 #[cold]
 #[inline(never)]
@@ -82,17 +81,17 @@ fn apart(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
 #[repr(C, align(64))]
 pub(super) struct OwnLine(pub(super) AtomicU64);
 
-/// Which use of a block this is, and who still holds it.
+/// The generation of a block's use, and the holders that it still has.
 pub(super) struct Holders(AtomicU64);
 
 impl Holders {
-    /// Nobody holds it.
+    /// No process holds it.
     #[cfg(loom)]
     pub(super) fn none() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// From now on these hold it. Only while nobody but the owner does.
+    /// Sets the holders. The owner calls it while it is the only holder.
     #[inline]
     pub(super) fn hand_out(&self, generation: u32, holders: u32) {
         self.0.store(u64::from(generation) << 32 | u64::from(holders), Ordering::Release);
@@ -105,11 +104,11 @@ impl Holders {
         let alone = u64::from(generation) << 32 | u64::from(holder);
         let mut seen = self.0.load(Ordering::Acquire);
         if seen == alone {
-            // Nobody else has a bit to clear: no need for the dearer exchange.
+            // No other holder has a bit to clear: no need for the dearer exchange.
             self.0.store(seen & !u64::from(holder), Ordering::Release);
             return true;
         }
-        // Every other holder changes the word once at most; more changes are somebody's scribble.
+        // Every other holder changes the word once at most; more changes are stray writes.
         for _ in 0..=READERS_MAX {
             if (seen >> 32) as u32 != generation || seen as u32 & holder == 0 {
                 return false;
@@ -123,7 +122,7 @@ impl Holders {
         false
     }
 
-    /// Who of these still holds it; nobody when the word is of another generation.
+    /// The bits of `holders` that still hold the block; zero when the word belongs to another generation.
     #[inline]
     pub(super) fn who(&self, generation: u32, holders: u32) -> u32 {
         let seen = self.0.load(Ordering::Acquire);

@@ -1,9 +1,9 @@
-//! A word in its owner's heap that says that something of the owner's is there, for as long as it
-//! is: a mailbox, memory for one-sided access. Others look at it before they use that.
+//! A mark: a word in its owner's heap that says that an object of the owner is there, such as a mailbox or memory
+//! for one-sided access. Other processes read the mark before they use the object.
 //!
-//! The word holds a number that the owner gives out once. When the mark goes, the word becomes
-//! zero and its block may become anything; a stale view then finds another number, or at worst,
-//! by a stray write, the same one: then the owner, who knows what it has, refuses.
+//! The word holds a number that the owner gives out once. When the mark goes, the word becomes zero and its block
+//! may become anything. A stale view then finds another number, or at worst, by a stray write, the same one: then
+//! the owner, which knows its objects, refuses.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub struct Mark {
     place: u64,
 }
 
-/// Somebody's look at a mark.
+/// Another process's view of a mark.
 pub struct MarkView {
     word: NonNull<AtomicU64>,
     number: u64,

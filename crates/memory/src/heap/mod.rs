@@ -18,11 +18,10 @@
 //! and gives it back with one store and no entry on the return stack. The owner looks itself whether
 //! what it gave away came back, a few blocks at a time and before it needs one ([`Heap::prepare`]).
 //!
-//! What the owner knows of its arena (where there is room, which block is whose) it keeps in
-//! private memory. In the segment stand only the control lines of each block (`control.rs`; in a
-//! hardened job apart from the heap, which others only read there) and
-//! the head of the return stack (`returns.rs`): whatever happens to them, a block is lost or a
-//! reader gets wrong data, and no more than that.
+//! The owner keeps its knowledge of the arena (free ranges, each block's readers) in private memory.
+//! The segment holds only the control lines of each block (`control.rs`; in a hardened job outside the
+//! heap, which other processes only read there) and the head of the return stack (`returns.rs`). If these
+//! are damaged, a block is lost or a reader gets wrong data, and no more than that.
 
 mod control;
 mod returns;
@@ -47,13 +46,12 @@ pub use {
     owner::{Heap, HeapFull, LendError},
 };
 
-/// Where a lent block lies: plain values that travel in a message. Nothing of it is trusted by
-/// the one who receives it.
+/// The place of a lent block: plain values that travel in a message. The receiver trusts none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRange {
     /// The slot whose heap the block is in.
     pub owner: u32,
-    /// Which use of the block is meant.
+    /// The use of the block that is meant.
     pub generation: u32,
     /// Where the data begin, in bytes from the start of the owner's heap: a multiple of 64, plus
     /// the number of the reader that this place is for.

@@ -14,7 +14,7 @@ use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::sync;
 
-/// So many blocks that were given away are looked at for one that is needed.
+/// Blocks given away that are checked for each block needed.
 const GIVEN_LOOKS: usize = 4;
 
 /// Data of blocks from this size on begin in the middle of a page.
@@ -28,16 +28,16 @@ pub struct Heap {
     start: u64,
     /// Where the reserve begins in the heap.
     reserve_start: u64,
-    /// For everything.
+    /// The part for all blocks.
     common: Part,
-    /// For deposits, where the common part has no room.
+    /// The part for deposits, used if the common part has no room.
     reserve: Part,
     records: Vec<Record>,
     /// Blocks of each class that were given away, and may have come back.
     given: Box<[VecDeque<u32>]>,
     /// Numbers of records without a block.
     vacant: Vec<u32>,
-    /// The use that was given out last.
+    /// The generation that was given out last.
     generation: u32,
 }
 
@@ -49,14 +49,14 @@ struct Part {
     bytes_in_use: u64,
 }
 
-/// Which of the two.
+/// One of the two parts of a heap.
 #[derive(Clone, Copy)]
 enum Which {
     Common,
     Reserve,
 }
 
-/// What the owner knows of one block.
+/// The owner's private record of one block.
 struct Record {
     state: State,
     /// Where it begins, in bytes from the start of the heap.
@@ -66,9 +66,9 @@ struct Record {
     generation: u32,
     /// The slots of its readers; their place here is their bit among the holders.
     readers: Vec<u32>,
-    /// It was given to its one reader, who has the owner's bit.
+    /// It was given to its one reader, which has the owner's bit.
     is_given: bool,
-    /// Somebody may yet write its link word: it stays a block at this place for ever.
+    /// A process may yet write its link word, so it stays a block at this offset for ever.
     pinned: bool,
     tie: Arc<Tie>,
 }
@@ -77,9 +77,9 @@ struct Record {
 enum State {
     /// No block: its room was joined with its neighbours'.
     Vacant,
-    /// A block that nobody holds.
+    /// A block without holders.
     Free,
-    /// A block that somebody holds.
+    /// A block with holders.
     Out,
 }
 
@@ -91,7 +91,7 @@ enum State {
 pub struct HeapFull {
     /// Bytes asked for.
     pub wanted: u64,
-    /// Bytes in blocks that somebody holds.
+    /// Bytes in blocks with holders.
     pub in_use: u64,
     /// Bytes that there may be.
     pub limit: u64,
@@ -146,8 +146,8 @@ impl Heap {
         }
     }
 
-    /// The same for a deposit, which has the reserve too: what else fills the heap may be received only after the
-    /// operation.
+    /// Allocates a block for a deposit, from the reserve too if need be: messages that fill the heap otherwise may be
+    /// received only after the operation.
     ///
     /// # Errors
     /// [`HeapFull`].
@@ -224,9 +224,8 @@ impl Heap {
         Block(handle)
     }
 
-    /// Has a block of this size at hand for the next [`Heap::allocate`], if there is room for one. Of use
-    /// after a block was given away, while nobody waits for this process: what readers gave back and
-    /// where it lies takes two transfers of lines to see.
+    /// Finds a block of this size for the next [`Heap::allocate`], if there is room for one. It helps after a block was
+    /// given away, while no process waits for this one: finding blocks that readers gave back takes two line transfers.
     pub fn prepare(&mut self, bytes: usize) {
         if bytes as u64 > self.segment.plan().heap_bytes_per_process {
             return;
@@ -245,7 +244,7 @@ impl Heap {
         }
     }
 
-    /// Writes down who may read a block from now on.
+    /// Records the slots that may read a block from now on.
     #[inline]
     fn note_readers(&mut self, handle: &Handle, readers: &[u32]) -> Result<(), LendError> {
         let record = self.records.get_mut(handle.number as usize);
@@ -318,7 +317,7 @@ impl Heap {
         self.forget_returned();
     }
 
-    /// Bytes in blocks that somebody holds, control lines included.
+    /// Bytes in blocks with holders, control lines included.
     pub fn bytes_in_use(&self) -> u64 {
         self.common.bytes_in_use + self.reserve.bytes_in_use
     }
@@ -352,7 +351,7 @@ impl Heap {
         self.carve(Which::Common, class_bytes(class)).or_else(|| self.find_harder(bytes, class))
     }
 
-    /// The same in the reserve. What has come back is known by now.
+    /// A free block of the reserve of at least `bytes` bytes. The caller has collected the returned blocks before.
     fn find_reserved(&mut self, bytes: u64) -> Option<u32> {
         if bytes > self.segment.plan().heap_bytes_per_process {
             return None;
@@ -395,7 +394,7 @@ impl Heap {
         }
     }
 
-    /// That in which a block begins.
+    /// The part in which a block begins.
     #[inline]
     fn part_at(&mut self, offset: u64) -> &mut Part {
         let is_common = offset < self.reserve_start;
@@ -453,7 +452,7 @@ impl Heap {
         Block(Handle { tie, begin, number, generation, offset, window: bytes, is_given: false })
     }
 
-    /// Takes a block back if nobody holds it. True if so.
+    /// Takes a block back if it has no holders. True if so.
     #[inline]
     fn take_back(&mut self, number: u32) -> bool {
         let record = &self.records[number as usize];
@@ -480,7 +479,7 @@ impl Heap {
             let bit = if record.is_given { OWNER } else { 1 << reader };
             last | holders.give_back(record.generation, bit)
         });
-        // When the last bit was not cleared here, whoever cleared it may be about to push.
+        // When the last bit was not cleared here, the holder that cleared it may be about to push.
         if self.take_back(number) && !last {
             self.pin(number);
         }
@@ -507,8 +506,7 @@ impl Heap {
         }
     }
 
-    /// Whoever cleared the last bit of a block may yet put it on the return stack; not of one that was
-    /// given away.
+    /// Pins a block that its last reader may yet put on the return stack; a block that was given away never gets there.
     fn pin(&mut self, number: u32) {
         let record = &mut self.records[number as usize];
         record.pinned |= !record.is_given;

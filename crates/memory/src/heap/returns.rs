@@ -5,8 +5,7 @@
 //! quick way by which the owner learns that a block came back: whether it did stands in the
 //! block's holders, so an entry that is lost or false does no harm.
 //!
-//! R. K. Treiber's stack (1986); since entries leave it only all together, no entry can return
-//! to its top behind somebody's back.
+//! R. K. Treiber's stack (1986). Entries leave it only all together, so it has no ABA problem.
 
 use crate::sync::{AtomicU32, Ordering};
 

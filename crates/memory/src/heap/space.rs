@@ -52,9 +52,9 @@ pub(super) fn class_bytes(class: usize) -> u64 {
 pub(super) struct Spans {
     /// Offset and bytes of each free range below `top`; no two touch, none touches `top`.
     by_offset: BTreeMap<u64, u64>,
-    /// The same as (bytes, offset).
+    /// Each free range as (bytes, offset), to find one by its length.
     by_bytes: BTreeSet<(u64, u64)>,
-    /// Nothing from here on was given out.
+    /// The end of the used part: no range from this offset on was given out.
     top: u64,
     /// `top` stays at or below this.
     limit: u64,

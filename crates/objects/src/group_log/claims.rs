@@ -1,4 +1,4 @@
-//! Cells and pages: who may use which.
+//! The claims of processes on cells and pages.
 
 use std::sync::atomic::AtomicU32;
 
@@ -11,11 +11,11 @@ use super::{CELL_BYTES, Described, GroupLog, LINE_BYTES};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
 const HOME_CELLS: u32 = 32;
-/// The same of pages, at least as many as four messages need.
+/// Pages that a process uses in turn: at least as many as four messages need.
 const HOME_PAGES: u32 = 32;
 const HOME_MESSAGES: u32 = 4;
 
-/// What nobody needs any more.
+/// The messages and entries that no member needs any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Messages with lower numbers: all members have taken them.
@@ -40,8 +40,8 @@ pub struct Claims {
     page: AtomicU32,
 }
 
-/// Where the next message of whoever has sent the last one will most likely lie: processes use their
-/// memory in turn. Only to ask for it early, so it may be wrong.
+/// The likely place of the next message from the last sender, since processes use their memory in turn. It serves
+/// only to prefetch, so it may be wrong.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     cell: AtomicU32,
@@ -50,8 +50,8 @@ pub(super) struct Expected {
     bytes: AtomicU32,
 }
 
-/// Most bytes of a message that is expected. Who asks early for longer ones is in the way of those who copy
-/// them by then.
+/// Most bytes of a message that is prefetched. Prefetching longer ones would disturb the members that copy them by
+/// then.
 const EXPECTED_BYTES: u64 = PAGE_BYTES;
 /// Bytes of it that are asked for; the processor foresees the others.
 const ASKED_BYTES: u64 = 1024;
@@ -130,9 +130,9 @@ impl GroupLog {
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
     }
 
-    /// Asks for the lines in which whoever synchronised with this process has said what it sent before: the
-    /// place of the log, the broadcast, and the message where it is expected. They are needed one after the
-    /// other, and come together.
+    /// Prefetches the lines of a message that a process sent before it synchronised with this one: the place of the
+    /// log, the broadcast, and the message at its expected place. They are needed one after the other, and arrive
+    /// together.
     #[inline]
     pub fn foresee(&self, place: u64, number: u64) {
         let Expected { cell, page, bytes } = &self.expected;
@@ -178,8 +178,8 @@ impl GroupLog {
         (u64::from(slot) * 61 * u64::from(HOME_PAGES) % u64::from(count)) as u32
     }
 
-    /// Asks for the lines that are written when a message is accepted at this place of the log and under
-    /// this number, all at once: others wrote there last.
+    /// Prefetches together the lines that are written when a message is accepted at this place of the log and under
+    /// this number, since other processes wrote there last.
     #[inline]
     pub fn prepare(&self, claims: &Claims, place: u64, number: u64) {
         prefetch_to_write(self.log().word(place));
@@ -261,8 +261,8 @@ impl GroupLog {
         is_taken
     }
 
-    /// Whether some of the memory is claimed by processes that are no more. Who finds that folds the
-    /// log to its end and then has it back by [`GroupLog::sweep`].
+    /// Whether dead processes have claims on memory. A process that finds some folds the log to its end and then
+    /// recovers the memory by [`GroupLog::sweep`].
     pub fn is_claimed_by_the_dead(&self) -> bool {
         let cells = (0..self.shape.cells() as u32).filter_map(|cell| self.cell(cell));
         let mut words = cells.map(|cell| cell.owner).chain(self.page_words());
@@ -285,7 +285,7 @@ impl GroupLog {
             let seen = word.load(Ordering::Acquire);
             if self.is_of_the_dead(seen) {
                 let nobody = Owner::Nobody.to_word();
-                // Who was faster did the same.
+                // A faster process did the same.
                 let _ = word.compare_exchange(seen, nobody, Ordering::AcqRel, Ordering::Relaxed);
                 super::stored();
             }
@@ -362,8 +362,8 @@ impl Claim<'_> {
         Aside { cell, first_page, pages }
     }
 
-    /// Says of which message all this is now: it was accepted. The claim is over, and to be forgotten
-    /// ([`Claim::end`]).
+    /// Marks all the claimed memory as of the accepted message with this number. The claim has ended, and is to be
+    /// forgotten ([`Claim::end`]).
     #[inline]
     pub fn set_message(&self, number: u64) {
         self.set_owner(Owner::Message(number));

@@ -2,12 +2,12 @@
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
-/// What stands at a place that is used again and again.
+/// The content of a place in the ring, for a given lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// Nothing yet.
     Empty,
-    /// This.
+    /// This value.
     There(u32),
     /// It was overwritten since.
     Overwritten,
@@ -29,8 +29,8 @@ impl<'a> Lap<'a> {
         }
     }
 
-    /// Writes what stands there, unless somebody has. The caller knows that what stood there for
-    /// the number before is needed no more.
+    /// Writes the value of a number, unless a process has. The caller knows that the word's value of the lap before is
+    /// needed no more.
     #[inline]
     pub(crate) fn set(&self, number: u64, value: u32) -> bool {
         let word = self.word(number);
@@ -99,9 +99,9 @@ mod model {
         cells: [Data<u32>; 2],
     }
 
-    /// Appends the entry in a cell; whoever finds its place taken helps the one who was faster.
+    /// Appends the entry in a cell; a process that finds its place taken helps the faster one.
     fn append(memory: &Memory, cell: u32) -> u64 {
-        // SAFETY: nobody reads the cell before it is accepted.
+        // SAFETY: no process reads the cell before it is accepted.
         memory.cells[cell as usize].with_mut(|cell_data| unsafe { *cell_data = cell + 70 });
         let (log, broadcasts) = (Lap(&memory.log), Lap(&memory.broadcasts));
         for place in 0.. {
@@ -121,8 +121,8 @@ mod model {
         unreachable!("there are places")
     }
 
-    /// Two append at once and die at once, without a word about where: what was accepted has an order,
-    /// and whoever appends next has put it among the broadcasts, with all that was written before.
+    /// Two processes append at once and die right after, before they announce the place. The accepted entries have an
+    /// order, and the process that appends next has put them among the broadcasts, with all that was written before.
     #[test]
     fn what_is_accepted_is_among_the_broadcasts_in_any_schedule() {
         landeck_memory::sync::model(|| {
@@ -137,7 +137,7 @@ mod model {
                 let Look::There(cell) = broadcasts.look(number) else {
                     panic!("{number} is missing")
                 };
-                // SAFETY: it was accepted; nobody writes it any more.
+                // SAFETY: it was accepted, so no process writes it any more.
                 let data = memory.cells[cell as usize].with(|data| unsafe { *data });
                 assert_eq!(data, cell + 70);
             }

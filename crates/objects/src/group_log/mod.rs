@@ -5,30 +5,30 @@
 //!              found no room
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
-//! requests     a word per slot: what it asks the server for, and what came of it
+//! requests     a word per slot: its request to the server, and the result
 //! log          a word per entry: place + 1 (low 32 bits, above) | what it is (32)
 //! broadcasts   a word per message: number + 1 (low 32 bits, above) | its cell (32)
 //! cells        128 bytes each: a message's description and up to 80 bytes of it, or details of an entry
 //! page words   whose a page is
-//! snapshots    what followed from the entries up to some place, written by whoever got there
+//! snapshots    the state that follows from the entries up to a place, written by a process that got there
 //! pages        messages longer than that
 //! ```
 //!
-//! All of it is zero to begin with, which is a group that nothing has happened to.
+//! All of it is zero to begin with, which is a group without events.
 //!
 //! **Acceptance.** An entry is accepted by one exchange of its word, from that of the round before to
-//! its own; what it refers to was written before. So who dies earlier has done nothing, and later,
-//! everything. The next entry is appended only by who has folded this one; for a message, that
-//! puts it among the broadcasts, unless somebody did.
+//! its own; the memory that it refers to was written before. So a process that dies earlier has done nothing, and
+//! later, everything. A process appends the next entry only after it has folded this one; for a message, folding
+//! puts it among the broadcasts, unless another process did.
 //!
 //! **Memory.** A cell or page is free, claimed by a process, or *of* a message or entry, and then free
-//! again as soon as all members have taken that message, or a snapshot covers that entry. So nobody
-//! gives anything back: whoever needs memory sees what may be used. Who died while it held a claim is
-//! found by [`GroupLog::sweep`].
+//! again as soon as all members have taken that message, or a snapshot covers that entry. So no process gives
+//! memory back: a process that needs some sees which is free. [`GroupLog::sweep`] finds the claims of dead
+//! processes.
 //!
-//! **Snapshots** let the log go round although some do not look at it: who finds its next entry
-//! overwritten begins again from there. What a member has not taken is not in the log but among the
-//! broadcasts, which do not go round before all have taken them.
+//! **Snapshots** let the log go round although some members do not read it: a member that finds its next entry
+//! overwritten begins again from the snapshot. Messages that a member has not taken are not in the log but among
+//! the broadcasts, which do not go round before all members have taken them.
 
 mod claims;
 mod lap;
@@ -94,12 +94,12 @@ pub enum WaitsFor {
     Others,
 }
 
-/// Where a message or the details of an entry are, and what is known of it.
+/// The description of a message or of an entry's details: its tag, words, length and place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Described {
-    /// What the message is to whoever reads it.
+    /// The message's tag, for its reader.
     pub tag: u32,
-    /// What the parties have agreed on.
+    /// Words whose meaning sender and reader have agreed on.
     pub words: [u64; 3],
     /// Bytes of it.
     pub bytes: u64,
@@ -221,7 +221,7 @@ impl GroupLog {
         self.incarnation
     }
 
-    /// What stands at a place of the log.
+    /// Reads a place of the log.
     #[inline]
     pub fn look(&self, place: u64) -> Look {
         self.log().look(place)
@@ -239,7 +239,7 @@ impl GroupLog {
         self.has_room(place) && self.log().set(place, entry)
     }
 
-    /// Says in which cell the message with this number is, unless somebody did.
+    /// Records the cell of the message with this number, unless a process did.
     #[inline]
     pub fn put_broadcast(&self, number: u64, cell: u32) {
         self.broadcasts().set(number, cell);
@@ -254,7 +254,7 @@ impl GroupLog {
         }
     }
 
-    /// Whether anybody has said where the message with this number is, or was.
+    /// Whether the cell of the message with this number was ever recorded.
     pub fn has_broadcast(&self, number: u64) -> bool {
         fence(Ordering::Acquire);
         self.broadcasts().look(number) != Look::Empty
@@ -267,7 +267,7 @@ impl GroupLog {
         (word >> words::TAKEN_BITS == u64::from(stamp)).then_some(word & words::TAKEN_MASK)
     }
 
-    /// Says so, for the member's process only. Whoever is held looks again.
+    /// Records how many messages a member has taken, for its process only. Senders that are held look again.
     #[inline]
     pub fn set_taken(&self, id: u32, stamp: u32, number: u64) {
         if let Some(mark) = self.mark(id) {
@@ -285,18 +285,18 @@ impl GroupLog {
         }
     }
 
-    /// How many messages, counted as their numbers, a server has sent on to all who are to have them.
+    /// How many messages, counted as their numbers, a server has sent on to all their receivers.
     pub fn sent_on(&self) -> u64 {
         self.head(SENT_ON).load(Ordering::SeqCst)
     }
 
-    /// Says so. One that was stopped meanwhile takes nothing back.
+    /// Records how many messages a server has sent on. A server that was stopped meanwhile takes nothing back.
     pub fn set_sent_on(&self, number: u64) {
         self.head(SENT_ON).fetch_max(number, Ordering::SeqCst);
         stored();
     }
 
-    /// What is known of what lies in a cell. Who doubts whether it still lies there looks afterwards.
+    /// The description of the message in a cell. A caller that doubts whether it is still there checks afterwards.
     pub fn described(&self, cell: u32) -> Option<Described> {
         let described = self.cell(cell)?.described();
         fence(Ordering::Acquire);
@@ -320,8 +320,8 @@ impl GroupLog {
             .then(|| self.places.pages + u64::from(described.first_page) * PAGE_BYTES)
     }
 
-    /// Whether a cell is, beyond doubt, still of the message with this number. Where not, who reads it
-    /// looks whether it is a member still.
+    /// Whether a cell is, beyond doubt, still of the message with this number. If not, the reader checks whether it is
+    /// still a member.
     pub fn is_of(&self, cell: u32, number: u64) -> bool {
         fence(Ordering::Acquire);
         self.cell(cell)
@@ -338,7 +338,7 @@ impl GroupLog {
             }
             stored();
         }
-        // Whatever was published by who has not seen this is seen by the next look.
+        // The next look sees everything that was published by processes that have not seen this.
         fence(Ordering::SeqCst);
     }
 
@@ -347,8 +347,8 @@ impl GroupLog {
         let word = self.head(HELD);
         if begins {
             word.fetch_add(1, Ordering::SeqCst);
-            // From here on whoever takes a message sees it, or has said so before the next look. Where
-            // the kernel refuses that, who waits looks by itself soon enough.
+            // From here on a process that takes a message sees this, or has recorded it before the next look. If the
+            // kernel refuses that, a waiting process looks by itself soon enough.
             if !self.is_fenced {
                 let _ = system::barrier_everywhere();
             }
@@ -358,9 +358,8 @@ impl GroupLog {
         stored();
     }
 
-    /// Says that a broadcast that is held found no room after all members had taken so many messages, and
-    /// whether that was while the group is being destroyed: whether that is news. What was said of fewer
-    /// messages does not count any more.
+    /// Records that a held broadcast found no room after all members had taken so many messages, and whether the group
+    /// was being destroyed. Returns whether that is news. Records for fewer messages do not count any more.
     pub fn found_no_room(&self, taken: u64, is_last_chance: bool) -> bool {
         let word = (taken + 1) << 1 | u64::from(is_last_chance);
         let is_news = self.head(NO_ROOM).fetch_max(word, Ordering::SeqCst) < word;
@@ -373,8 +372,8 @@ impl GroupLog {
         self.head(NO_ROOM).load(Ordering::SeqCst) >> 1 == taken + 1
     }
 
-    /// Wakes all who wait for this, to look for themselves. What it is about was published by a
-    /// sequentially consistent exchange. What the dead left behind in the hints costs a look at the slots.
+    /// Wakes all threads that wait for this kind of event, to look for themselves. The event was published by a
+    /// sequentially consistent exchange. Hints that dead processes left behind cost a look at the slots.
     #[inline]
     pub fn wake(&self, what: WaitsFor) {
         if self.head(hint(what)).load(Ordering::SeqCst) != 0 {

@@ -1,18 +1,17 @@
-//! What became of the requests of each process, where a group has a server.
+//! The state of each process's request, in a group with a server.
 //!
-//! One word per slot: the process writes that it asks the server of an epoch for something, with the next
-//! number; the server takes that, and says that it begins before it has an entry accepted; whoever folds
-//! the entry writes what came of it. Nobody appends, or writes a snapshot, before it has folded what is
-//! in front: so when the server is gone, or has lost its seat, whoever has folded the log to its end
-//! finds here whether its request was accepted, and asks the next server again with the same number
-//! if it was not. A server takes only what was asked in its own epoch: should it have been stopped
-//! meanwhile, it leaves alone what another one is asked for by now.
+//! There is one word per slot. The process writes a request to the server of an epoch, with the next number. The
+//! server takes it, and marks it begun before it has an entry accepted. Each process that folds the entry writes
+//! the result. No process appends, or writes a snapshot, before it has folded all earlier entries. So when the
+//! server is gone, or has lost its seat, a process that has folded the log to its end finds here whether its
+//! request was accepted. If it was not, the process asks the next server with the same number. A server takes only
+//! requests of its own epoch: if it was stopped meanwhile, it leaves requests to its successor alone.
 //!
 //! | bits of a word | |
 //! |---|---|
-//! | 0..24 | what came of it; before that, the low bits of the epoch |
+//! | 0..24 | the result; before that, the low bits of the epoch |
 //! | 24..28 | how far it is |
-//! | 28..40 | the low bits of which user of the slot it is |
+//! | 28..40 | the low bits of the slot's incarnation |
 //! | 40..64 | its number |
 
 use landeck_memory::sync::{AtomicU64, Ordering};
@@ -30,7 +29,7 @@ const TAKEN: u64 = 2;
 const ANSWERED: u64 = 3;
 const WITHDRAWN: u64 = 4;
 const BEGUN: u64 = 5;
-/// Times that somebody else may move a request on before it is broken: it has fewer stages.
+/// Times that another process may move a request on before it counts as broken: it has fewer stages.
 const ATTEMPTS: u32 = 8;
 
 /// How far a request is.
@@ -38,15 +37,15 @@ const ATTEMPTS: u32 = 8;
 pub enum Progress {
     /// The server has not taken it.
     Asked,
-    /// The server has it in hand.
+    /// The server works on it.
     Taken,
-    /// This came of it.
+    /// The server has answered with this result.
     Answered(u32),
     /// It was taken back, or is of another number.
     None,
 }
 
-/// One of them.
+/// The word of one slot's request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -76,8 +75,7 @@ impl Word {
 }
 
 impl GroupLog {
-    /// Asks the server of an epoch for something; the number of the request. A process asks for one
-    /// thing at a time.
+    /// Makes a request to the server of an epoch; returns its number. A process has one request at a time.
     pub fn ask(&self, epoch: u64) -> u32 {
         let word = self.request(self.slot);
         let before = (word.load(Ordering::Acquire) >> NUMBER_SHIFT) as u32;
@@ -99,8 +97,8 @@ impl GroupLog {
         }
     }
 
-    /// Asks the server of another epoch, as the one that was asked has the seat no more, and the request
-    /// was not accepted.
+    /// Makes a request to the server of another epoch, since the first server has lost its seat, and the request was
+    /// not accepted.
     pub fn ask_again(&self, number: u32, epoch: u64) {
         let from = &[ASKED, TAKEN, BEGUN];
         self.move_on((self.slot, self.incarnation, number), from, None, (ASKED, epoch as u32));
@@ -132,7 +130,7 @@ impl GroupLog {
         self.move_on((slot, incarnation, number), &[TAKEN, BEGUN], Some(epoch), to);
     }
 
-    /// Says what came of a request that was accepted, unless somebody did.
+    /// Records the result of an accepted request, unless another process did.
     pub fn answer(&self, slot: u32, incarnation: u32, number: u32, answer: u32) {
         let to = (ANSWERED, answer);
         self.move_on((slot, incarnation, number), &[ASKED, TAKEN, BEGUN], None, to);

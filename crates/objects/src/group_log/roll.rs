@@ -1,18 +1,18 @@
-//! The roll: one word on which members come to a synchronisation while nobody joins, leaves or dies.
+//! The roll: one word on which members come to a synchronisation while no member joins, leaves or dies.
 //!
 //! | bits | |
 //! |---|---|
-//! | 0..24 | who has come, by their numbers |
+//! | 0..24 | the members that have come, one bit for each number |
 //! | 24 | whether it is open |
 //! | 25..29 | the round of the log that goes on from here when it is closed, low bits |
 //! | 29..37 | its turn: one more whenever all have come, and whenever it is opened |
 //! | 37..64 | the view that it was opened for, low bits |
 //!
-//! Who comes sets its bit by an exchange; the last to come begins the next turn with the same one. So
-//! a synchronisation costs one exchange for each member, and nothing is written that others fold. Whoever
-//! is about to change the members closes it first. Who has come by then is fixed by that exchange, and is
-//! written into the log by whoever needs it; after that nobody is on the closed roll, which is *settled*
-//! and may be opened again for another view. What each member has to check stands in `node`.
+//! An arriving member sets its bit by an exchange; the last one begins the next turn with the same exchange. So
+//! a synchronisation costs one exchange for each member, and writes nothing that others fold. A process that is
+//! about to change the members closes the roll first. That exchange fixes the members that have come, and a
+//! process that needs them writes them into the log. After that no member is on the closed roll, which is
+//! *settled* and may be opened again for another view. The checks of each member stand in `node`.
 
 use landeck_memory::sync::{AtomicU64, Ordering, prefetch_to_write};
 
@@ -43,7 +43,7 @@ impl Field {
     }
 }
 
-/// What stands on the roll.
+/// The value of the roll's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roll(u64);
 
@@ -57,13 +57,13 @@ impl Roll {
         self.0 & OPEN != 0
     }
 
-    /// Whether it is closed, and nobody is on it whose coming is not in the log.
+    /// Whether it is closed, and no member is on it whose arrival is not in the log.
     #[inline]
     pub const fn is_settled(self) -> bool {
         self.0 & (OPEN | WHO_MASK) == 0
     }
 
-    /// Who has come: a bit for each number.
+    /// The members that have come: a bit for each number.
     #[inline]
     pub const fn who(self) -> u32 {
         (self.0 & WHO_MASK) as u32
@@ -87,33 +87,33 @@ impl Roll {
         ROUND.of(self.0) == round & ROUND.mask()
     }
 
-    /// It, open for a view, where nobody has come.
+    /// This roll, opened for a view: no member has come.
     #[inline]
     pub const fn opened(self, view: u64, round: u64) -> Self {
         let turn = TURN.in_word(TURN.of(self.0) + 1);
         Self(OPEN | turn | VIEW.in_word(view) | ROUND.in_word(round))
     }
 
-    /// It, with a member that has come.
+    /// This roll, with a member that has come.
     #[inline]
     pub const fn with(self, id: u32) -> Self {
         Self(if id < Self::MEMBERS { self.0 | 1 << id } else { self.0 })
     }
 
-    /// The next turn: all have come.
+    /// This roll at its next turn: all members have come.
     #[inline]
     pub const fn over(self) -> Self {
         let turn = TURN.in_word(TURN.of(self.0) + 1);
         Self(self.0 & !(WHO_MASK | TURN.mask() << TURN.shift) | turn)
     }
 
-    /// It, closed.
+    /// This roll, closed.
     #[inline]
     pub const fn closed(self) -> Self {
         Self(self.0 & !OPEN)
     }
 
-    /// It, closed, with nobody on it.
+    /// This roll, closed, with no member on it.
     #[inline]
     pub const fn settled(self) -> Self {
         Self(self.0 & !(OPEN | WHO_MASK))
@@ -121,13 +121,13 @@ impl Roll {
 }
 
 impl GroupLog {
-    /// What stands on the roll.
+    /// The value of the roll's word.
     #[inline]
     pub fn roll(&self) -> Roll {
         Roll(self.roll_word().load(Ordering::SeqCst))
     }
 
-    /// The same for who is about to write there, so that its line comes once.
+    /// Reads the roll's word before an exchange: prefetches its line for writing, so that it moves only once.
     #[inline]
     pub fn roll_to_exchange(&self) -> Roll {
         prefetch_to_write(self.roll_word());

@@ -1,7 +1,7 @@
-//! What followed from the entries up to some place, so that nobody need have seen them.
+//! Snapshots: the state that follows from the entries up to a place, so that a process need not have read them.
 //!
-//! One of the buffers is the one that counts: the snapshot word names it, with its place. Whoever
-//! writes another one claims a buffer that does not count, writes it, and exchanges the word.
+//! One of the buffers is current: the snapshot word names it, with its place. A process that writes a new
+//! snapshot claims a buffer that is not current, writes it, and exchanges the word.
 
 use landeck_memory::sync::{AtomicU64, Ordering};
 
@@ -81,7 +81,7 @@ impl GroupLog {
         true
     }
 
-    /// A buffer that does not count, and that nobody who lives writes.
+    /// A buffer that is not current, and that no living process writes.
     pub(super) fn claim_buffer(&self) -> Option<(u64, &[AtomicU64])> {
         let own = Owner::Process { slot: self.slot, incarnation: self.incarnation }.to_word();
         (0..BUFFERS).find_map(|number| {

@@ -1,4 +1,4 @@
-//! Senders that stop at every step, memory that comes back, words that nobody wrote.
+//! Senders that stop at every step, memory that comes back, and words that no process wrote.
 
 use landeck_memory::membership::{SlotRecord, SlotState};
 use landeck_memory::plan::SegmentPlan;
@@ -33,7 +33,7 @@ fn fixture(messages: u32, bytes: u64) -> Fixture {
 
 const NOTHING: Passed = Passed { messages: 0, entries: 0 };
 
-/// Whoever is the last to append an entry; a message is the cell's number here.
+/// The first empty place of the log. A message is the cell's number here.
 fn end_of(log: &GroupLog) -> u64 {
     (0..).find(|&place| log.look(place) == Look::Empty).unwrap()
 }
@@ -69,7 +69,7 @@ fn a_sender_that_stops_at_any_step_has_sent_nothing_or_all() {
     }
 }
 
-/// What was accepted is read whole, and all other memory comes back.
+/// Checks that an accepted message is read whole, and that all other memory comes back.
 fn check_survivor(log: &GroupLog, is_accepted: bool, data: &[u8]) {
     let end = end_of(log);
     assert_eq!(end, u64::from(is_accepted));
@@ -171,7 +171,7 @@ fn the_newest_snapshot_counts_and_the_dead_keep_no_buffer() {
         assert_eq!(views[0].snapshot().unwrap(), vec![place; (place % 32) as usize]);
     }
     assert!(!views[0].set_snapshot(200, &[0; SNAPSHOT as usize + 1]), "too long");
-    // Who stops within writes keeps a buffer, until it is dead.
+    // A process that stops while it writes keeps a buffer, until it is dead.
     let mut stopped = 0;
     while views[1].claim_buffer().is_some() {
         stopped += 1;

@@ -7,7 +7,7 @@ use super::Described;
 /// Words of a cell in front of the bytes of its message, and where those begin.
 pub(super) const CELL_HEAD_WORDS: u64 = 6;
 pub(super) const CELL_DATA: u64 = CELL_HEAD_WORDS * 8;
-/// Bits that say how many messages a member has taken; above them stands which member it is.
+/// Bits that count the messages a member has taken; the bits above them name the member.
 pub(super) const TAKEN_BITS: u32 = 40;
 pub(super) const TAKEN_MASK: u64 = (1 << TAKEN_BITS) - 1;
 
@@ -15,10 +15,10 @@ const OWNER_SHIFT: u32 = 62;
 const NUMBER_MASK: u64 = (1 << OWNER_SHIFT) - 1;
 const SLOT_SHIFT: u32 = 32;
 
-/// Whose a cell or page is.
+/// The owner of a cell or page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Nobody's.
+    /// It has no owner.
     Nobody,
     /// A process is about to use it.
     Process { slot: u32, incarnation: u32 },

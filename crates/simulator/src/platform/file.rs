@@ -18,7 +18,7 @@ pub enum PlatformError {
         name: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there, and what to do.
+        /// The error in that line, and its remedy.
         what: String,
     },
     /// There is no platform of this name.

@@ -15,7 +15,7 @@ pub const NAMES: [(&str, &str); 7] = [
     ("host", "this host, with the figures of `landeck tune`"),
 ];
 
-/// The name of the platform that stands for this host. Its figures are known to the caller, who makes it with
+/// The name of the platform that stands for this host. Its figures are known to the caller, which makes it with
 /// [`Platform::of_host`].
 pub const HOST: &str = "host";
 

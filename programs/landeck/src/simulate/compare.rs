@@ -63,8 +63,8 @@ impl Passes {
         Self { times_us, takes_least, passed, begun, spent, usual_ps, moved_ps }
     }
 
-    /// Measures until there are enough launches, time is over, or the processors stay at another distance. False in
-    /// that last case.
+    /// Measures until there are enough launches, the time limit has passed, or the processors stay at another distance.
+    /// False in that last case.
     ///
     /// # Errors
     ///

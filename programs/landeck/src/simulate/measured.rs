@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         None => message_us(&world, arguments.bytes)?,
     };
     if world.rank() == 0 {
-        // A process that nobody listens to has nothing else to do.
+        // A process whose output has no reader has nothing else to do.
         let _ = say(&format!("{us:.4}\n"));
     }
     job.leave()

@@ -263,7 +263,7 @@ impl SimulateArguments {
         self.tell(&ground, &studies)
     }
 
-    /// A note that the platform's network is not used, although nobody asked for that.
+    /// A note that the platform's network is not used, although no option asked for that.
     fn note_of_one_host(&self, platform: &Platform) -> Option<String> {
         let most = match self.subject {
             Subject::Message => 2,

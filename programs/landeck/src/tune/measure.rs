@@ -1,7 +1,7 @@
 //! Measurements by the processes of a job.
 //!
 //! Rank 0 prints each finding as a line, its name and picoseconds, and at last `share` and permille. [`super`] reads
-//! them. A finding is the least of some batches, and in crowds their median. When time is over it is that of one
+//! them. A finding is the least of some batches, and in a crowd their median. After the time limit it is that of one
 //! batch: a microsecond's work can take milliseconds on a busy machine.
 
 use super::instruments::{clock_ps, median, of_page, page_room};
@@ -219,7 +219,7 @@ struct OfMany {
     found: f64,
 }
 
-/// Each member in turn broadcasts to all others, and gathers when all data are there, so that nobody waits. It
+/// Each member in turn broadcasts to all others, and gathers when all data are there, so that no member waits. It
 /// repeats that until its messages have their rings. A call that receives one message takes `one_ps`, which is
 /// contained once in a call that receives many.
 fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
@@ -321,7 +321,7 @@ fn timed_ps(body: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_nanos() as f64 * 1e3)
 }
 
-/// Round trips between pairs on each processor, all at once, so that everybody has a turn between them.
+/// Round trips between pairs on each processor, all at once, so that every process has a turn between them.
 fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     const ROUND_TRIPS: u32 = 40;
     let world = batches.world;
@@ -391,7 +391,7 @@ fn messages(job: &Job, world: &World) -> Result<()> {
 
 fn report(world: &World, name: &str, ps: f64) {
     if world.rank() == 0 {
-        // A process that nobody listens to has nothing else to do.
+        // A process whose output has no reader has nothing else to do.
         let _ = say(&format!("{name} {}\n", ps.max(1.0) as u64));
     }
 }
@@ -509,7 +509,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// The times of at least one batch, and of more until time is over.
+/// The times of at least one batch, and of more until the time limit.
 fn times_until(
     mut batch_ps: impl FnMut() -> Result<f64>,
     mut is_over: impl FnMut() -> Result<bool>,

@@ -40,7 +40,7 @@ pub(super) fn copy_kib_ps() -> u64 {
     let source = vec![1u8; DATA_BYTES];
     let mut target = vec![0u8; DATA_BYTES];
     kib_ps(|| {
-        // A copy that nobody looks at would be optimised away.
+        // A copy that is never read would be optimised away.
         black_box(&mut target).copy_from_slice(black_box(&source));
     })
 }

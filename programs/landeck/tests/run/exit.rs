@@ -1,4 +1,4 @@
-//! Exit codes, and what is said about failures.
+//! Exit codes and failure reports.
 
 use super::*;
 

@@ -63,7 +63,7 @@ fn a_job_that_ends_well_leaves_nothing_behind() {
 
 #[test]
 fn a_process_has_its_streams_and_the_segment() {
-    // What the test itself was given without close-on-exec is passed on to everybody.
+    // Descriptors that the test itself has without close-on-exec are passed on to every process.
     let list = ["ls", "-l", "--color=never", "/proc/self/fd"];
     let bare = run_command(Command::new(list[0]).args(&list[1..])).out;
     let mut expected = opened(&bare);
@@ -77,7 +77,7 @@ fn a_process_has_its_streams_and_the_segment() {
     }
 }
 
-/// What a list of descriptors shows as open, without numbers and names that differ each time.
+/// The open descriptors in a listing, without numbers and names that differ each time.
 fn opened(list: &str) -> Vec<String> {
     let targets = list.lines().filter_map(|line| line.split_once(" -> "));
     let mut kinds: Vec<String> = targets

@@ -1,4 +1,4 @@
-//! Who gets the standard input.
+//! Tests of which process gets the standard input.
 
 use super::output::terminal;
 use super::*;

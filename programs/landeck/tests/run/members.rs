@@ -1,5 +1,5 @@
-//! What the launcher sees of processes that have joined the job. A test runs itself again as the
-//! program: under the launcher it is a member.
+//! Tests of the launcher with processes that have joined the job. A test runs itself again as the program: under
+//! the launcher it is a member.
 
 use super::*;
 use landeck::unstable::JobInternals;
@@ -15,7 +15,7 @@ fn run_members(test: &str, options: &[&str]) -> Ended {
     run_below(&[], test, options)
 }
 
-/// The same, with a command before the program.
+/// Runs a test of this file as the program of a job of two, with a command before the program.
 fn run_below(command: &[&str], test: &str, options: &[&str]) -> Ended {
     let program = std::env::current_exe().unwrap();
     let test = format!("members::{test}");

@@ -1,10 +1,10 @@
-//! Processes that are started again after they failed: how often, when, and what is said of it.
+//! Processes that are restarted after a failure: how often, when, and with which messages.
 
 use super::*;
 use rustix::process::Signal;
 use std::time::Instant;
 
-/// Kills rank 1, the first time; everybody says who it is in the end.
+/// Kills rank 1, the first time; every process prints its rank in the end.
 const ONCE: &str = "[ $RANK$LANDECK_RESTART = 1 ] && kill -9 $$; echo $RANK:$LANDECK_RESTART";
 
 #[test]

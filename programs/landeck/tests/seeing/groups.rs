@@ -33,7 +33,7 @@ fn take_part(job: &Job) {
         return std::thread::sleep(TEST_MAX);
     }
     group.broadcast(landeck::Message::new().pack(&[1u8])).unwrap();
-    // Made last: who finds this one finds the broadcast too.
+    // Made last: an observer that finds this group finds the broadcast too.
     let _later = job.create_group("later", options.minimum(7)).unwrap();
     world.barrier().unwrap();
     group.destroy().unwrap();

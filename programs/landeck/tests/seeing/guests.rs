@@ -23,7 +23,7 @@ fn is_guest() -> Option<String> {
     std::env::var(GUEST).ok()
 }
 
-/// Rank 0's part: it meets one guest after the other, who send a number and get the next one.
+/// Rank 0's part: it meets one guest after the other; each sends a number and gets the next one.
 fn meet_guests(job: &Job) {
     for number in 0.. {
         meet_guest(job, number, slot_of(number));
@@ -47,7 +47,7 @@ const CONTEXT: u32 = 100;
 /// Slots for guests, behind those of the two ranks.
 const GUESTS: u32 = 16;
 
-/// Slots that nobody has had come first, then those of guests that are gone.
+/// Unused slots come first, then those of guests that are gone.
 fn slot_of(number: u32) -> u32 {
     2 + number % GUESTS
 }
@@ -57,7 +57,7 @@ fn visit(name: &str, number: u32) {
     visit_as(name, number, slot_of(number), number / GUESTS + 1);
 }
 
-/// The same for one that is to get this slot, as its process of this number.
+/// The part of a guest that is to get this slot with this incarnation.
 fn visit_as(name: &str, number: u32, slot: u32, incarnation: u32) {
     let began = Instant::now();
     let job = Job::join_running(name, Options::default()).unwrap();
@@ -107,7 +107,7 @@ fn slot_after_ranks(number: u32) -> u32 {
     if number < GUESTS { RANKS + number } else { 2 + number - GUESTS }
 }
 
-/// Rank 0 and 1 there. Who left stays gone, whoever has its slot.
+/// The part of ranks 0 and 1. A guest that left stays gone, whichever process has its slot.
 fn stay_when_others_leave(job: &Job, world: &World) {
     let has_left = |error: Error| error.to_string().contains("has left");
     if world.rank() == 1 {
@@ -120,7 +120,7 @@ fn stay_when_others_leave(job: &Job, world: &World) {
     (GUESTS..GUESTS + 2).for_each(|number| meet_guest(job, number, slot_after_ranks(number)));
     assert!(world.send(&[1u64], 2, Tag(9)).is_err_and(has_left));
     assert!(world.barrier().is_err_and(has_left));
-    // The last guest is met by who has found all that so.
+    // A rank that has found all that meets the last guest.
     meet_guest(job, GUESTS + 2, slot_after_ranks(GUESTS + 2));
     stay();
 }

@@ -1,4 +1,4 @@
-//! The index of jobs: what is left of a job that was killed goes when anybody looks.
+//! The index of jobs: the remains of a killed job are removed at the next look.
 
 use super::*;
 use std::fs::read_dir;
@@ -12,8 +12,8 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
     job.until_said(&["ps"], "rank 1");
     let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
     assert_eq!(entries(), 1);
-    // Nobody is left who could tidy up: all stand still before the first is killed. The launcher comes
-    // last, because the system wakes what stands still when the parent of its group has ended.
+    // No process is left to clean up: all are stopped before the first is killed. The launcher comes last, because
+    // the system wakes stopped processes when the parent of their group has ended.
     let launcher = job.child.as_ref().unwrap().id();
     let mut processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
     processes.sort_by_key(|&pid| pid == launcher);

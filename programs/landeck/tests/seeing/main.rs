@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// No test may take longer.
 const TEST_MAX: Duration = Duration::from_secs(200);
-/// Within this time what is looked for is to be seen.
+/// The expected output has to appear within this time.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A job that goes on while it is looked at, with an index of its own.
@@ -67,12 +67,12 @@ impl Watched {
         command
     }
 
-    /// What `landeck` says of the job, as soon as this is in it.
+    /// Runs `landeck` until its output about the job contains `wanted`; returns the output.
     fn until_said(&self, words: &[&str], wanted: &str) -> String {
         self.until_all_said(words, &[wanted])
     }
 
-    /// The same, as soon as all of these are: each process comes to where it is stuck by itself.
+    /// Runs `landeck` until its output contains all of `wanted`, since the processes get stuck independently.
     fn until_all_said(&self, words: &[&str], wanted: &[&str]) -> String {
         let give_up = Instant::now() + SEEN_WITHIN;
         loop {
@@ -118,7 +118,7 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-/// What a member of a job does that gets stuck: until somebody ends it.
+/// Runs `body` as a member of a job that gets stuck, until the member is killed.
 fn take_part(body: impl FnOnce(&Job, &World)) {
     let job = Job::join().unwrap();
     body(&job, &job.world());
