@@ -64,7 +64,7 @@ pub struct Outcome {
     pub standing: Vec<Standing>,
 }
 
-/// What an agreement comes to: equal at all members.
+/// The summary of an agreement, equal at all members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// The bits that are set in the flags of all members that brought a part.
