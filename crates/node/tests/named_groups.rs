@@ -39,9 +39,12 @@ fn live(job: &Job, group: &Group) {
     first.broadcast_to_others(&values(3)).unwrap();
     assert_next(&mut second_inbox, 3);
     assert!(first_inbox.try_retrieve().unwrap().is_none());
-    let early = first.sync_within(Duration::from_millis(5)).unwrap_err();
-    assert!(matches!(early.kind, ErrorKind::TimedOut(time) if time.as_millis() == 5), "{early}");
-    assert!(first.has_come());
+    // On a busy machine an attempt may end before the member has arrived.
+    while !first.has_come() {
+        let early = first.sync_within(Duration::from_millis(5)).unwrap_err();
+        let is_late = matches!(early.kind, ErrorKind::TimedOut(time) if time.as_millis() == 5);
+        assert!(is_late, "{early}");
+    }
     second.broadcast_within(&values(5), LONG).unwrap();
     second.leave().unwrap();
     first.sync_within(LONG).unwrap();
