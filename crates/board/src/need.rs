@@ -12,7 +12,7 @@ const OUTCOME: u64 = (offset_of!(Shared, head) + offset_of!(Head, agreement)) as
 
 /// Whether the process of `own` may still look at what that of another slot, which is gone, has written on the
 /// first world's board: an operation that it came to and this one is not over with, or the agreement that it
-/// decided. So this process needs the slot ([`Segment::settle`]). False where one of them is no member.
+/// decided. So this process needs the slot ([`Segment::release_vacant`]). False where one of them is no member.
 pub fn needs_of_first_world(segment: &Segment, own: u32, gone: u32) -> bool {
     if segment.rank_of(own).is_none() || segment.rank_of(gone).is_none() {
         return false;
