@@ -5,11 +5,18 @@
 #![forbid(unsafe_code)]
 
 /// Prints a line on standard output. A reader that is gone, as after `| head`, has seen enough: the work goes on.
+#[cfg(not(test))]
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
         let _ = writeln!(std::io::stdout(), $($text)*);
     }};
+}
+
+/// Prints a line that the harness of the tests keeps to itself: a suite that runs them would count it.
+#[cfg(test)]
+macro_rules! say {
+    ($($text:tt)*) => { println!($($text)*) };
 }
 
 mod book;
