@@ -81,7 +81,7 @@ fn members_of_one_process_live_with_and_without_a_server() {
     let job = Job::join().unwrap();
     for (name, served_by) in [("direct", ServedBy::Nobody), ("served", ServedBy::Creator)] {
         let options = GroupOptions::default().served_by(served_by);
-        live(&job, &job.create_group(name, options.clone().messages(16)).unwrap());
+        live(&job, &job.create_group(name, options.messages(16)).unwrap());
         let narrow = format!("narrow {name}");
         leave_out(&job, &job.create_group(&narrow, options.messages(1)).unwrap());
     }
