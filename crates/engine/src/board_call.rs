@@ -1,7 +1,7 @@
 //! One operation over the board of a group: the steps of its plan, one after the other.
 //!
 //! A board's plan is a line of steps, so no execution has to be kept for it: a place in the plan
-//! is enough. A blocking call makes a visit and polls it; an operation that goes on holds one.
+//! is enough. A blocking call polls its board call; an operation that goes on holds one.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Wa
 use landeck_kernel::{Endpoint, Failure};
 use landeck_transports::SharedMemory;
 
-use crate::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
+use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
 use crate::call::Call;
 use crate::call_buffers::CallBuffers;
 use crate::check::Check;
@@ -23,11 +23,11 @@ use crate::identity::GroupIdentity;
 use crate::mismatch::Mismatch;
 use crate::scan_scope::ScanScope;
 
-/// How far a visit got.
+/// How far a board call got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BoardStep {
-    /// The operation is over for this member.
-    Over,
+pub(crate) enum BoardProgress {
+    /// This member has done its part of the operation.
+    Complete,
     /// Something was done.
     Moved,
     /// It waits for others.
@@ -43,13 +43,13 @@ pub(crate) struct BoardCall {
     known_bytes: u64,
     /// In checking mode: after this member has come, and until all have.
     entry_check: Option<EntryCheck>,
-    rounds: Rounds,
-    /// The round that goes on; none before it was looked at.
-    round: Option<Chunk>,
+    chunks: Chunks,
+    /// The chunk under way; none before its first step.
+    chunk: Option<Chunk>,
     schedule: BoardSchedule,
-    manner: Manner,
+    protocol: Protocol,
     check: u32,
-    /// The first error, while this member comes to the rest of the rounds: others wait for it there.
+    /// The first error, while this member comes to the rest of the chunks: others wait for it there.
     deferred_error: Option<BoardError>,
     /// Blocks of others that have another length than this member expects.
     refused: Option<Box<Refused>>,
@@ -72,9 +72,9 @@ pub(crate) struct RefusedBlock {
     pub(crate) expected_bytes: usize,
 }
 
-/// The rounds of a visit, with what it has on the board for each.
+/// The chunks of a board call, with their numbers and words on the board.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rounds {
+pub(crate) struct Chunks {
     /// The number of the first; the others follow.
     first: u32,
     /// The member's words for each.
@@ -85,7 +85,7 @@ pub(crate) struct Rounds {
     deposited: u32,
 }
 
-impl Rounds {
+impl Chunks {
     /// Begins so many operations at the board.
     #[inline]
     pub(crate) fn begin(board: &mut Board, call: u32, count: u32) -> Self {
@@ -140,15 +140,15 @@ impl BoardCall {
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        (rounds, schedule): (Rounds, BoardSchedule),
+        (chunks, schedule): (Chunks, BoardSchedule),
         signature: Signature,
-        (walk, manner): (Arc<Walk>, Manner),
+        (walk, protocol): (Arc<Walk>, Protocol),
         (known_bytes, check): (u64, Check),
     ) -> Self {
-        let (number, word) = rounds.begun();
-        let manner = manner.in_rounds(rounds.count > 1);
-        let manner = if schedule.ahead > 0 { manner.handed_over() } else { manner };
-        at.begin(number, word, check.word(), manner);
+        let (number, word) = chunks.begun();
+        let protocol = protocol.in_chunks(chunks.count > 1);
+        let protocol = if schedule.ahead > 0 { protocol.handed_over() } else { protocol };
+        at.begin(number, word, check.word(), protocol);
         let entry_check = (check != Check::NONE).then(|| EntryCheck::new(number, word, check));
         let (step, check) = (0, check.word());
         Self {
@@ -158,10 +158,10 @@ impl BoardCall {
             signature,
             known_bytes,
             entry_check,
-            rounds,
-            round: None,
+            chunks,
+            chunk: None,
             schedule,
-            manner,
+            protocol,
             check,
             deferred_error: None,
             refused: None,
@@ -176,16 +176,16 @@ impl BoardCall {
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<BoardStep, BoardError> {
+    ) -> Result<BoardProgress, BoardError> {
         if self.deferred_error.is_some() {
             return self.come_to_the_rest(board);
         }
         match self.take_steps(call, board, endpoint, allowance) {
-            Ok(BoardStep::Over) => self
+            Ok(BoardProgress::Complete) => self
                 .refused
                 .as_ref()
-                .map_or(Ok(BoardStep::Over), |refused| Err(refused.error.clone())),
-            Ok(visited) => Ok(visited),
+                .map_or(Ok(BoardProgress::Complete), |refused| Err(refused.error.clone())),
+            Ok(progress) => Ok(progress),
             Err(error) => self.fail(board, error),
         }
     }
@@ -197,13 +197,13 @@ impl BoardCall {
     }
 
     /// Ends the operation after an error, so that nobody waits for this member: at once where the group is
-    /// broken; else when this member has come to all rounds, as soon as there is room for that.
+    /// broken; else when this member has come to all chunks, as soon as there is room for that.
     #[cold]
     pub(crate) fn fail(
         &mut self,
         board: &mut Board,
         error: BoardError,
-    ) -> Result<BoardStep, BoardError> {
+    ) -> Result<BoardProgress, BoardError> {
         if error.leaves_group_whole() || error.is_want_of_memory() {
             self.deferred_error.get_or_insert(error);
             return self.come_to_the_rest(board);
@@ -212,8 +212,8 @@ impl BoardCall {
             board.refuse(self.at.number());
         }
         board.end(self.at.number());
-        while self.rounds.next() {
-            self.begin_round();
+        while self.chunks.next() {
+            self.begin_chunk();
             board.refuse(self.at.number());
             board.end(self.at.number());
         }
@@ -223,24 +223,24 @@ impl BoardCall {
     }
 
     #[cold]
-    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardStep, BoardError> {
+    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardProgress, BoardError> {
         let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
         while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
             board.end(self.at.number());
             board.wake();
-            if !self.rounds.next() {
-                return self.deferred_error.take().map_or(Ok(BoardStep::Over), Err);
+            if !self.chunks.next() {
+                return self.deferred_error.take().map_or(Ok(BoardProgress::Complete), Err);
             }
-            self.begin_round();
+            self.begin_chunk();
         }
-        Ok(BoardStep::Waits)
+        Ok(BoardProgress::Waits)
     }
 
-    fn begin_round(&mut self) {
-        let (number, word) = self.rounds.begun();
-        self.at.begin(number, word, self.check, self.manner);
-        self.at.set_progress(self.rounds.has_come(), 0);
-        (self.step, self.round) = (0, None);
+    fn begin_chunk(&mut self) {
+        let (number, word) = self.chunks.begun();
+        self.at.begin(number, word, self.check, self.protocol);
+        self.at.set_progress(self.chunks.has_come(), 0);
+        (self.step, self.chunk) = (0, None);
     }
 
     /// Deposits the blocks of the next chunks, as far as there is room. What fails is met again in its own chunk.
@@ -257,13 +257,13 @@ impl BoardCall {
         let Some(deposit) = actions.find(|action| matches!(action, Action::Deposit { .. })) else {
             return;
         };
-        let Rounds { at, count, .. } = self.rounds;
-        self.rounds.deposited = self.rounds.deposited.max(at);
-        while self.rounds.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
-            let chunk = Chunk::of(self.schedule, block, self.rounds.deposited);
+        let Chunks { at, count, .. } = self.chunks;
+        self.chunks.deposited = self.chunks.deposited.max(at);
+        while self.chunks.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
+            let chunk = Chunk::of(self.schedule, block, self.chunks.deposited);
             let Share::This(action) = chunk.share_of(deposit, plan) else { break };
-            let (number, word) = self.rounds.of(self.rounds.deposited);
-            self.at.begin(number, word, self.check, self.manner);
+            let (number, word) = self.chunks.of(self.chunks.deposited);
+            self.at.begin(number, word, self.check, self.protocol);
             let mut around = Around {
                 board: &mut *board,
                 memory: &CallBuffers::of(call, bytes, plan, chunk),
@@ -275,13 +275,13 @@ impl BoardCall {
             if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
                 break;
             }
-            self.rounds.deposited += 1;
+            self.chunks.deposited += 1;
             *allowance = allowance.saturating_sub(bytes);
         }
-        self.begin_round();
+        self.begin_chunk();
     }
 
-    /// The steps of this round and of those after it, as far as they go.
+    /// Takes the steps of this chunk and of later ones, as far as possible.
     #[inline]
     fn take_steps(
         &mut self,
@@ -289,49 +289,49 @@ impl BoardCall {
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<BoardStep, BoardError> {
+    ) -> Result<BoardProgress, BoardError> {
         let mut has_moved = false;
         loop {
-            if self.schedule.ahead > 0 && self.round.is_none() {
+            if self.schedule.ahead > 0 && self.chunk.is_none() {
                 self.come_ahead(call, board, endpoint, allowance);
             }
-            match self.take_steps_of_round(call, board, endpoint, allowance)? {
-                BoardStep::Over if self.rounds.next() => self.begin_round(),
-                BoardStep::Waits if has_moved => return Ok(BoardStep::Moved),
-                visited => return Ok(visited),
+            match self.take_steps_of_chunk(call, board, endpoint, allowance)? {
+                BoardProgress::Complete if self.chunks.next() => self.begin_chunk(),
+                BoardProgress::Waits if has_moved => return Ok(BoardProgress::Moved),
+                progress => return Ok(progress),
             }
             has_moved = true;
         }
     }
 
     #[inline]
-    fn take_steps_of_round(
+    fn take_steps_of_chunk(
         &mut self,
         call: &Call,
         board: &mut Board,
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
-    ) -> Result<BoardStep, BoardError> {
+    ) -> Result<BoardProgress, BoardError> {
         let plan = self.walk.plan();
         let of_block = (self.known_bytes, call.unit_bytes());
-        let round = || Chunk::of(self.schedule, of_block, self.rounds.at);
-        let round = *self.round.get_or_insert_with(round);
-        let hands = CallBuffers::of(call, self.known_bytes, plan, round);
-        let mut visited = BoardStep::Waits;
+        let chunk = || Chunk::of(self.schedule, of_block, self.chunks.at);
+        let chunk = *self.chunk.get_or_insert_with(chunk);
+        let buffers = CallBuffers::of(call, self.known_bytes, plan, chunk);
+        let mut progress = BoardProgress::Waits;
         let mut around = Around {
             board,
-            memory: &hands,
+            memory: &buffers,
             operator: call.operator.as_ref(),
             allocate: &mut |bytes| endpoint.allocate_deposit(bytes),
             budget: allowance,
         };
         loop {
             if !are_called(&mut self.entry_check, &mut self.at, around.board)? {
-                return Ok(visited);
+                return Ok(progress);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            let is_done = self.rounds.has_come() && matches!(step.action, Action::Deposit { .. });
-            let share = if is_done { Share::Nothing } else { round.share_of(&step.action, plan) };
+            let is_done = self.chunks.has_come() && matches!(step.action, Action::Deposit { .. });
+            let share = if is_done { Share::Nothing } else { chunk.share_of(&step.action, plan) };
             let action = match &share {
                 Share::All => &step.action,
                 Share::This(action) => action,
@@ -341,7 +341,7 @@ impl BoardCall {
                 }
             };
             if let Action::Copy { from, into } = *action {
-                keep_own(&hands, from, into);
+                keep_own(&buffers, from, into);
                 self.step += 1;
                 continue;
             }
@@ -366,13 +366,13 @@ impl BoardCall {
                     }
                 }
                 Stepped::Moved if *around.budget > 0 => {}
-                Stepped::Moved => return Ok(BoardStep::Moved),
-                Stepped::Waits => return Ok(visited),
+                Stepped::Moved => return Ok(BoardProgress::Moved),
+                Stepped::Waits => return Ok(progress),
             }
-            visited = BoardStep::Moved;
+            progress = BoardProgress::Moved;
         }
         around.board.end(self.at.number());
-        Ok(BoardStep::Over)
+        Ok(BoardProgress::Complete)
     }
 
     /// The relation of the processes on this processor to this wait.
@@ -387,12 +387,12 @@ impl BoardCall {
 
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, scope: ScanScope) -> Option<BoardError> {
         if let Some(entry_check) = &self.entry_check {
-            return entry_check.verdict(board, sight);
+            return entry_check.verdict(board, scope);
         }
         let step = self.walk.plan().steps.get(self.step)?;
-        self.at.verdict(&step.action, board, sight)
+        self.at.verdict(&step.action, board, scope)
     }
 
     /// How many members there are.
@@ -442,14 +442,14 @@ const NEAR_BYTES: usize = 32 << 10;
 /// A member's own block goes from its input to its output: its end first, since that is in the
 /// nearest cache when the block was deposited just before.
 #[inline]
-fn keep_own(hands: &CallBuffers<'_>, from: Cells, into: Cells) {
-    match (hands.plain(from), hands.plain(into)) {
+fn keep_own(buffers: &CallBuffers<'_>, from: Cells, into: Cells) {
+    match (buffers.plain(from), buffers.plain(into)) {
         (Some(from), Some(into)) => {
             for start in (0..from.len()).step_by(NEAR_BYTES).rev() {
                 into.write(start, from.bytes().part(start, NEAR_BYTES));
             }
         }
-        _ => hands.area(from).copy_to(&hands.area(into)),
+        _ => buffers.area(from).copy_to(&buffers.area(into)),
     }
 }
 
@@ -504,13 +504,13 @@ mod tests {
         [0, 1].map(|own| Board::open(segment, segment.plan().world_board(), &lines, own).unwrap())
     }
 
-    /// A barrier of two, in so many rounds.
-    fn barrier(board: &mut Board, rounds: u32) -> BoardCall {
+    /// A barrier of two members, in this number of chunks.
+    fn barrier(board: &mut Board, chunks: u32) -> BoardCall {
         let (operation, order) = (Operation::Barrier, Order::Free);
         let task = Task { operation, root: 0, segments: 1, order, in_place: false };
         let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
-        let begun = (Rounds::begin(board, 0, rounds), BoardSchedule::AT_ONCE);
-        let walk = (Walk::new(plan), Manner::default());
+        let begun = (Chunks::begin(board, 0, chunks), BoardSchedule::AT_ONCE);
+        let walk = (Walk::new(plan), Protocol::default());
         BoardCall::new(Box::default(), begun, Signature::default(), walk, (0, Check::NONE))
     }
 
@@ -522,18 +522,21 @@ mod tests {
             let number = ahead.begin(0).0;
             ahead.end(number);
         }
-        let mut visit = barrier(&mut ahead, 2);
-        let (first, last) = (visit.rounds.first, visit.rounds.first + 1);
-        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(1)), Ok(BoardStep::Waits));
+        let mut board_call = barrier(&mut ahead, 2);
+        let (first, last) = (board_call.chunks.first, board_call.chunks.first + 1);
+        assert_eq!(board_call.fail(&mut ahead, BoardError::Spoiled(1)), Ok(BoardProgress::Waits));
         assert!(behind.is_past(0, first) && !behind.is_past(0, last));
-        assert!(visit.verdict(&ahead, ScanScope::All).is_none(), "it waits for room");
+        assert!(board_call.verdict(&ahead, ScanScope::All).is_none(), "it waits for room");
         let number = behind.begin(0).0;
         behind.end(number);
-        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(0)), Err(BoardError::Spoiled(1)));
+        assert_eq!(
+            board_call.fail(&mut ahead, BoardError::Spoiled(0)),
+            Err(BoardError::Spoiled(1))
+        );
         assert!(behind.is_past(0, last) && !behind.refuses(0, last));
-        for word in [visit.rounds.words[0], visit.rounds.words[1]] {
-            let rounds = [first, last].map(|number| behind.came(0, number, word));
-            assert!(rounds.contains(&Came::Here), "{rounds:?}");
+        for word in [board_call.chunks.words[0], board_call.chunks.words[1]] {
+            let chunks = [first, last].map(|number| behind.came(0, number, word));
+            assert!(chunks.contains(&Came::Here), "{chunks:?}");
         }
     }
 
@@ -549,9 +552,9 @@ mod tests {
             BoardError::Gone(1),
         ];
         for failure in failures {
-            let mut visit = barrier(&mut board, 1);
-            let number = visit.rounds.first;
-            let failed = visit.fail(&mut board, failure.clone());
+            let mut board_call = barrier(&mut board, 1);
+            let number = board_call.chunks.first;
+            let failed = board_call.fail(&mut board, failure.clone());
             assert_eq!(failed, Err(failure.clone()));
             assert!(board.is_past(0, number), "{failure:?}");
             let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different(_));
@@ -568,10 +571,10 @@ mod tests {
         ] {
             let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
             let [mut board, other] = boards(&segment);
-            let mut visit = barrier(&mut board, 1);
-            let number = visit.rounds.first;
-            visit.at.set_progress(true, 0);
-            drop(visit.fail(&mut board, failure.clone()));
+            let mut board_call = barrier(&mut board, 1);
+            let number = board_call.chunks.first;
+            board_call.at.set_progress(true, 0);
+            drop(board_call.fail(&mut board, failure.clone()));
             assert!(!other.refuses(0, number), "{failure:?}: it has come to this one");
             assert_eq!(other.refuses(0, number + 1), refuses, "{failure:?}");
         }

@@ -14,7 +14,7 @@ use landeck_memory::Buffer;
 use landeck_transports::SharedMemory;
 
 use crate::binding::Binding;
-use crate::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
+use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
 use crate::scan_scope::ScanScope;
 
 /// The steps of one operation at the board.
@@ -49,7 +49,7 @@ impl BoardSteps {
     /// The steps of an operation that has this number and word on the board.
     pub(super) fn new((number, word): (u32, u32), plan: &Plan, is_oversubscribed: bool) -> Self {
         let mut at = Box::<AtBoard>::default();
-        at.begin(number, word, 0, Manner::of_mixed(plan, is_oversubscribed));
+        at.begin(number, word, 0, Protocol::of_mixed(plan, is_oversubscribed));
         Self { at, begun: VecDeque::new(), given_up: None }
     }
 

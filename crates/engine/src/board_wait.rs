@@ -35,9 +35,9 @@ impl Shared {
         stage: &mut Stage<'_, '_>,
     ) -> End {
         let Ready { group, endpoint, .. } = ready;
-        let mut meeting = BoardWait { shared: self, group, endpoint, stage };
-        let end = waiter.wait(&mut meeting, None);
-        meeting.wake_up();
+        let mut wait = BoardWait { shared: self, group, endpoint, stage };
+        let end = waiter.wait(&mut wait, None);
+        wait.wake_up();
         end
     }
 
@@ -51,11 +51,11 @@ impl Shared {
         stage: &mut Stage<'_, '_>,
     ) {
         let Ready { group, endpoint, .. } = ready;
-        let mut meeting = BoardWait { shared: self, group, endpoint, stage };
-        meeting.look();
-        let is_undisturbed = || self.kernel.is_of_one_thread();
-        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_oversubscribed() {
-            waiter.look(|| meeting.poll() || !is_undisturbed());
+        let mut wait = BoardWait { shared: self, group, endpoint, stage };
+        wait.look();
+        let is_undisturbed = || self.engine.is_of_one_thread();
+        if wait.stage.outcome.is_none() && is_undisturbed() && !waiter.is_oversubscribed() {
+            waiter.look(|| wait.poll() || !is_undisturbed());
         }
     }
 
@@ -68,17 +68,17 @@ impl Shared {
     ) -> Ended {
         let (context, size) = (of.context, of.size());
         let news = self.segment.news(self.slot);
-        let mut meeting =
+        let mut wait =
             SharedBoardWait { shared: self, context, size, stage, news, has_slept: false };
-        let end = waiter.wait(&mut meeting, None);
-        let has_slept = meeting.has_slept;
+        let end = waiter.wait(&mut wait, None);
+        let has_slept = wait.has_slept;
         match stage.outcome.take() {
             Some(outcome) if !has_slept => outcome.map_err(|fault| failed(*fault)),
             outcome => {
-                let mut kernel = self.kernel.enter().map_err(turned_away)?;
-                kernel.wake_up();
+                let mut engine = self.engine.enter().map_err(turned_away)?;
+                engine.wake_up();
                 let outcome = outcome.map(|outcome| outcome.map_err(|fault| failed(*fault)));
-                outcome.unwrap_or_else(|| Err(Box::new(why(&kernel, None, end))))
+                outcome.unwrap_or_else(|| Err(Box::new(why(&engine, None, end))))
             }
         }
     }
@@ -87,29 +87,29 @@ impl Shared {
     #[inline]
     pub(crate) fn wait_board_call(
         &self,
-        kernel: &mut Engine,
+        engine: &mut Engine,
         context: u32,
         call: &Call,
-        visit: BoardCall,
+        board_call: BoardCall,
     ) -> Ended {
         let mut waiter = self.turn.enter().map_err(turned_away)?;
-        let mut visiting = BoardCallWait {
+        let mut wait = BoardCallWait {
             shared: self,
-            kernel,
+            engine,
             context,
             call,
-            visit,
+            board_call,
             polls: 0,
             sleeps: 0,
             outcome: None,
         };
-        let end = waiter.wait(&mut visiting, None);
-        let BoardCallWait { kernel, visit, outcome, .. } = visiting;
-        kernel.wake_up();
-        kernel.end_board_call(context, visit);
+        let end = waiter.wait(&mut wait, None);
+        let BoardCallWait { engine, board_call, outcome, .. } = wait;
+        engine.wake_up();
+        engine.end_board_call(context, board_call);
         match outcome {
             Some(outcome) => outcome.map_err(failed),
-            None => Err(Box::new(why(kernel, None, end))),
+            None => Err(Box::new(why(engine, None, end))),
         }
     }
 }
@@ -134,7 +134,7 @@ struct BoardWait<'a, 'b, 'c> {
 
 /// How far an operation with short data is.
 pub(crate) struct Stage<'a, 'b> {
-    brief: &'a mut InlineCollective<'b>,
+    inline: &'a mut InlineCollective<'b>,
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
@@ -148,9 +148,9 @@ pub(crate) struct Stage<'a, 'b> {
 
 impl<'a, 'b> Stage<'a, 'b> {
     #[inline(always)]
-    pub(crate) fn of(brief: &'a mut InlineCollective<'b>) -> Self {
+    pub(crate) fn of(inline: &'a mut InlineCollective<'b>) -> Self {
         let (is_asleep, awaits_room, lacks_room) = (false, false, false);
-        Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
+        Self { inline, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
     }
 }
 
@@ -160,9 +160,9 @@ impl BoardWait<'_, '_, '_> {
         let Some(board) = &mut self.group.board else { return };
         let endpoint = &mut *self.endpoint;
         let allocate = &mut |bytes| endpoint.allocate_deposit(bytes);
-        match self.stage.brief.poll(board, allocate, &mut self.group.combiner) {
+        match self.stage.inline.poll(board, allocate, &mut self.group.combiner) {
             Ok(false) => {
-                self.stage.lacks_room = !self.stage.brief.has_come() && board.room().is_awaited();
+                self.stage.lacks_room = !self.stage.inline.has_come() && board.room().is_awaited();
             }
             Ok(true) => self.stage.outcome = Some(Ok(())),
             Err(error) => self.fail(error),
@@ -171,14 +171,14 @@ impl BoardWait<'_, '_, '_> {
 
     #[cold]
     fn fail(&mut self, error: BoardError) {
-        let operation = self.stage.brief.operation;
+        let operation = self.stage.inline.operation;
         let fault = board_fault(self.endpoint, self.group, operation, error);
         self.stage.outcome = Some(Err(Box::new(fault)));
     }
 
     /// Looks why it can never be over.
     #[cold]
-    fn judge(&mut self, sight: ScanScope) {
+    fn judge(&mut self, scope: ScanScope) {
         self.endpoint.refresh();
         if self.stage.outcome.is_none()
             && let Some(mismatch) = self.group.told_mismatch(self.endpoint)
@@ -187,14 +187,14 @@ impl BoardWait<'_, '_, '_> {
         }
         let Some(board) = &self.group.board else { return };
         if self.stage.outcome.is_none()
-            && let Some(error) = self.stage.brief.verdict(board, sight)
+            && let Some(error) = self.stage.inline.verdict(board, scope)
         {
             // What the gone have brought still counts.
             self.look();
             if self.stage.outcome.is_none()
                 && let Some(board) = &mut self.group.board
             {
-                let error = self.stage.brief.lost(board, error);
+                let error = self.stage.inline.lost(board, error);
                 self.fail(error);
             }
         }
@@ -221,12 +221,12 @@ impl Waiting for BoardWait<'_, '_, '_> {
 
     fn keep_core_ns(&self, core: u32) -> u64 {
         let board = self.group.board.as_ref();
-        board.map_or(0, |board| self.stage.brief.neighbours(board, core).keep_core_ns())
+        board.map_or(0, |board| self.stage.inline.neighbours(board, core).keep_core_ns())
     }
 
     fn order_turns(&self, order: &mut SchedulerOrder, core: u32) {
         let board = self.group.board.as_ref();
-        match board.and_then(|board| Some((board, self.stage.brief.rotation(board)?))) {
+        match board.and_then(|board| Some((board, self.stage.inline.rotation(board)?))) {
             Some((board, number)) => order.arrange(number, || board.turn_position(number, core)),
             None => order.restore(),
         }
@@ -272,8 +272,8 @@ impl Waiting for BoardWait<'_, '_, '_> {
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.stage.brief.signature().tag());
-        let (context, number) = (self.group.place.context, self.stage.brief.number());
+        let tag = Some(self.stage.inline.signature().tag());
+        let (context, number) = (self.group.place.context, self.stage.inline.number());
         let board = self.endpoint.board_of(context).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
@@ -283,7 +283,7 @@ impl Waiting for BoardWait<'_, '_, '_> {
         if !self.stage.is_asleep
             && let Some(board) = &self.group.board
         {
-            self.stage.awaits_room = !self.stage.brief.has_come();
+            self.stage.awaits_room = !self.stage.inline.has_come();
             board.sleeps(self.stage.awaits_room);
             self.stage.is_asleep = true;
         }
@@ -308,8 +308,8 @@ impl SharedBoardWait<'_, '_, '_> {
     /// that ends the wait, and the next call says why.
     #[inline]
     fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, '_>) -> R) -> Option<R> {
-        let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
-        let (group, endpoint) = kernel.group_of_context(self.context)?;
+        let mut engine = self.shared.engine.enter_in_turn().ok()?;
+        let (group, endpoint) = engine.group_of_context(self.context)?;
         let stage = &mut *self.stage;
         Some(work(&mut BoardWait { shared: self.shared, group, endpoint, stage }))
     }
@@ -317,22 +317,22 @@ impl SharedBoardWait<'_, '_, '_> {
     /// Whether the operation is over, after one look at the board.
     #[inline]
     fn is_over(&mut self) -> bool {
-        let is_over = self.alone(|meeting| {
-            if meeting.stage.outcome.is_none() {
-                meeting.look();
+        let is_over = self.alone(|wait| {
+            if wait.stage.outcome.is_none() {
+                wait.look();
             }
-            meeting.stage.outcome.is_some()
+            wait.stage.outcome.is_some()
         });
         is_over != Some(false)
     }
 
     /// Moves what the other threads wait for, and calls those who may go on.
     fn look_after_others(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return };
-        let moved = progress(&mut kernel);
+        let Ok(mut engine) = self.shared.engine.enter() else { return };
+        let moved = progress(&mut engine);
         let news = self.shared.segment.news(self.shared.slot);
         let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&kernel, moved || is_news);
+        self.shared.call_ready(&engine, moved || is_news);
     }
 }
 
@@ -340,11 +340,11 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
     const HAS_YIELD_POLICY: bool = true;
 
     fn keep_core_ns(&self, core: u32) -> u64 {
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return 0 };
-        let group = kernel.group_of_context(self.context).map(|(group, _)| group);
+        let Ok(mut engine) = self.shared.engine.enter() else { return 0 };
+        let group = engine.group_of_context(self.context).map(|(group, _)| group);
         let board = group.and_then(|group| group.board.as_ref());
-        let brief = &*self.stage.brief;
-        board.map_or(0, |board| brief.neighbours(board, core).keep_core_ns())
+        let inline = &*self.stage.inline;
+        board.map_or(0, |board| inline.neighbours(board, core).keep_core_ns())
     }
 
     fn patience(&self) -> Patience {
@@ -368,26 +368,26 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
         if self.is_over() {
             return true;
         }
-        let is_over = self.alone(|meeting| {
-            meeting.judge_before_sleep();
-            if meeting.stage.outcome.is_none() {
-                meeting.shared.let_sockets_wake(meeting.endpoint);
+        let is_over = self.alone(|wait| {
+            wait.judge_before_sleep();
+            if wait.stage.outcome.is_none() {
+                wait.shared.let_sockets_wake(wait.endpoint);
             }
-            meeting.stage.outcome.is_some()
+            wait.stage.outcome.is_some()
         });
         is_over != Some(false)
     }
 
     fn verdict(&mut self) -> Option<End> {
         self.shared.call_all();
-        self.alone(|meeting| meeting.verdict())?
+        self.alone(|wait| wait.verdict())?
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.stage.brief.signature().tag());
-        let (context, number) = (self.context, self.stage.brief.number());
-        let kernel = self.shared.kernel.enter();
-        let board = kernel.ok().and_then(|kernel| kernel.board_of(context)).unwrap_or(0);
+        let tag = Some(self.stage.inline.signature().tag());
+        let (context, number) = (self.context, self.stage.inline.number());
+        let engine = self.shared.engine.enter();
+        let board = engine.ok().and_then(|engine| engine.board_of(context)).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
@@ -395,8 +395,8 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
     /// On all boards, for the other threads' operations too.
     fn prepare_sleep(&mut self) {
         self.has_slept = true;
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.fall_asleep(Some(self.context));
+        if let Ok(mut engine) = self.shared.engine.enter() {
+            engine.fall_asleep(Some(self.context));
         }
     }
 }
@@ -404,10 +404,10 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
 /// The wait of the only thread for the others at the board.
 struct BoardCallWait<'a> {
     shared: &'a Shared,
-    kernel: &'a mut Engine,
+    engine: &'a mut Engine,
     context: u32,
     call: &'a Call,
-    visit: BoardCall,
+    board_call: BoardCall,
     polls: u32,
     /// As that of a [`Stage`].
     sleeps: u32,
@@ -416,10 +416,15 @@ struct BoardCallWait<'a> {
 
 impl BoardCallWait<'_> {
     #[cold]
-    fn judge(&mut self, sight: ScanScope) {
+    fn judge(&mut self, scope: ScanScope) {
         if self.outcome.is_none() {
-            let (call, visit) = (self.call, &mut self.visit);
-            self.kernel.judge_board_call(self.context, call, visit, (sight, &mut self.outcome));
+            let (call, board_call) = (self.call, &mut self.board_call);
+            self.engine.judge_board_call(
+                self.context,
+                call,
+                board_call,
+                (scope, &mut self.outcome),
+            );
         }
     }
 }
@@ -428,60 +433,60 @@ impl Waiting for BoardCallWait<'_> {
     const HAS_YIELD_POLICY: bool = true;
 
     fn keep_core_ns(&self, core: u32) -> u64 {
-        self.kernel.keep_core_ns(self.context, &self.visit, core)
+        self.engine.keep_core_ns(self.context, &self.board_call, core)
     }
 
     fn patience(&self) -> Patience {
-        Patience::all_moving(self.visit.size(), self.call.moved_bytes())
+        Patience::all_moving(self.board_call.size(), self.call.moved_bytes())
     }
 
     #[inline]
     fn poll(&mut self) -> bool {
         if self.outcome.is_none() {
-            self.kernel.poll_board_call(
+            self.engine.poll_board_call(
                 self.context,
                 self.call,
-                &mut self.visit,
+                &mut self.board_call,
                 &mut self.outcome,
             );
         }
         self.polls += 1;
         if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-            self.kernel.progress();
+            self.engine.progress();
         }
         self.outcome.is_some()
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.kernel.progress_thoroughly();
+        self.engine.progress_thoroughly();
         if !self.poll() {
             self.sleeps = self.sleeps.wrapping_add(1);
             self.judge(ScanScope::before_sleep(self.sleeps));
         }
         if self.outcome.is_none() {
-            self.shared.let_sockets_wake(self.kernel);
+            self.shared.let_sockets_wake(self.engine);
         }
         self.outcome.is_some()
     }
 
     /// As that of a [`BoardWait`].
     fn verdict(&mut self) -> Option<End> {
-        if self.kernel.is_group_broken(self.context) {
+        if self.engine.is_group_broken(self.context) {
             self.judge(ScanScope::All);
         }
         self.outcome.as_ref().map(|_| End::PeerFailed)
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.visit.signature().tag());
+        let tag = Some(self.board_call.signature().tag());
         let (operation, context) = (Operation::Collective, self.context);
-        let board = self.kernel.board_of(context).unwrap_or(0);
-        let number = self.visit.number();
+        let board = self.engine.board_of(context).unwrap_or(0);
+        let number = self.board_call.number();
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn prepare_sleep(&mut self) {
-        self.kernel.fall_asleep(Some(self.context));
+        self.engine.fall_asleep(Some(self.context));
     }
 }
 

@@ -30,7 +30,7 @@ pub fn founding_of(context: u32) -> u32 {
 }
 
 /// The context beside a group's own in which its members agree, and tell of its revocation.
-pub(crate) fn council_of(context: u32) -> u32 {
+pub(crate) fn agreement_context(context: u32) -> u32 {
     context | COUNCIL_GENERATION << ContextId::INDEX_BITS
 }
 
@@ -82,11 +82,16 @@ mod tests {
             assert_ne!(collective_context(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
             assert_eq!(number_of(founding_of(context)), None);
-            assert_eq!(number_of(council_of(context)), None);
+            assert_eq!(number_of(agreement_context(context)), None);
             let (collective_context, founding) =
                 (collective_context(context), founding_of(context));
-            let others =
-                [collective_context, founding, inside_of(context), council_of(context), context];
+            let others = [
+                collective_context,
+                founding,
+                inside_of(context),
+                agreement_context(context),
+                context,
+            ];
             assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));

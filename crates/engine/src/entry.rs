@@ -27,7 +27,7 @@ impl Shared {
         of: GroupRef<'_>,
         asked: CallDescription<'_>,
     ) -> Result<(), Box<WaitError>> {
-        match self.kernel.mode() {
+        match self.engine.mode() {
             ThreadMode::Single => self.collective_alone(of, asked),
             ThreadMode::Multiple => self.collective_in_turn(of, asked),
         }
@@ -43,7 +43,7 @@ impl Shared {
         call: Call,
         allowance: u64,
     ) -> Result<Option<OperationId>, Box<WaitError>> {
-        let mut engine = self.kernel.enter().map_err(turned_away)?;
+        let mut engine = self.engine.enter().map_err(turned_away)?;
         let started = engine.start(of, call, allowance).map_err(failed)?;
         Ok(started.map(OperationId::Collective))
     }
@@ -52,7 +52,7 @@ impl Shared {
     #[inline(never)]
     fn collective_alone(&self, of: GroupRef<'_>, asked: CallDescription<'_>) -> Ended {
         let mut inline = asked.inline(of);
-        let mut engine = self.kernel.enter().map_err(turned_away)?;
+        let mut engine = self.engine.enter().map_err(turned_away)?;
         let mut ready = engine.ready(of).map_err(failed)?;
         match ready.route(of, &asked, inline.as_mut(), Polling::Alone) {
             Route::Inline { inline, style } => {
@@ -109,7 +109,7 @@ impl Shared {
         asked: CallDescription<'_>,
         inline: Option<&mut InlineCollective<'_>>,
     ) -> Result<Option<OperationId>, Box<WaitError>> {
-        let mut engine = self.kernel.enter_in_turn().map_err(turned_away)?;
+        let mut engine = self.engine.enter_in_turn().map_err(turned_away)?;
         let mut ready = engine.ready(of).map_err(failed)?;
         match ready.route(of, &asked, inline, Polling::WithTurn) {
             Route::Inline { inline, style } => {

@@ -70,7 +70,7 @@ impl EntryCheck {
 
     /// Why they can never all come.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, scope: ScanScope) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
@@ -78,7 +78,7 @@ impl EntryCheck {
         if let Some(difference) = board.out_of_step() {
             return Some(BoardError::Different(difference));
         }
-        let looked_at = sight.members(board.size(), self.seen);
+        let looked_at = scope.members(board.size(), self.seen);
         looked_at.filter(|&member| member != board.own()).find_map(|member| {
             // First whether it is gone: what it did before that counts.
             let is_lost = board.is_gone(member) || board.refuses(member, self.number);

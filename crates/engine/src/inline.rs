@@ -14,7 +14,7 @@ use landeck_board::{
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
 use landeck_memory::{Buffer, Bytes};
 
-use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
+use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Protocol, block_for};
 use crate::call_data::{MessageData, known_bytes_of_pieces};
 use crate::combine::Combiner;
 use crate::identity::GroupRef;
@@ -190,9 +190,15 @@ impl<'a> InlineCollective<'a> {
 
     /// Gives it its number, and the facts that all members find alike.
     #[inline]
-    pub(crate) fn begin(&mut self, number: u32, signature: u32, style: BoardStyle, manner: Manner) {
+    pub(crate) fn begin(
+        &mut self,
+        number: u32,
+        signature: u32,
+        style: BoardStyle,
+        protocol: Protocol,
+    ) {
         (self.number, self.signature, self.style) = (number, signature, style);
-        self.is_counted = manner.is_counted();
+        self.is_counted = protocol.is_counted();
     }
 
     /// Does what can be done now; true when the operation is complete.
@@ -306,14 +312,14 @@ impl<'a> InlineCollective<'a> {
 
     /// Why it can never be over; as [`AtBoard::verdict`].
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board, sight: ScanScope) -> Option<BoardError> {
-        self.at_board().verdict(&self.action(board), board, sight)
+    pub(crate) fn verdict(&self, board: &Board, scope: ScanScope) -> Option<BoardError> {
+        self.at_board().verdict(&self.action(board), board, scope)
     }
 
     /// This operation as one that goes by a plan.
     fn at_board(&self) -> AtBoard {
         let mut at = AtBoard::default();
-        at.begin(self.number, self.signature, 0, Manner::brief(self.is_counted));
+        at.begin(self.number, self.signature, 0, Protocol::inline(self.is_counted));
         at.set_progress(self.has_come, self.seen);
         at
     }
@@ -670,12 +676,12 @@ mod tests {
         let (mut own, other) = (open(0), open(1));
         for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
             let (number, _) = own.begin(5);
-            let mut brief = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
-            brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
+            let mut inline = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
+            inline.begin(number, 5, BoardStyle::Each, Protocol::inline(true));
             other.decide(number, failure);
             assert!(!other.is_past(0, number));
             let allocate = &mut |_| unreachable!("no data");
-            assert!(brief.poll(&mut own, allocate, &mut Combiner::default()).is_err());
+            assert!(inline.poll(&mut own, allocate, &mut Combiner::default()).is_err());
             assert!(other.is_past(0, number), "{failure:?}");
         }
     }
@@ -690,9 +696,9 @@ mod tests {
         let mut rotation = |operation, roots: [u32; 3]| {
             let call = |root| (operation as u32) << 14 | root;
             let number = roots.map(|root| board.begin(call(root)).0)[2];
-            let mut brief = short(operation, roots[2], Buffer::EMPTY, (5, 0));
-            brief.begin(number, 0, BoardStyle::Each, Manner::brief(false));
-            brief.rotation(&board).map(|found| found == number)
+            let mut inline = short(operation, roots[2], Buffer::EMPTY, (5, 0));
+            inline.begin(number, 0, BoardStyle::Each, Protocol::inline(false));
+            inline.rotation(&board).map(|found| found == number)
         };
         use Operation::{AllGather, Broadcast, Gather, Reduce, Scatter};
         for operation in [Broadcast, Gather, Reduce, Scatter] {
@@ -715,9 +721,9 @@ mod tests {
             let begin = |board: &mut Board, bytes: &mut [u8], member| {
                 // SAFETY: both arrays outlive the operation, and nobody else uses them meanwhile.
                 let data = unsafe { Buffer::of_mut(bytes) };
-                let mut brief = short(Operation::Broadcast, 0, data, (2, member));
-                brief.begin(board.begin(5).0, 5, BoardStyle::Each, Manner::brief(false));
-                brief
+                let mut inline = short(Operation::Broadcast, 0, data, (2, member));
+                inline.begin(board.begin(5).0, 5, BoardStyle::Each, Protocol::inline(false));
+                inline
             };
             let mut first = begin(&mut root, &mut own, 0);
             let mut second = begin(&mut leaf, &mut theirs, 1);
@@ -752,11 +758,11 @@ mod tests {
         let mut data = [7u8; 1000];
         // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
         let data = unsafe { Buffer::of_mut(&mut data) };
-        let mut brief = short(Operation::AllReduce, 0, data, (2, 0));
+        let mut inline = short(Operation::AllReduce, 0, data, (2, 0));
         let (number, word) = poor.begin(5);
-        brief.begin(number, word, BoardStyle::Each, Manner::brief(true));
+        inline.begin(number, word, BoardStyle::Each, Protocol::inline(true));
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
-        let lost = brief.poll(&mut poor, &mut |_| Err(full), &mut Combiner::default());
+        let lost = inline.poll(&mut poor, &mut |_| Err(full), &mut Combiner::default());
         assert_eq!(lost, Err(BoardError::Heap(full)));
         assert_eq!(other.outcome(number), Outcome::NoRoom(0));
     }
@@ -767,9 +773,9 @@ mod tests {
         let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
         let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
         let (number, _) = board.begin(5);
-        let mut brief = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
-        brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
-        assert_eq!(brief.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));
+        let mut inline = short(Operation::Barrier, 0, Buffer::EMPTY, (2, 0));
+        inline.begin(number, 5, BoardStyle::Each, Protocol::inline(true));
+        assert_eq!(inline.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));
         assert!(board.is_past(0, number) && board.refuses(0, number));
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn advance(process: &Shared, of: GroupRef<'_>, running: &mut Running) {
-        let mut engine = process.kernel.enter().unwrap();
+        let mut engine = process.engine.enter().unwrap();
         let Ready { group, endpoint, .. } = engine.ready(of).unwrap();
         endpoint.progress();
         running.advance(endpoint, group.board.as_mut(), &mut { u64::MAX });
@@ -270,7 +270,7 @@ mod tests {
             let mut outputs = [0, 1].map(|_| vec![0u8; 2 * block_bytes]);
             let mut running = Vec::new();
             for (rank, output) in outputs.iter_mut().enumerate() {
-                let mut engine = processes[rank].kernel.enter().unwrap();
+                let mut engine = processes[rank].engine.enter().unwrap();
                 let state = engine.ready(group(rank)).unwrap().group;
                 let (call, plan) = (call(&inputs[rank], output), mixed_plan(rank as u32));
                 let (state, steps) = MessageSteps::begin(state, call, &plan, 1, Check::NONE);
@@ -298,7 +298,7 @@ mod tests {
         let mut group = GroupState::new(5, members, 1, &plan, &[], None).unwrap();
         let (input, mut output) = ([1u8; 8], [0u8; 16]);
         let process = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers).unwrap();
-        let mut engine = process.kernel.enter().unwrap();
+        let mut engine = process.engine.enter().unwrap();
         let call = call(&input, &mut output);
         let (state, steps) = MessageSteps::begin(&mut group, call, &mixed_plan(1), 1, Check::NONE);
         let mut running = Running { state, steps: Steps::Messages(steps) };

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_together_look_at_all_and_who_waits_alone_does_so_later() {
-        let seen = |sight: ScanScope, size, first| sight.members(size, first).collect::<Vec<_>>();
+        let seen = |scope: ScanScope, size, first| scope.members(size, first).collect::<Vec<_>>();
         assert_eq!(seen(ScanScope::Some, 3, 2), [0, 1, 2], "few are looked at in order");
         let mut looked_at = [0; 200];
         for own in 0..200 {

@@ -45,7 +45,7 @@ pub struct Shared {
     /// Members compare what must agree in collective operations, unless a world says otherwise.
     pub is_checked: bool,
     /// The engine, for one thread at a time.
-    pub kernel: Gate<Engine>,
+    pub engine: Gate<Engine>,
     /// The waiter of the process, for the thread that waits for all.
     pub turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
@@ -66,7 +66,7 @@ impl Shared {
             segment: segment.clone(),
             slot,
             is_checked: Settings::from_words(&segment.plan().settings).is_checked,
-            kernel: Gate::new(
+            engine: Gate::new(
                 mode,
                 Engine::new(segment, slot, Endpoint::new(near, segment, slot)?),
             ),
@@ -85,7 +85,7 @@ impl Shared {
     /// [`WaitError`], as all waits.
     #[inline]
     pub fn send(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         if let Some(bytes) = area.one_piece()
             && engine.send_now(to, context, tag, bytes)
         {
@@ -98,7 +98,7 @@ impl Shared {
     /// Sends what could not go at once in one piece.
     #[inline(never)]
     fn send_slow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         let started = engine.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
         drop(engine);
         match started {
@@ -124,7 +124,7 @@ impl Shared {
         if let Some(result) = found {
             return result.map(|()| status).map_err(|failure| WaitError::Failure(*failure));
         }
-        let id = self.kernel.enter()?.receive(wanted, area);
+        let id = self.engine.enter()?.receive(wanted, area);
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
@@ -135,8 +135,8 @@ impl Shared {
     /// [`GateError`] when this thread may not call.
     #[inline]
     pub fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
-        let mut engine = self.kernel.enter()?;
-        Ok(match self.kernel.mode() {
+        let mut engine = self.engine.enter()?;
+        Ok(match self.engine.mode() {
             ThreadMode::Single => engine.begin_receive(wanted, area),
             ThreadMode::Multiple => Started::Pending(engine.receive(wanted, area)),
         })
@@ -167,7 +167,7 @@ impl Shared {
         if let Some(completion) = self.receive_at_once(|engine| engine.receive_own_now(&wanted))? {
             return Ok(completion);
         }
-        let id = self.kernel.enter()?.receive_own(wanted);
+        let id = self.engine.enter()?.receive_own(wanted);
         self.wait_or_abandon(id.into(), None)
     }
 
@@ -181,7 +181,7 @@ impl Shared {
         wanted: Wanted,
         mut hopeless: impl FnMut(&mut Engine) -> Option<Failure>,
     ) -> Result<Completion, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         let id = OperationId::from(engine.receive_own(wanted));
         let record = engine.wait_record(id);
         drop(engine);
@@ -192,7 +192,7 @@ impl Shared {
         let received =
             self.wait_for(Some(id), &record, None, ready, &nobody).and_then(|ended| ended);
         if received.is_err() {
-            self.kernel.enter()?.abandon(id);
+            self.engine.enter()?.abandon(id);
         }
         received
     }
@@ -216,7 +216,7 @@ impl Shared {
         &self,
         take: impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>, GateError> {
-        match self.kernel.mode() {
+        match self.engine.mode() {
             ThreadMode::Single => self.receive_now(take),
             ThreadMode::Multiple => self.receive_in_turn(take),
         }
@@ -228,7 +228,7 @@ impl Shared {
         &self,
         mut take: impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>, GateError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         let mut result = None;
         if engine.is_quiet() {
             self.turn.enter()?.look(|| {
@@ -250,7 +250,7 @@ impl Shared {
         let mut result = None;
         waiter.look(|| {
             // An engine that cannot be entered ends the look; the next call says why.
-            let Ok(mut engine) = self.kernel.enter() else { return true };
+            let Ok(mut engine) = self.engine.enter() else { return true };
             if !engine.is_quiet() {
                 return true;
             }
@@ -268,12 +268,12 @@ impl Shared {
     pub fn ended_well(&self, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
         // An engine that cannot be entered ends the wait; the next step says why.
-        let mut engine = self.kernel.enter().ok()?;
+        let mut engine = self.engine.enter().ok()?;
         let status = engine.take_well(message);
         if status.is_some() {
             return status;
         }
-        match self.kernel.mode() {
+        match self.engine.mode() {
             ThreadMode::Single => self.ended_alone(&mut engine, message),
             ThreadMode::Multiple => {
                 drop(engine);
@@ -301,7 +301,7 @@ impl Shared {
         let mut waiter = self.turn.try_enter().ok()??;
         let mut status = None;
         waiter.look(|| {
-            let Ok(mut engine) = self.kernel.enter() else { return true };
+            let Ok(mut engine) = self.engine.enter() else { return true };
             let moved = engine.progress();
             status = engine.take_well(message);
             self.call_ready(&engine, moved);
@@ -326,7 +326,7 @@ impl Shared {
         loop {
             let waited = self.wait(id, deadline_ns);
             let Err(error) = waited else { return waited };
-            let mut engine = self.kernel.enter()?;
+            let mut engine = self.engine.enter()?;
             // Another thread may have brought its message in since.
             let goes_on = match error {
                 WaitError::Failure(_) => engine.give_up(id),
@@ -350,7 +350,7 @@ impl Shared {
         id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        match self.kernel.mode() {
+        match self.engine.mode() {
             ThreadMode::Single => self.wait_alone(id, deadline_ns),
             ThreadMode::Multiple => self.wait_in_turn(id, deadline_ns),
         }
@@ -362,7 +362,7 @@ impl Shared {
         id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         if let Some(ended) = engine.take(id) {
             return ended;
         }
@@ -475,7 +475,7 @@ impl Shared {
             is_hopeless: false,
         };
         let end = waiter.wait(&mut turn, deadline_ns);
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         engine.wake_up();
         drop(engine);
         match found {
@@ -496,7 +496,7 @@ impl Shared {
         if deadline_ns.is_some_and(|deadline| now_ns() >= deadline) {
             return Ok(Some(End::TimedOut));
         }
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         engine.refresh();
         Ok(id.and_then(|id| engine.verdict(id)))
     }
@@ -507,7 +507,7 @@ impl Shared {
         end: End,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<T, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         match ready(&mut engine) {
             Some(found) => Ok(found),
             None => Err(why(&engine, id, end)),
@@ -518,7 +518,7 @@ impl Shared {
         &self,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         if let Some(found) = ready(&mut engine) {
             return Ok(Some(found));
         }
@@ -640,13 +640,13 @@ impl Shared {
 
     /// Drops the watchers that have ended: what they keep may enter the engine.
     pub fn drop_ended_watchers(&self) {
-        let ended = self.kernel.enter().map(|mut engine| engine.take_ended_watchers());
+        let ended = self.engine.enter().map(|mut engine| engine.take_ended_watchers());
         drop(ended);
     }
 
     /// Whether something was begun that is not over.
     pub(crate) fn has_going(&self) -> bool {
-        self.kernel.enter().is_ok_and(|engine| engine.goes_on())
+        self.engine.enter().is_ok_and(|engine| engine.goes_on())
     }
 
     /// The thread's part: advances what goes on until a caller wants the turn, or nothing is left.
@@ -657,7 +657,7 @@ impl Shared {
         let Ok(Some(mut waiter)) = self.turn.try_enter() else { return Assisted::InTheWay };
         helper.takes_turn();
         let end = waiter.wait(&mut Assisting { shared: self, helper }, None);
-        if let Ok(mut engine) = self.kernel.enter() {
+        if let Ok(mut engine) = self.engine.enter() {
             engine.wake_up();
         }
         helper.awaits_turn();
@@ -673,7 +673,7 @@ impl Shared {
     /// # Errors
     /// The failure of the operation; [`WaitError::Gate`].
     pub fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         if !engine.is_done(id) {
             engine.look();
             engine.verdict(id);
@@ -687,7 +687,7 @@ impl Shared {
     /// # Errors
     /// [`GateError`] when this thread may not call.
     pub fn end_signal(&self, id: SignalId) -> Result<bool, GateError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         let is_there = engine.signals.end(id);
         self.call_ready(&engine, true);
         drop(engine);
@@ -712,7 +712,7 @@ impl Shared {
     /// # Errors
     /// [`WaitError`], as all waits.
     pub fn say_goodbye(&self) -> Result<(), WaitError> {
-        if !self.kernel.enter()?.say_goodbye() {
+        if !self.engine.enter()?.say_goodbye() {
             return Ok(());
         }
         loop {
@@ -727,7 +727,7 @@ impl Shared {
     /// Before it leaves: that members of a world are out of step, if nobody here was told so.
     pub fn unnoticed_mismatch(&self) -> Option<Mismatch> {
         // A thread that is still inside a call is told by that.
-        self.kernel.enter().ok()?.unnoticed_mismatch()
+        self.engine.enter().ok()?.unnoticed_mismatch()
     }
 
     /// Sends if there is room now.
@@ -741,7 +741,7 @@ impl Shared {
         tag: u32,
         data: &[u8],
     ) -> Result<bool, WaitError> {
-        let mut engine = self.kernel.enter()?;
+        let mut engine = self.engine.enter()?;
         engine.progress();
         engine.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
     }
@@ -795,7 +795,7 @@ mod tests {
 
     impl Drop for Enters {
         fn drop(&mut self) {
-            drop(self.0.kernel.enter().unwrap());
+            drop(self.0.engine.enter().unwrap());
         }
     }
 
@@ -810,7 +810,7 @@ mod tests {
             let _kept = &kept;
             false
         });
-        shared.kernel.enter().unwrap().watch(watcher);
+        shared.engine.enter().unwrap().watch(watcher);
         assert_eq!(Arc::strong_count(&shared), 2, "it is not dropped inside");
         shared.drop_ended_watchers();
         assert_eq!(Arc::strong_count(&shared), 1);

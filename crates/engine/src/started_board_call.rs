@@ -6,7 +6,7 @@ use landeck_kernel::{Area, Endpoint};
 use landeck_transports::SharedMemory;
 
 use crate::board::BoardError;
-use crate::board_call::{BoardCall, BoardStep, RefusedBlock};
+use crate::board_call::{BoardCall, BoardProgress, RefusedBlock};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::group::GroupState;
@@ -84,7 +84,7 @@ impl StartedBoardCall {
         endpoint: &mut Endpoint<SharedMemory>,
         board: &mut Board,
         allowance: &mut u64,
-    ) -> Result<BoardStep, BoardError> {
+    ) -> Result<BoardProgress, BoardError> {
         match state.missing {
             None => self.board_call.advance(&state.call, board, endpoint, allowance),
             Some(no_memory) => self.board_call.fail(board, BoardError::NoMemory(no_memory)),
@@ -134,17 +134,17 @@ impl StartedBoardCall {
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
-        advanced: Result<BoardStep, BoardError>,
+        advanced: Result<BoardProgress, BoardError>,
     ) -> bool {
         if state.has_ended() {
             return false;
         }
         match advanced {
-            Ok(BoardStep::Over) => {
+            Ok(BoardProgress::Complete) => {
                 self.is_complete = true;
                 self.end_beside(state);
             }
-            Ok(advanced) => return advanced == BoardStep::Moved,
+            Ok(advanced) => return advanced == BoardProgress::Moved,
             Err(BoardError::Lengths { .. }) if state.call.is_varying => {
                 self.refuse(state, endpoint);
             }
@@ -182,7 +182,7 @@ impl StartedBoardCall {
     ) {
         let Some(error) = self.board_call.verdict(board, ScanScope::All) else { return };
         let mut advanced = self.advance_at_board(state, endpoint, board, &mut { u64::MAX });
-        if matches!(advanced, Ok(BoardStep::Moved | BoardStep::Waits)) {
+        if matches!(advanced, Ok(BoardProgress::Moved | BoardProgress::Waits)) {
             advanced = self.board_call.fail(board, error);
         }
         self.advanced(state, endpoint, advanced);

@@ -31,7 +31,7 @@ use crate::sleep_word;
 use crate::system;
 
 /// Version 11 of the layout, as its last byte says.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0c");
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0d");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;

@@ -183,7 +183,7 @@ impl Replica {
             options,
             object: used,
             server_client: client,
-            local: Gate::new(shared.kernel.mode(), local),
+            local: Gate::new(shared.engine.mode(), local),
             claims: Claims::default(),
         }))
     }

@@ -152,9 +152,9 @@ impl Replica {
         let _notice = WaitNotice::begin(&self.log, WaitsFor::Others);
         let peer = self.with(|local| Ok(local.state.server().map(|server| server.who.slot)))?;
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
-        let found = self.shared.wait_until(&record, limit.deadline_ns(), |kernel| {
-            kernel.refresh();
-            client.take_replies(kernel);
+        let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
+            engine.refresh();
+            client.take_replies(engine);
             let has_reply = client.has_reply(request.number);
             let looked = self.with(|local| {
                 let is_told = has_reply || !is_served_in(local, request.epoch);
@@ -304,21 +304,21 @@ impl Replica {
         let data = unsafe { Buffer::new(data.start(), data.len()) };
         let area = Area::joined([head, Area::contiguous(data)]);
         let (to, context) = (Peer(server.who.slot), server.who.context);
-        let started = self.shared.kernel.enter()?.send(to, context, kind.tag(number), area);
+        let started = self.shared.engine.enter()?.send(to, context, kind.tag(number), area);
         // A server that is gone is found in the log.
         let Ok(Started::Pending(id)) = started else { return Ok(()) };
         let record =
             WaitRecord { operation: Operation::Group, peer: Some(to.0), ..WaitRecord::default() };
-        let sent = self.shared.wait_until(&record, limit.deadline_ns(), |kernel| {
-            kernel.refresh();
-            if kernel.take(OperationId::from(id)).is_some() {
+        let sent = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
+            engine.refresh();
+            if engine.take(OperationId::from(id)).is_some() {
                 return Some(Ok(true));
             }
             let is_served = self.with(|local| Ok(is_served_in(local, server.epoch)));
             is_served.map(|is_served| (!is_served).then_some(false)).transpose()
         });
         if !matches!(sent, Ok(Ok(true))) {
-            self.shared.kernel.enter()?.abandon(id.into());
+            self.shared.engine.enter()?.abandon(id.into());
         }
         sent.map_err(|error| ServiceError::of_wait(error, limit))?.map(drop)
     }

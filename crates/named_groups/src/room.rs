@@ -132,7 +132,7 @@ impl Replica {
             let taken = self.taken(local, member);
             member.slot == self.shared.slot && taken < all && is_late(taken)
         };
-        self.shared.kernel.mode() == ThreadMode::Single
+        self.shared.engine.mode() == ThreadMode::Single
             && local.state.members().iter().any(is_own_and_late)
     }
 

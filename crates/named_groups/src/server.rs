@@ -141,9 +141,9 @@ impl Server<'_> {
         let shared = self.shared;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
         loop {
-            let ended = shared.wait_until(&record, None, |kernel| {
-                kernel.refresh();
-                self.has_work(kernel).then_some(())
+            let ended = shared.wait_until(&record, None, |engine| {
+                engine.refresh();
+                self.has_work(engine).then_some(())
             });
             if ended.is_err() || self.control.is_ending() {
                 break;
@@ -154,14 +154,14 @@ impl Server<'_> {
         self.release_all();
     }
 
-    fn has_work(&self, kernel: &Engine) -> bool {
+    fn has_work(&self, engine: &Engine) -> bool {
         self.control.is_ending()
             || self.control.has_orders()
             || !lock(&self.arrivals).is_empty()
             || !self.unfinished.is_empty()
             || self.forwarding.iter().any(|it| self.is_forwarded(it.notice))
-            || self.receiving.iter().any(|it| kernel.is_done(it.id))
-            || self.sending.iter().any(|it| kernel.is_done(it.id))
+            || self.receiving.iter().any(|it| engine.is_done(it.id))
+            || self.sending.iter().any(|it| engine.is_done(it.id))
             || self.groups.values().any(ServedGroup::has_news)
     }
 
@@ -179,9 +179,9 @@ impl Server<'_> {
         for unfinished in std::mem::take(&mut self.unfinished) {
             self.copy_piece(unfinished)?;
         }
-        let mut kernel = self.shared.kernel.enter()?;
-        self.sending.retain(|it| kernel.take(it.id).is_none());
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        self.sending.retain(|it| engine.take(it.id).is_none());
+        drop(engine);
         self.publish_forwarded();
         let contexts: Vec<u32> = self.groups.keys().copied().collect();
         contexts.into_iter().try_for_each(|context| self.finish_requests(context))
@@ -224,7 +224,7 @@ impl Server<'_> {
         let context = open_context(shared)?;
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
-        shared.kernel.enter()?.watch_mailbox(context, arrival);
+        shared.engine.enter()?.watch_mailbox(context, arrival);
         let who = process_word(process.slot, process.incarnation);
         let seated = replica.with(|local| {
             let details = [who, u64::from(context), 0];
@@ -232,7 +232,7 @@ impl Server<'_> {
             replica.append_with_details(local, details, entry, |_| Ok(true))
         })?;
         let Some(Accepted { outcome: Outcome::Seated(epoch), .. }) = seated else {
-            shared.kernel.enter()?.close_mailbox(context);
+            shared.engine.enter()?.close_mailbox(context);
             return Ok(());
         };
         replica.log.waits(WaitsFor::Others, true);
@@ -246,10 +246,10 @@ impl Server<'_> {
         for (context, served) in std::mem::take(&mut self.groups) {
             self.release(context, &served);
         }
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
+        if let Ok(mut engine) = self.shared.engine.enter() {
             // Members find by themselves the messages of which they were not told.
-            self.sending.drain(..).for_each(|it| kernel.abandon(it.id));
-            self.receiving.drain(..).for_each(|it| kernel.abandon(it.id));
+            self.sending.drain(..).for_each(|it| engine.abandon(it.id));
+            self.receiving.drain(..).for_each(|it| engine.abandon(it.id));
         }
     }
 
@@ -259,19 +259,19 @@ impl Server<'_> {
         // A process that finds this one gone appends the entry as well.
         let _ = replica.with(|local| replica.append(local, entry, |_| Ok(())));
         replica.log.waits(WaitsFor::Others, false);
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.close_mailbox(context);
+        if let Ok(mut engine) = self.shared.engine.enter() {
+            engine.close_mailbox(context);
         }
     }
 
     /// Starts to receive the requests that have arrived.
     fn start_receiving(&mut self) -> Result<()> {
         let arrivals = std::mem::take(&mut *lock(&self.arrivals));
-        let mut kernel = self.shared.kernel.enter()?;
+        let mut engine = self.shared.engine.enter()?;
         for context in arrivals {
             let wanted = Wanted { context, source: None, tag: None };
-            if self.groups.contains_key(&context) && kernel.probe(wanted).is_some() {
-                let id = kernel.receive_own(wanted).into();
+            if self.groups.contains_key(&context) && engine.probe(wanted).is_some() {
+                let id = engine.receive_own(wanted).into();
                 self.receiving.push(Receiving { context, id });
             }
         }
@@ -280,9 +280,9 @@ impl Server<'_> {
 
     /// The requests that have been received.
     fn received(&mut self) -> Result<Vec<ReceivedRequest>> {
-        let mut kernel = self.shared.kernel.enter()?;
+        let mut engine = self.shared.engine.enter()?;
         let mut received = Vec::new();
-        self.receiving.retain(|&Receiving { context, id }| match kernel.take(id) {
+        self.receiving.retain(|&Receiving { context, id }| match engine.take(id) {
             None => true,
             // A client that died during the request gets no answer.
             Some(Err(_)) => false,
@@ -397,7 +397,7 @@ impl Server<'_> {
             Some(words) => Area::contiguous(unsafe { Buffer::of(&words[..]) }),
             None => Area::EMPTY,
         };
-        let started = self.shared.kernel.enter()?.send(Peer(slot), context, tag, area);
+        let started = self.shared.engine.enter()?.send(Peer(slot), context, tag, area);
         // A process that is gone needs no message.
         if let Ok(Started::Pending(id)) = started {
             self.sending.push(Sending { id: id.into(), notice });

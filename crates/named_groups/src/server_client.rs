@@ -92,12 +92,12 @@ impl ServerClient {
     }
 
     /// Takes the replies that have arrived.
-    pub(crate) fn take_replies(&self, kernel: &mut Engine) {
+    pub(crate) fn take_replies(&self, engine: &mut Engine) {
         let wanted = Wanted { context: self.context, source: None, tag: None };
-        while let Some(status) = kernel.probe(wanted) {
-            let id = kernel.receive_own(wanted);
-            if kernel.take(OperationId::from(id)).is_none() {
-                kernel.abandon(id.into());
+        while let Some(status) = engine.probe(wanted) {
+            let id = engine.receive_own(wanted);
+            if engine.take(OperationId::from(id)).is_none() {
+                engine.abandon(id.into());
             }
             let mut replies = lock(&self.replies);
             if replies.len() == REPLIES_MAX {
@@ -114,17 +114,17 @@ impl ServerClient {
 
 impl Drop for ServerClient {
     fn drop(&mut self) {
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.close_mailbox(self.context);
+        if let Ok(mut engine) = self.shared.engine.enter() {
+            engine.close_mailbox(self.context);
         }
     }
 }
 
 /// Opens a mailbox without a mark. Only processes that are told its context post there.
 pub(crate) fn open_context(shared: &Shared) -> Result<u32> {
-    let mut kernel = shared.kernel.enter()?;
-    let context = kernel.new_mailbox();
-    kernel.set_members(context, vec![Peer(shared.slot)]);
+    let mut engine = shared.engine.enter()?;
+    let context = engine.new_mailbox();
+    engine.set_members(context, vec![Peer(shared.slot)]);
     Ok(context)
 }
 

@@ -51,14 +51,14 @@ impl Replica {
             SyncWait { replica: self, seat, arrival, polls: 0, outcome: None, notice: None, news };
         let end = waiter.wait(&mut wait, limit.deadline_ns());
         if wait.notice.is_some() {
-            self.shared.kernel.enter()?.wake_up();
+            self.shared.engine.enter()?.wake_up();
         }
         let outcome = wait.outcome.take();
         drop(wait);
         drop(waiter);
         self.shared.call_next();
         outcome.unwrap_or_else(|| {
-            let error = why(&*self.shared.kernel.enter()?, None, end);
+            let error = why(&*self.shared.engine.enter()?, None, end);
             Err(ServiceError::of_wait(error, limit))
         })
     }
@@ -107,11 +107,11 @@ impl SyncWait<'_> {
     /// Advances the operations that other threads wait for, and calls the threads that may go on.
     fn advance_other_threads(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
         let shared = &self.replica.shared;
-        let Ok(mut kernel) = shared.kernel.enter() else { return };
-        let has_moved = progress(&mut kernel);
+        let Ok(mut engine) = shared.engine.enter() else { return };
+        let has_moved = progress(&mut engine);
         let news = shared.segment.news(shared.slot);
         let is_news = std::mem::replace(&mut self.news, news) != news;
-        shared.call_ready(&kernel, has_moved || is_news);
+        shared.call_ready(&engine, has_moved || is_news);
     }
 
     /// Whether members on this processor are awaited.
@@ -160,15 +160,15 @@ impl Waiting for SyncWait<'_> {
         self.advance_other_threads(Engine::progress_thoroughly);
         self.look_at_log();
         if self.outcome.is_none()
-            && let Ok(kernel) = self.replica.shared.kernel.enter()
+            && let Ok(engine) = self.replica.shared.engine.enter()
         {
-            self.replica.shared.let_sockets_wake(&kernel);
+            self.replica.shared.let_sockets_wake(&engine);
         }
         self.outcome.is_some()
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.replica.shared.kernel.enter().ok()?.refresh();
+        self.replica.shared.engine.enter().ok()?.refresh();
         self.replica.shared.call_all();
         self.look_at_log();
         self.outcome.as_ref().map(|_| End::PeerFailed)
@@ -183,8 +183,8 @@ impl Waiting for SyncWait<'_> {
     fn prepare_sleep(&mut self) {
         let replica = self.replica;
         self.notice.get_or_insert_with(|| WaitNotice::begin(&replica.log, WaitsFor::Others));
-        if let Ok(mut kernel) = replica.shared.kernel.enter() {
-            kernel.fall_asleep(None);
+        if let Ok(mut engine) = replica.shared.engine.enter() {
+            engine.fall_asleep(None);
         }
     }
 }

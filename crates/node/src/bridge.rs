@@ -175,10 +175,10 @@ impl Bridge {
             return Err(ErrorKind::NotAMember.into());
         }
         let (context, twin) = (between.context, collective_context(between.context));
-        let mut kernel = between.shared.kernel.enter()?;
-        kernel.set_members(context, remote.to_vec());
-        kernel.set_members(twin, remote.to_vec());
-        drop(kernel);
+        let mut engine = between.shared.engine.enter()?;
+        engine.set_members(context, remote.to_vec());
+        engine.set_members(twin, remote.to_vec());
+        drop(engine);
         let (inside, remote) = (between.part(twin, remote.clone()), between.part(context, remote));
         Ok(Self { local, remote, inside, both })
     }

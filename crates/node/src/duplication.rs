@@ -56,7 +56,7 @@ impl Duplication {
             self.world.quarantine(setting)?;
             return Err(self.world.error(error, None));
         }
-        let shape = self.world.shared.kernel.enter()?.shape(self.world.context);
+        let shape = self.world.shared.engine.enter()?.shape(self.world.context);
         let made = self.world.divide(&self.records, shape, setting)?;
         let mut world = made.ok_or(ErrorKind::NotAMember)?;
         world.options = self.world.options.clone();
@@ -66,17 +66,17 @@ impl Duplication {
 
 impl Drop for Duplication {
     fn drop(&mut self) {
-        let Ok(mut kernel) = self.world.shared.kernel.enter() else {
+        let Ok(mut engine) = self.world.shared.engine.enter() else {
             // The operation cannot be given up from here: its memory stays for good.
             std::mem::forget(std::mem::take(&mut self.record));
             std::mem::forget(std::mem::take(&mut self.records));
             return;
         };
         if let Some(id) = self.going.take() {
-            kernel.abandon(id);
+            engine.abandon(id);
         }
         if let Some(setting) = self.setting.take() {
-            kernel.quarantine(self.world.shared.slot, setting);
+            engine.quarantine(self.world.shared.slot, setting);
         }
     }
 }

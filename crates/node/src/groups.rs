@@ -105,7 +105,7 @@ impl World {
     /// As [`World::split`].
     pub fn duplicate(&self) -> Result<World> {
         self.call("duplicate", || {
-            let shape = self.shared.kernel.enter()?.shape(self.context);
+            let shape = self.shared.engine.enter()?.shape(self.context);
             let mut world = self.split_as(Some(0), 0, shape)?.ok_or(ErrorKind::NotAMember)?;
             world.options = self.options.clone();
             Ok(world)
@@ -306,13 +306,13 @@ impl World {
     ) -> Result<Option<World>> {
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
         if let Some(error) = self.short_member(&records) {
-            self.shared.kernel.enter()?.withdraw(setting);
+            self.shared.engine.enter()?.withdraw(setting);
             return Err(error);
         }
         let context = records.iter().map(|record| record.offer.context).max().unwrap_or(0);
         let color = records.get(self.rank()).and_then(|record| record.color);
         if context == 0 || color.is_none() {
-            self.shared.kernel.enter()?.withdraw(setting);
+            self.shared.engine.enter()?.withdraw(setting);
             return if context == 0 { Err(ErrorKind::TooManyGroups.into()) } else { Ok(None) };
         }
         let mut ranks: Vec<usize> =
@@ -342,7 +342,7 @@ impl World {
 
     /// Where this process runs: its published place, else the processors it is bound to now.
     pub(crate) fn own_place(&self) -> Result<Place> {
-        Ok(self.shared.kernel.enter()?.own_place(self.shared.slot, bound_to))
+        Ok(self.shared.engine.enter()?.own_place(self.shared.slot, bound_to))
     }
 
     /// The members at these places, and the clusters derived from the places.
@@ -367,16 +367,16 @@ impl World {
     /// # Errors
     /// [`ErrorKind::NotAMember`], [`ErrorKind::Thread`].
     pub fn clusters(&self) -> Result<Group> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let shape = kernel.shape_or_make(self.group());
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        let shape = engine.shape_or_make(self.group());
+        drop(engine);
         shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
     /// Quarantines the memory reserved for a group that this process does not create: other members
     /// may know of it. Members that have created the group and sleep in it are woken to look again.
     pub(crate) fn quarantine(&self, setting: Reservation) -> Result<()> {
-        self.shared.kernel.enter()?.quarantine(self.shared.slot, setting);
+        self.shared.engine.enter()?.quarantine(self.shared.slot, setting);
         let segment = &self.shared.segment;
         let is_near = |peer: &&Peer| peer.0 < segment.plan().slots();
         self.members.iter().filter(is_near).for_each(|peer| segment.tell_news(peer.0));
@@ -385,10 +385,10 @@ impl World {
 
     /// Reserves memory for a new group.
     pub(crate) fn set_aside(&self) -> Result<Reservation> {
-        let mut kernel = self.shared.kernel.enter()?;
+        let mut engine = self.shared.engine.enter()?;
         // A member of a group of one host can leave the number to rank 0.
         let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
-        let mut setting = kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0);
+        let mut setting = engine.set_aside(self.shared.slot, !is_near || self.rank() == 0);
         if room::list::<u8>(GROUP_BYTES).is_err() {
             setting.offer.context = NO_MEMORY;
         }
@@ -411,7 +411,7 @@ impl World {
         }
         let founding =
             Founding { context, members: members.clone(), member: member as u32, offers, shape };
-        let founded = self.shared.kernel.enter()?.found(founding, setting);
+        let founded = self.shared.engine.enter()?.found(founding, setting);
         founded.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
         let lease = Lease::new(self.shared.clone(), context);
         Ok(World::leased(self.shared.clone(), context, members, lease))
@@ -429,9 +429,9 @@ impl World {
     /// [`ErrorKind::Thread`].
     pub fn revoke(&self) -> Result<()> {
         self.call("revoke", || {
-            let mut kernel = self.shared.kernel.enter()?;
-            let revoked = kernel.revoke_group(self.group());
-            drop(kernel);
+            let mut engine = self.shared.engine.enter()?;
+            let revoked = engine.revoke_group(self.group());
+            drop(engine);
             revoked.map_err(|fault| self.error(WaitError::Collective(fault), None))
         })
     }
@@ -471,26 +471,26 @@ impl World {
     /// As [`World::agree`].
     pub fn shrink(&self) -> Result<World> {
         self.call("shrink", || {
-            let setting = self.shared.kernel.enter()?.set_aside(self.shared.slot, true);
+            let setting = self.shared.engine.enter()?.set_aside(self.shared.slot, true);
             let agreed = match self.agreed(u32::MAX, setting.offer) {
                 Ok(agreed) => agreed,
                 Err(error) => {
-                    let mut kernel = self.shared.kernel.enter()?;
+                    let mut engine = self.shared.engine.enter()?;
                     match error.kind {
                         // This member contributed nothing, so no other member knows of the
                         // reservation.
-                        ErrorKind::NotAMember | ErrorKind::Heap(_) => kernel.withdraw(setting),
-                        _ => kernel.quarantine(self.shared.slot, setting),
+                        ErrorKind::NotAMember | ErrorKind::Heap(_) => engine.withdraw(setting),
+                        _ => engine.quarantine(self.shared.slot, setting),
                     }
                     return Err(error);
                 }
             };
             let is_gone = |rank: &usize| agreed.gone.binary_search(&(*rank as u32)).is_ok();
             let ranks: Vec<usize> = (0..self.size()).filter(|rank| !is_gone(rank)).collect();
-            let kernel = self.shared.kernel.enter()?;
+            let engine = self.shared.engine.enter()?;
             let offers: Vec<Offer> =
-                ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
-            drop(kernel);
+                ranks.iter().map(|&rank| engine.offer_of(self.context, rank as u32)).collect();
+            drop(engine);
             // The context is above all that any of the hosts has assigned.
             let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
             let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
@@ -500,15 +500,15 @@ impl World {
     }
 
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let begun = kernel.bring(self.group(), (flags, offer));
-        let board = kernel.board_of(self.context).unwrap_or(0);
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        let begun = engine.bring(self.group(), (flags, offer));
+        let board = engine.board_of(self.context).unwrap_or(0);
+        drop(engine);
         begun.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
         let (operation, context) = (Operation::Collective, self.context);
         let record = WaitRecord { operation, context, board, ..WaitRecord::default() };
-        let agreed = self.shared.wait_until(&record, None, |kernel| kernel.agreed(context));
-        self.shared.kernel.enter()?.end_agreement();
+        let agreed = self.shared.wait_until(&record, None, |engine| engine.agreed(context));
+        self.shared.engine.enter()?.end_agreement();
         match agreed {
             Ok(Ok(agreed)) if agreed.is_mixed => Err(ErrorKind::OutOfStep.into()),
             Ok(Ok(agreed)) => Ok(agreed),

@@ -152,7 +152,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Thread`].
     pub fn heap_in_use(&self) -> Result<u64> {
-        Ok(self.shared.kernel.enter()?.heap_in_use())
+        Ok(self.shared.engine.enter()?.heap_in_use())
     }
 
     /// Returns the slot of this process in the job's segment.
@@ -176,7 +176,7 @@ impl Job {
     /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
         error::call(&self.shared, "acknowledge_failures", || {
-            let peers = self.shared.kernel.enter()?.acknowledge_failures();
+            let peers = self.shared.engine.enter()?.acknowledge_failures();
             Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
         })
     }

@@ -19,8 +19,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         // A thread that may not call leaves the group to the end of the process.
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.forget(self.context);
+        if let Ok(mut engine) = self.shared.engine.enter() {
+            engine.forget(self.context);
         }
     }
 }

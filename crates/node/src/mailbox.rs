@@ -86,12 +86,12 @@ impl Job {
     pub fn create_mailbox(&self) -> Result<Mailbox> {
         error::call(&self.shared, "create_mailbox", || {
             let process = self.process();
-            let mut kernel = self.shared.kernel.enter()?;
-            let block = kernel.allocate(Mark::BYTES)?;
-            let context = kernel.new_mailbox();
+            let mut engine = self.shared.engine.enter()?;
+            let block = engine.allocate(Mark::BYTES)?;
+            let context = engine.new_mailbox();
             // A death ends the posts of one process, and the others go on.
-            kernel.set_members(context, vec![Peer(self.shared.slot)]);
-            drop(kernel);
+            engine.set_members(context, vec![Peer(self.shared.slot)]);
+            drop(engine);
             let mut address = MailboxAddress { process, context, place: 0 };
             let mark =
                 Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
@@ -360,7 +360,7 @@ impl Mailbox {
 
     /// Retrieves the first posted message.
     fn take_posted(&mut self, message: &mut Message, tag: u32, limit: TimeLimit) -> Result<()> {
-        let id = self.shared.kernel.enter()?.receive_own(self.wanted(None));
+        let id = self.shared.engine.enter()?.receive_own(self.wanted(None));
         self.count_down();
         let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
         let completion = completion.map_err(|error| self.error(error, limit))?;
@@ -389,7 +389,7 @@ impl Mailbox {
         }
         // SAFETY: `wait_or_abandon` below ends the request, whatever happens; nothing returns before.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
-        let id = self.shared.kernel.enter()?.receive(self.wanted(None), area);
+        let id = self.shared.engine.enter()?.receive(self.wanted(None), area);
         self.count_down();
         let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
         completion.map_err(|error| self.error(error, limit))?;
@@ -405,24 +405,24 @@ impl Mailbox {
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = self.shared.wait_until(&record, limit.deadline_ns(), |kernel| {
+        let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
             // Processes that are gone come first: this brings in the messages that they posted before.
-            kernel.refresh();
-            kernel.probe(wanted)
+            engine.refresh();
+            engine.probe(wanted)
         });
         found.map_err(|error| self.error(error, limit))
     }
 
     /// Returns a posted message if one has arrived.
     fn look(&self) -> Result<Option<Status>> {
-        let mut kernel = self.shared.kernel.enter()?;
+        let mut engine = self.shared.engine.enter()?;
         let wanted = self.wanted(None);
-        if let Some(status) = kernel.probe(wanted) {
+        if let Some(status) = engine.probe(wanted) {
             return Ok(Some(status));
         }
-        kernel.look();
-        kernel.refresh();
-        Ok(kernel.probe(wanted))
+        engine.look();
+        engine.refresh();
+        Ok(engine.probe(wanted))
     }
 
     #[inline]
@@ -460,8 +460,8 @@ impl Drop for Mailbox {
         self.groups.leave();
         // In this order: no process posts any more, no message is kept any more, no process finds it.
         self.mark = None;
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.close_mailbox(self.address.context);
+        if let Ok(mut engine) = self.shared.engine.enter() {
+            engine.close_mailbox(self.address.context);
         }
         for (_, number) in self.names.drain(..) {
             // The name goes with the process in any case.

@@ -23,9 +23,9 @@ impl World {
     /// [`crate::ErrorKind::Mismatch`], [`crate::ErrorKind::NotAMember`],
     /// [`crate::ErrorKind::Thread`].
     pub(crate) fn is_ready_to_make(&self) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let ready = kernel.is_ready(self.group());
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        let ready = engine.is_ready(self.group());
+        drop(engine);
         ready.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
@@ -34,9 +34,9 @@ impl World {
     /// # Errors
     /// [`crate::ErrorKind::PeerFailed`], [`crate::ErrorKind::PeerBroken`], [`crate::ErrorKind::Thread`].
     pub(crate) fn are_alive(&self, makers: &[&[Peer]]) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let death = death_among(&mut kernel, self.context, makers);
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        let death = death_among(&mut engine, self.context, makers);
+        drop(engine);
         match death {
             Some(death) => Err(self.error(WaitError::Failure(death), None)),
             None => Ok(()),
@@ -57,7 +57,7 @@ impl World {
         let wanted = self.wanted(from.into(), tag.into())?;
         let received = self
             .shared
-            .receive_own_unless(wanted, |kernel| death_among(kernel, self.context, makers));
+            .receive_own_unless(wanted, |engine| death_among(engine, self.context, makers));
         let completion = received.map_err(|error| self.error(error, None))?;
         let loaned = Loaned::<u64>::new(completion.data)?;
         Ok(room::copy(loaned.bytes())?)
@@ -73,21 +73,21 @@ impl World {
         makers: &[&[Peer]],
         matters: impl Fn(bool) -> bool,
     ) -> Result<Option<Error>> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.refresh_from_records();
-        kernel.refresh_far();
-        let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
+        let mut engine = self.shared.engine.enter()?;
+        engine.refresh_from_records();
+        engine.refresh_far();
+        let gone = |&peer: &Peer| engine.is_gone(peer).map(|died| (peer, died));
         let mut gone = makers.iter().copied().flatten().filter_map(gone);
         let found = gone.find(|&(_, died)| matters(died));
-        drop(kernel);
+        drop(engine);
         Ok(found.map(|(peer, died)| {
             self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
         }))
     }
 }
 
-fn death_among(kernel: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
-    kernel.refresh();
-    kernel.refresh_far();
-    makers.iter().find_map(|group| kernel.death_among(context, group))
+fn death_among(engine: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
+    engine.refresh();
+    engine.refresh_far();
+    makers.iter().find_map(|group| engine.death_among(context, group))
 }

@@ -60,35 +60,35 @@ impl World {
         let peer = self.peer(to)?;
         // SAFETY: `finish` ends the request; the values are borrowed until then.
         let area = Area::contiguous(unsafe { Buffer::of(values) });
-        let started = self.shared.kernel.enter()?.send_synchronous(peer, self.context, tag.0, area);
+        let started = self.shared.engine.enter()?.send_synchronous(peer, self.context, tag.0, area);
         self.finish(started)
     }
 
     fn send_buffered<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
         let peer = self.peer(to)?;
         let bytes = bytes_of(values);
-        let mut kernel = self.shared.kernel.enter()?;
+        let mut engine = self.shared.engine.enter()?;
         // The channel itself copies short messages, if it has room.
-        match kernel.try_send(peer, self.context, tag.0, Bytes::from(bytes)) {
+        match engine.try_send(peer, self.context, tag.0, Bytes::from(bytes)) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(failure) => {
-                drop(kernel);
+                drop(engine);
                 return Err(self.error(WaitError::Failure(failure), None));
             }
         }
-        let mut block = kernel.allocate(bytes.len())?;
+        let mut block = engine.allocate(bytes.len())?;
         block.copy_from_slice(bytes);
-        match kernel.send_loan(peer, self.context, tag.0, block) {
+        match engine.send_loan(peer, self.context, tag.0, block) {
             Ok(Started::Complete(_)) => Ok(()),
             Ok(Started::Pending(id)) => {
-                kernel.release(id.into());
-                drop(kernel);
+                engine.release(id.into());
+                drop(engine);
                 self.shared.goes_on();
                 Ok(())
             }
             Err(failure) => {
-                drop(kernel);
+                drop(engine);
                 Err(self.error(WaitError::Failure(failure), None))
             }
         }
@@ -128,10 +128,10 @@ impl World {
                 ..WaitRecord::default()
             };
             let (context, tag) = (self.context, tag.0);
-            let send = |kernel: &mut Engine| {
-                kernel.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
+            let send = |engine: &mut Engine| {
+                engine.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
             };
-            let at_once = send(&mut *self.shared.kernel.enter()?);
+            let at_once = send(&mut *self.shared.engine.enter()?);
             let sent = match at_once {
                 Some(sent) => Ok(sent),
                 None => self.shared.wait_until(&record, None, send),
@@ -156,15 +156,15 @@ impl World {
         self.call("send", || {
             let tag = tag.into();
             let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
-            let lent = self.shared.kernel.enter()?.lend(loan.into_block(), &peers, self.context);
+            let lent = self.shared.engine.enter()?.lend(loan.into_block(), &peers, self.context);
             let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
             let (context, record) = (self.context, WaitRecord::default());
             let mut result = Ok(());
             for (reader, peer) in peers.into_iter().enumerate() {
                 let record =
                     WaitRecord { operation: Operation::Send, peer: Some(peer.0), ..record };
-                let told = self.shared.wait_until(&record, None, |kernel| {
-                    kernel.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
+                let told = self.shared.wait_until(&record, None, |engine| {
+                    engine.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
                 });
                 let told = told.map_err(|error| self.error(error, None)).and_then(|told| {
                     told.map_err(|failure| self.error(WaitError::Failure(failure), None))
@@ -189,7 +189,7 @@ impl World {
     ) -> Result<Option<Held>> {
         self.call("hold", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let found = self.try_find(wanted, |kernel| kernel.hold(wanted))?;
+            let found = self.try_find(wanted, |engine| engine.hold(wanted))?;
             Ok(found.map(|(id, status)| self.held(id, &status)))
         })
     }
@@ -202,7 +202,7 @@ impl World {
     pub fn hold(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Held> {
         self.call("hold", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let (id, status) = self.find(wanted, |kernel: &mut Engine| kernel.hold(wanted))?;
+            let (id, status) = self.find(wanted, |engine: &mut Engine| engine.hold(wanted))?;
             Ok(self.held(id, &status))
         })
     }
@@ -252,7 +252,7 @@ impl Held {
         self.world.call("receive", || {
             // SAFETY: the wait below ends the request; the values are borrowed until then.
             let area = Area::contiguous(unsafe { Buffer::of_mut(values) });
-            let is_there = self.world.shared.kernel.enter()?.receive_held(self.id, area);
+            let is_there = self.world.shared.engine.enter()?.receive_held(self.id, area);
             if !is_there {
                 return Err(ErrorKind::RequestGone.into());
             }
@@ -278,8 +278,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Ok(mut kernel) = self.world.shared.kernel.enter() {
-            kernel.abandon(self.id.into());
+        if let Ok(mut engine) = self.world.shared.engine.enter() {
+            engine.abandon(self.id.into());
         }
     }
 }
@@ -365,12 +365,12 @@ impl<T: Plain> Repeated<T> {
             }
             What::Send { mode, to, tag } => {
                 let peer = world.peer(to)?;
-                let mut kernel = world.shared.kernel.enter()?;
+                let mut engine = world.shared.engine.enter()?;
                 match mode {
                     SendMode::Synchronous => {
-                        kernel.send_synchronous(peer, world.context, tag.0, area)
+                        engine.send_synchronous(peer, world.context, tag.0, area)
                     }
-                    _ => kernel.send(peer, world.context, tag.0, area),
+                    _ => engine.send(peer, world.context, tag.0, area),
                 }
             }
         };
@@ -443,8 +443,8 @@ impl<T: Plain> Repeated<T> {
 impl<T: Plain> Drop for Repeated<T> {
     fn drop(&mut self) {
         let Some(id) = self.going.take() else { return };
-        match self.world.shared.kernel.enter() {
-            Ok(mut kernel) => kernel.abandon(id),
+        match self.world.shared.engine.enter() {
+            Ok(mut engine) => engine.abandon(id),
             // The operation cannot be given up from here: its memory stays for good.
             Err(_) => std::mem::forget(std::mem::take(&mut self.values)),
         }

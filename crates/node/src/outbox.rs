@@ -88,7 +88,7 @@ impl Outbox {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
-        self.post_until(Some(time), |kernel| self.send_whole(kernel, tag, bytes))
+        self.post_until(Some(time), |engine| self.send_whole(engine, tag, bytes))
     }
 
     /// Posts a message and waits until the owner retrieves it.
@@ -156,10 +156,10 @@ impl Outbox {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.progress();
-        let sent = self.send_urgent(&mut kernel, tag_of_values::<T>(), bytes);
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        engine.progress();
+        let sent = self.send_urgent(&mut engine, tag_of_values::<T>(), bytes);
+        drop(engine);
         sent.map_or(Err(ErrorKind::WouldBlock.into()), |sent| self.posted(sent))
     }
 
@@ -168,7 +168,7 @@ impl Outbox {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
-        self.post_until(time, |kernel| self.send_urgent(kernel, tag_of_values::<T>(), bytes))
+        self.post_until(time, |engine| self.send_urgent(engine, tag_of_values::<T>(), bytes))
     }
 
     /// Tries to post until the attempt succeeds, fails or times out.
@@ -178,7 +178,7 @@ impl Outbox {
         mut send: impl FnMut(&mut Engine) -> Option<Posted>,
     ) -> Result<()> {
         error::call(&self.shared, "post", || {
-            let at_once = send(&mut *self.shared.kernel.enter()?);
+            let at_once = send(&mut *self.shared.engine.enter()?);
             let (operation, peer, context) =
                 (Operation::Send, Some(self.peer().0), self.address.context());
             let record = WaitRecord { operation, peer, context, ..WaitRecord::default() };
@@ -191,15 +191,15 @@ impl Outbox {
     }
 
     /// Sends an urgent message, if there is room.
-    fn send_urgent(&self, kernel: &mut Engine, tag: u32, bytes: &[u8]) -> Option<Posted> {
+    fn send_urgent(&self, engine: &mut Engine, tag: u32, bytes: &[u8]) -> Option<Posted> {
         let context = self.address.context();
-        self.tried(kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
+        self.tried(engine.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
     }
 
     /// Sends a whole message, if there is room for it.
-    fn send_whole(&self, kernel: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
-        kernel.refresh();
-        self.tried(kernel.try_send(self.peer(), self.address.context(), tag, bytes))
+    fn send_whole(&self, engine: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
+        engine.refresh();
+        self.tried(engine.try_send(self.peer(), self.address.context(), tag, bytes))
     }
 
     fn tried(&self, sent: std::result::Result<bool, Failure>) -> Option<Posted> {
@@ -233,12 +233,12 @@ impl Outbox {
             // SAFETY: `finish` returns when the request has ended or was abandoned, whatever happens.
             let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
             let (to, context) = (self.peer(), self.address.context());
-            let mut kernel = self.shared.kernel.enter()?;
+            let mut engine = self.shared.engine.enter()?;
             let started = match until {
-                Until::Sent => kernel.send(to, context, tag, area),
-                Until::Retrieved => kernel.send_synchronous(to, context, tag, area),
+                Until::Sent => engine.send(to, context, tag, area),
+                Until::Retrieved => engine.send_synchronous(to, context, tag, area),
             };
-            drop(kernel);
+            drop(engine);
             match started {
                 Ok(Started::Complete(_)) => Ok(()),
                 Ok(Started::Pending(id)) => self.finish(id.into()),
@@ -252,10 +252,10 @@ impl Outbox {
             if !self.mark.is_set() {
                 return Err(self.gone());
             }
-            let mut kernel = self.shared.kernel.enter()?;
-            kernel.progress();
-            let sent = kernel.try_send(self.peer(), self.address.context(), tag, bytes);
-            drop(kernel);
+            let mut engine = self.shared.engine.enter()?;
+            engine.progress();
+            let sent = engine.try_send(self.peer(), self.address.context(), tag, bytes);
+            drop(engine);
             match sent {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(ErrorKind::WouldBlock.into()),
@@ -267,20 +267,20 @@ impl Outbox {
     /// Waits until a posted message no longer needs its memory. The request is complete or given up
     /// afterwards.
     fn finish(&self, id: OperationId) -> Result<()> {
-        let record = self.shared.kernel.enter()?.wait_record(id);
-        let error = match self.shared.wait_until(&record, None, |kernel| self.look(kernel, id)) {
+        let record = self.shared.engine.enter()?.wait_record(id);
+        let error = match self.shared.wait_until(&record, None, |engine| self.look(engine, id)) {
             Ok(Ended::Well) => return Ok(()),
             Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
             Ok(Ended::Closed) => self.gone(),
             Err(error) => self.error(error, None),
         };
-        self.shared.kernel.enter()?.abandon(id);
+        self.shared.engine.enter()?.abandon(id);
         Err(error)
     }
 
-    fn look(&self, kernel: &mut Engine, id: OperationId) -> Option<Ended> {
-        kernel.refresh();
-        match kernel.take(id) {
+    fn look(&self, engine: &mut Engine, id: OperationId) -> Option<Ended> {
+        engine.refresh();
+        match engine.take(id) {
             Some(Ok(_)) => Some(Ended::Well),
             Some(Err(error)) => Some(Ended::Badly(error)),
             None => (!self.mark.is_set()).then_some(Ended::Closed),

@@ -266,8 +266,8 @@ impl<T: Plain> Persistent<T> {
 impl<T: Plain> Drop for Persistent<T> {
     fn drop(&mut self) {
         let Some(id) = self.going.take() else { return };
-        match self.world.shared.kernel.enter() {
-            Ok(mut kernel) => kernel.abandon(id),
+        match self.world.shared.engine.enter() {
+            Ok(mut engine) => engine.abandon(id),
             // The operation cannot be given up from here: its memory stays for good.
             Err(_) => {
                 std::mem::forget(std::mem::take(&mut self.input));

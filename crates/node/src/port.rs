@@ -108,13 +108,13 @@ impl Job {
                 }
                 .into());
             }
-            let mut kernel = self.shared.kernel.enter()?;
-            kernel.near_mut().rename(provisional, peer).map_err(|_| ErrorKind::Handshake {
+            let mut engine = self.shared.engine.enter()?;
+            engine.near_mut().rename(provisional, peer).map_err(|_| ErrorKind::Handshake {
                 name: name.to_owned(),
                 what: "it has no slot in our segment",
             })?;
-            kernel.set_heap_segment(peer, &segment);
-            drop(kernel);
+            engine.set_heap_segment(peer, &segment);
+            drop(engine);
             self.remote(peer, context, segment, own_slot, connection)
         })
     }
@@ -127,8 +127,8 @@ impl Job {
         target: u32,
         name: &str,
     ) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
+        let mut engine = self.shared.engine.enter()?;
+        engine.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
             ErrorKind::Handshake { name: name.to_owned(), what: "its segment has no such slot" }
                 .into()
         })
@@ -146,7 +146,7 @@ impl Job {
         let mut words = [0u64; 3];
         let wanted = Wanted { context, source: from, tag: Some(HANDSHAKE) };
         // A guest may come from anywhere: nobody's death ends the wait.
-        self.shared.kernel.enter()?.set_members(context, vec![Peer(self.shared.slot)]);
+        self.shared.engine.enter()?.set_members(context, vec![Peer(self.shared.slot)]);
         // SAFETY: the request is over when `receive` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut words) });
         let heard = self.shared.receive(wanted, area, deadline_ns(Some(time)));
@@ -196,7 +196,7 @@ impl Port<'_> {
             return Err(broken("its segment is another's"));
         }
         self.job.reach(peer, &segment, own_slot, slot, &self.name)?;
-        self.job.shared.kernel.enter()?.set_heap_segment(peer, &segment);
+        self.job.shared.engine.enter()?.set_heap_segment(peer, &segment);
         let own = Greeting {
             host: self.job.shared.segment.plan().host,
             slot: u64::from(peer.0),

@@ -106,12 +106,12 @@ impl Job {
     /// [`ErrorKind::Heap`], [`ErrorKind::Thread`].
     pub fn create_region(&self, bytes: usize) -> Result<Region> {
         error::call(&self.shared, "create_region", || {
-            let mut kernel = self.shared.kernel.enter()?;
-            kernel.free_withdrawn();
-            let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
-            kernel.last_region = kernel.last_region.wrapping_add(1).max(1);
-            let number = kernel.last_region;
-            drop(kernel);
+            let mut engine = self.shared.engine.enter()?;
+            engine.free_withdrawn();
+            let block = engine.allocate(region::Region::block_bytes(self.segment(), bytes))?;
+            engine.last_region = engine.last_region.wrapping_add(1).max(1);
+            let number = engine.last_region;
+            drop(engine);
             let region = region::Region::new(self.segment(), self.slot(), block, bytes, number);
             Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
         })
@@ -236,8 +236,8 @@ impl Drop for Region {
         let Some(region) = self.region.take() else { return };
         let withdrawn = region.withdraw(&self.shared.segment);
         if let Some(withdrawn) = withdrawn {
-            match self.shared.kernel.enter() {
-                Ok(mut kernel) => kernel.withdrawn.push(withdrawn),
+            match self.shared.engine.enter() {
+                Ok(mut engine) => engine.withdrawn.push(withdrawn),
                 // Nobody could use the memory again.
                 Err(_) => std::mem::forget(withdrawn),
             }
@@ -333,13 +333,13 @@ impl RemoteRegion {
         body: impl FnOnce(&RegionView) -> std::result::Result<R, AccessError>,
     ) -> Result<R> {
         error::call(&self.shared, call, || {
-            let mut kernel = self.shared.kernel.enter()?;
-            kernel.refresh();
-            if kernel.is_gone(Peer(self.address.process.slot.0)).is_some() {
+            let mut engine = self.shared.engine.enter()?;
+            engine.refresh();
+            if engine.is_gone(Peer(self.address.process.slot.0)).is_some() {
                 return Err(gone(&self.shared, &self.address));
             }
             let outcome = body(&self.view);
-            drop(kernel);
+            drop(engine);
             outcome.map_err(|error| match error {
                 AccessError::Gone => gone(&self.shared, &self.address),
                 error => error.into(),

@@ -150,7 +150,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
         let failed = |error| self.world.in_call("send", error);
         let peer = self.world.peer(to).map_err(failed)?;
-        let mut engine = self.world.shared.kernel.enter().map_err(|error| failed(error.into()))?;
+        let mut engine = self.world.shared.engine.enter().map_err(|error| failed(error.into()))?;
         match engine.send(peer, self.world.context, tag.0, area) {
             Ok(started) => Ok(self.started(started)),
             Err(failure) => Err(failed(self.world.error(WaitError::Failure(failure), None))),
@@ -264,14 +264,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             return Ok(None);
         }
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-        let ready = |kernel: &mut Engine| {
+        let ready = |engine: &mut Engine| {
             requests.iter().position(|request| match request.state {
                 State::Complete(_) => true,
-                State::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
+                State::Pending(id) => engine.is_done(id) || engine.verdict(id).is_some(),
             })
         };
-        let any_of = |kernel: &Engine| {
-            kernel.any_of(requests.iter().filter_map(|request| match request.state {
+        let any_of = |engine: &Engine| {
+            engine.any_of(requests.iter().filter_map(|request| match request.state {
                 State::Complete(_) => None,
                 State::Pending(id) => Some(id),
             }))
@@ -310,9 +310,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if let Ok(mut kernel) = self.world.shared.kernel.enter() {
+        if let Ok(mut engine) = self.world.shared.engine.enter() {
             while let Some(id) = self.open.borrow_mut().take_next() {
-                kernel.abandon(id);
+                engine.abandon(id);
             }
         }
     }
@@ -366,7 +366,7 @@ impl Request<'_> {
     /// [`crate::ErrorKind::Thread`].
     pub fn cancel(&mut self) -> Result<()> {
         if let State::Pending(id) = self.state {
-            self.world.shared.kernel.enter()?.cancel(id);
+            self.world.shared.engine.enter()?.cancel(id);
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Thread`] when the job was joined in thread mode single.
     pub fn threads(&self, most: usize) -> Result<Threads> {
-        match self.shared.kernel.mode() {
+        match self.shared.engine.mode() {
             ThreadMode::Single => Err(ErrorKind::Thread(GateError::WrongThread).into()),
             ThreadMode::Multiple => {
                 Ok(Threads { running: Arc::default(), most, stack_bytes: None })

@@ -56,10 +56,10 @@ impl JobInternals for Job {
     }
 
     fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()> {
-        let mut kernel = self.shared.kernel.enter()?;
-        let number = kernel.add_channel(channel);
+        let mut engine = self.shared.engine.enter()?;
+        let number = engine.add_channel(channel);
         for &peer in peers {
-            kernel.route(peer, number);
+            engine.route(peer, number);
         }
         self.shared.forget_wake_thread();
         Ok(())
@@ -74,10 +74,10 @@ impl JobInternals for Job {
     }
 
     fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.await_members(context, members.to_vec());
-        kernel.watch_over(context, &members.into(), self.own_peer());
-        drop(kernel);
+        let mut engine = self.shared.engine.enter()?;
+        engine.await_members(context, members.to_vec());
+        engine.watch_over(context, &members.into(), self.own_peer());
+        drop(engine);
         Ok(World::new(self.shared.clone(), context, members.into()))
     }
 }

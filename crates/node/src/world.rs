@@ -155,7 +155,7 @@ impl World {
     /// [`ErrorKind::Thread`].
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
-        self.shared.kernel.enter()?.set_members_of(context, self.context, self.members.to_vec());
+        self.shared.engine.enter()?.set_members_of(context, self.context, self.members.to_vec());
         Ok(self.part(context, self.members.clone()))
     }
 
@@ -333,7 +333,7 @@ impl World {
     ) -> Result<Option<Status>> {
         self.call("probe", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let found = self.try_find(wanted, |kernel| kernel.probe(wanted))?;
+            let found = self.try_find(wanted, |engine| engine.probe(wanted))?;
             Ok(found.map(|status| self.status_of(&status)))
         })
     }
@@ -346,7 +346,7 @@ impl World {
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Status> {
         self.call("probe", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let status = self.find(wanted, |kernel| kernel.probe(wanted))?;
+            let status = self.find(wanted, |engine| engine.probe(wanted))?;
             Ok(self.status_of(&status))
         })
     }
@@ -357,16 +357,16 @@ impl World {
         wanted: Wanted,
         find: impl FnOnce(&mut Engine) -> Option<T>,
     ) -> Result<Option<T>> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.look();
-        kernel.refresh();
-        let found = find(&mut kernel);
+        let mut engine = self.shared.engine.enter()?;
+        engine.look();
+        engine.refresh();
+        let found = find(&mut engine);
         let failure = match found {
             Some(_) => None,
             // A sender that left in good order sent no message, which is no failure.
-            None => kernel.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure()),
+            None => engine.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure()),
         };
-        drop(kernel);
+        drop(engine);
         match failure {
             Some(failure) => Err(self.error(WaitError::Failure(failure), None)),
             None => Ok(found),
@@ -386,12 +386,12 @@ impl World {
             context: self.context,
             ..WaitRecord::default()
         };
-        let found = self.shared.wait_until(&record, None, |kernel| {
+        let found = self.shared.wait_until(&record, None, |engine| {
             // Departures are processed first: that delivers what the departed sent before.
-            kernel.refresh();
-            match find(kernel) {
+            engine.refresh();
+            match find(engine) {
                 Some(found) => Some(Ok(found)),
-                None => kernel.failure_of_wanted(&wanted).map(Err),
+                None => engine.failure_of_wanted(&wanted).map(Err),
             }
         });
         match found {

@@ -53,7 +53,7 @@ impl AtBoard {
         if self.done < length {
             return Ok(Stepped::Moved);
         }
-        if self.manner.is_handed_over {
+        if self.protocol.is_handed_over {
             let own = around.board.own();
             let others = (0..members).filter(|&member| member != own);
             others.for_each(|member| around.board.take_over(member, self.number));
@@ -188,7 +188,7 @@ impl AtBoard {
     ) -> Result<()> {
         let (number, own) = (self.number, board.own());
         let has_gone_back =
-            self.manner.comes_back && board.put_back(1 - own, number, place.start, result);
+            self.protocol.comes_back && board.put_back(1 - own, number, place.start, result);
         if !has_gone_back {
             let kept = board.kept(number).ok_or(BoardError::Broken(own))?;
             kept.write(place.start, result);

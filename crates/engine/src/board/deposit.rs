@@ -29,7 +29,7 @@ impl AtBoard {
             true => board.come_without_room(self.number, self.signature, self.check),
             false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
         }
-        if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
+        if self.protocol.is_counted() && board.count(self.number, self.signature) == Coming::Last {
             let own = board.own();
             let outcome = if is_short { Outcome::NoRoom(own) } else { Outcome::Spoiled(own) };
             board.decide(self.number, outcome);
@@ -75,7 +75,7 @@ impl AtBoard {
     ) -> Result<bool> {
         let bytes = deposit_bytes(around.memory, cells);
         let (number, signature, check) = (self.number, self.signature, self.check);
-        if bytes <= INLINE_BYTES && !self.manner.in_block {
+        if bytes <= INLINE_BYTES && !self.protocol.in_block {
             let mut data = [0; INLINE_BYTES];
             if bytes > 0 {
                 lay_out(around.memory, cells, except, 0, target_in(&mut data[..bytes]));
@@ -88,8 +88,8 @@ impl AtBoard {
             if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
         let (memory, said) = (around.memory, (signature, check));
         let lay = |target: Buffer| lay_out(memory, cells, except, 0, target);
-        let comes_back = self.manner.comes_back;
-        let has_come = if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+        let comes_back = self.protocol.comes_back;
+        let has_come = if (self.protocol.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
             around.board.come_in_cell(number, said, (bytes, first, comes_back), lay)
         } else {
             false
@@ -114,7 +114,7 @@ impl AtBoard {
         around: &mut Around<'_, M>,
         bytes: usize,
     ) -> Result<Option<Block>> {
-        if self.manner.is_round
+        if self.protocol.is_chunk
             && let Some(block) = around.board.last_spare(bytes)
         {
             return Ok(Some(block));
@@ -143,7 +143,7 @@ impl AtBoard {
 
     /// How many of `bytes` bytes are filled before others are told of them.
     pub(super) fn fill_bytes(&self, bytes: usize, budget: u64) -> usize {
-        if !self.manner.is_whole {
+        if !self.protocol.is_whole {
             return piece_bytes(0, bytes);
         }
         let allowed = usize::try_from(budget).unwrap_or(usize::MAX);
@@ -153,7 +153,7 @@ impl AtBoard {
     /// Counts this member in, where all wait for the last to come.
     #[inline]
     pub(crate) fn count(&mut self, board: &Board) -> Result<()> {
-        if !self.manner.counted {
+        if !self.protocol.counted {
             return Ok(());
         }
         match board.count(self.number, self.signature) {

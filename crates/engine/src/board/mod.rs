@@ -83,7 +83,7 @@ pub(crate) struct Around<'a, M> {
 
 /// How members come to an operation: all find the same from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct Protocol {
     /// The last to come knows it by a counter, and the commit word says how the operation ends.
     /// With few members everybody looks at everybody's word instead.
     counted: bool,
@@ -93,8 +93,8 @@ pub(crate) struct Manner {
     /// afterwards, or who takes shares a processor with who deposits. What only others take, they
     /// copy out while this member copies in.
     is_whole: bool,
-    /// One of several rounds: the place that was used last is used again.
-    is_round: bool,
+    /// One of several chunks: the place that was used last is used again.
+    is_chunk: bool,
     /// One other member takes the deposit, and nobody else: it may lie in a cell.
     is_handed_over: bool,
     /// One other member takes the deposit and makes a part of the result of it, which comes back in the cell: each
@@ -102,16 +102,16 @@ pub(crate) struct Manner {
     comes_back: bool,
 }
 
-impl Manner {
+impl Protocol {
     /// The protocol of an operation whose data fit in a line.
-    pub(crate) fn brief(counted: bool) -> Self {
+    pub(crate) fn inline(counted: bool) -> Self {
         Self { counted, ..Self::default() }
     }
 
     /// The protocol of an operation without a plan, from its style and the number of members.
     #[inline]
-    pub(crate) fn of_brief(is_together: bool, awaits: bool, size: u32, is_crowded: bool) -> Self {
-        Self::brief(is_together || (awaits && size > few(is_crowded)))
+    pub(crate) fn of_inline(is_together: bool, awaits: bool, size: u32, is_crowded: bool) -> Self {
+        Self::inline(is_together || (awaits && size > few(is_crowded)))
     }
 
     /// Whether those who come are counted.
@@ -131,7 +131,7 @@ impl Manner {
                 || any(|action| {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
-            is_round: false,
+            is_chunk: false,
             is_handed_over: is_handed_over(
                 operation,
                 plan.size,
@@ -147,12 +147,12 @@ impl Manner {
         Self { is_handed_over: false, comes_back: false, ..alone }
     }
 
-    /// The protocol of one of several rounds, or of the only one.
-    pub(crate) fn in_rounds(self, is_round: bool) -> Self {
-        Self { is_round, ..self }
+    /// The protocol of one of several chunks, or of the only one.
+    pub(crate) fn in_chunks(self, is_chunk: bool) -> Self {
+        Self { is_chunk, ..self }
     }
 
-    /// The protocol of a round in which one other member takes each deposit.
+    /// The protocol of a chunk in which one other member takes each deposit.
     pub(crate) fn handed_over(self) -> Self {
         Self { is_handed_over: true, ..self }
     }
@@ -181,7 +181,7 @@ pub(crate) struct AtBoard {
     number: u32,
     signature: u32,
     check: u32,
-    manner: Manner,
+    protocol: Protocol,
     has_come: bool,
     is_last: bool,
     /// Bytes of the current step that are done.
@@ -194,9 +194,9 @@ pub(crate) struct AtBoard {
 impl AtBoard {
     /// Begins the operation with this number. `check` is compared between members.
     #[inline]
-    pub(crate) fn begin(&mut self, number: u32, signature: u32, check: u32, manner: Manner) {
+    pub(crate) fn begin(&mut self, number: u32, signature: u32, check: u32, protocol: Protocol) {
         (self.number, self.signature, self.check) = (number, signature, check);
-        (self.manner, self.has_come, self.is_last) = (manner, false, false);
+        (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
         (self.done, self.seen) = (0, 0);
     }
 
@@ -250,7 +250,7 @@ impl AtBoard {
     /// Where all wait for what is decided: others are not to wait for what this member cannot do.
     #[cold]
     fn spoil(&self, board: &Board, error: &BoardError) {
-        if !self.manner.counted || !error.leaves_group_whole() {
+        if !self.protocol.counted || !error.leaves_group_whole() {
             return;
         }
         board.decide(self.number, error.outcome(board.own()));
@@ -281,22 +281,22 @@ impl AtBoard {
         &self,
         action: &Action,
         board: &Board,
-        sight: ScanScope,
+        scope: ScanScope,
     ) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }
-        let error = self.hindrance(action, board, sight)?;
+        let error = self.hindrance(action, board, scope)?;
         if !self.has_come && error.leaves_group_whole() {
             return None; // Others miss a member that does not come. Then it finds this again.
         }
-        if self.manner.counted { self.decided(board, error) } else { Some(error) }
+        if self.protocol.counted { self.decided(board, error) } else { Some(error) }
     }
 
     /// Returns what this member sees that keeps the current step from ever being over.
-    fn hindrance(&self, action: &Action, board: &Board, sight: ScanScope) -> Option<BoardError> {
-        let looked_at = sight.members(board.size(), self.first_awaited(board));
+    fn hindrance(&self, action: &Action, board: &Board, scope: ScanScope) -> Option<BoardError> {
+        let looked_at = scope.members(board.size(), self.first_awaited(board));
         let different = self.different(board, looked_at.clone());
         // Room is given by everybody.
         let needed = if self.has_come { needed(action, board.size()) } else { 0..board.size() };
@@ -344,7 +344,7 @@ impl AtBoard {
 
     /// The first of several members that this one waits for, as far as it knows.
     fn first_awaited(&self, board: &Board) -> u32 {
-        if self.manner.counted { board.own() + 1 } else { self.seen }
+        if self.protocol.counted { board.own() + 1 } else { self.seen }
     }
 
     /// The member whose result a step needs, if that member has failed: it is past this operation without the
@@ -397,11 +397,11 @@ impl AtBoard {
     /// Whether a member is gone while nothing is decided, or while this member waits for room. It may have left words
     /// that nobody will set right.
     fn spoils(&self, board: &Board, member: u32) -> bool {
-        (self.manner.counted || !self.has_come) && board.is_gone(member)
+        (self.protocol.counted || !self.has_come) && board.is_gone(member)
     }
 
     fn await_all(&mut self, board: &mut Board) -> Result<Stepped> {
-        if !self.manner.counted {
+        if !self.protocol.counted {
             return self.see(board, board.size());
         }
         if self.is_last {
@@ -634,7 +634,7 @@ mod tests {
             .zip(boards.iter_mut())
             .map(|(plan, board)| {
                 let mut at = AtBoard::default();
-                at.begin(board.begin(5).0, 5, 0, Manner::of(operation, plan, is_crowded));
+                at.begin(board.begin(5).0, 5, 0, Protocol::of(operation, plan, is_crowded));
                 (at, 0)
             })
             .collect();
@@ -686,9 +686,11 @@ mod tests {
             for (number, operation) in Operation::ALL.into_iter().enumerate() {
                 for style in styles {
                     for words in [0, 1, 3, 6, 100, 3_000, 3_001, 20_000] {
-                        for manner in [(words, true), (words, false)] {
+                        for protocol in [(words, true), (words, false)] {
                             let at = (&mut boards[..], &mut heaps[..]);
-                            run(operation, style, at, manner, |turn| turn * 7 + turn / 3 + number);
+                            run(operation, style, at, protocol, |turn| {
+                                turn * 7 + turn / 3 + number
+                            });
                         }
                     }
                 }
@@ -718,8 +720,8 @@ mod tests {
         let group = Group::whole(2).unwrap();
         let first = |operation, member: usize, is_crowded, budget| {
             let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
-            let manner = Manner::of(operation, &plans[member], is_crowded);
-            AtBoard { manner, ..AtBoard::default() }.fill_bytes(100_000, budget)
+            let protocol = Protocol::of(operation, &plans[member], is_crowded);
+            AtBoard { protocol, ..AtBoard::default() }.fill_bytes(100_000, budget)
         };
         assert_eq!(first(Operation::Gather, 1, false, u64::MAX), PIECE_BYTES);
         assert_eq!(first(Operation::Gather, 1, true, u64::MAX), WHOLE_PIECE_BYTES);
@@ -735,7 +737,7 @@ mod tests {
         let block = heaps[0].allocate(64).unwrap();
         boards[0].come_with(number, (5, 0), block, (15, 15));
         let mut at = AtBoard::default();
-        at.begin(number, 5, 0, Manner::default());
+        at.begin(number, 5, 0, Protocol::default());
         let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
         let mut around = Around {
             board: &mut boards[1],
@@ -757,24 +759,24 @@ mod tests {
             board.come(number, signature, 0, Bytes::EMPTY);
             ours = if member == odd { ours } else { (number, signature) };
         }
-        let verdict = |member: usize, sight, manner| {
+        let verdict = |member: usize, scope, protocol| {
             let mut at = AtBoard::default();
-            at.begin(ours.0, ours.1, 0, manner);
+            at.begin(ours.0, ours.1, 0, protocol);
             at.set_progress(true, 0);
-            at.verdict(&Action::Await, &boards[member], sight)
+            at.verdict(&Action::Await, &boards[member], scope)
         };
         let is_odd = |error: Option<BoardError>| match error {
             Some(BoardError::Different(found)) => found.member as usize == odd,
             _ => false,
         };
-        let each = Manner::default();
+        let each = Protocol::default();
         assert_eq!(
             verdict(20, ScanScope::Some, each),
             None,
             "it waits for member 0 and those behind"
         );
         assert!(is_odd(verdict(20, ScanScope::All, each)));
-        let counted = Manner::brief(true);
+        let counted = Protocol::inline(true);
         assert_eq!(
             verdict(20, ScanScope::Some, counted),
             None,
@@ -788,7 +790,7 @@ mod tests {
     fn the_only_one_that_is_needed_is_looked_at_wherever_it_stands() {
         let (segment, boards, _heaps) = boards(150);
         let mut at = AtBoard::default();
-        at.begin(1, 5, 0, Manner::default());
+        at.begin(1, 5, 0, Protocol::default());
         at.set_progress(true, 0);
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(140, record);
@@ -803,7 +805,7 @@ mod tests {
     fn who_refuses_and_is_not_needed_is_not_missed() {
         let (_segment, mut boards, _heaps) = boards(3);
         let mut at = AtBoard::default();
-        at.begin(1, 5, 0, Manner::default());
+        at.begin(1, 5, 0, Protocol::default());
         at.set_progress(true, 0);
         boards[2].refuse(1);
         boards[2].end(1);
@@ -817,7 +819,7 @@ mod tests {
     fn who_waits_for_room_comes_before_it_says_what_is_wrong_with_others() {
         let (_segment, mut boards, _heaps) = boards(3);
         let mut at = AtBoard::default();
-        at.begin(1, 5, 0, Manner::default());
+        at.begin(1, 5, 0, Protocol::default());
         boards[2].end(1);
         let broken = Some(BoardError::Broken(2));
         for (has_come, verdict) in [(false, None), (true, broken)] {
@@ -831,7 +833,7 @@ mod tests {
         let (segment, mut boards, _heaps) = boards(2);
         let mut at = AtBoard::default();
         let (number, _) = boards[0].begin(5);
-        at.begin(number, 5, 0, Manner::brief(true));
+        at.begin(number, 5, 0, Protocol::inline(true));
         boards[1].decide(number, Outcome::Done);
         assert_eq!(at.verdict(&Action::Await, &boards[0], ScanScope::All), None, "nobody is dead");
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
@@ -849,7 +851,7 @@ mod tests {
         let block = heaps[1].allocate(128).unwrap();
         boards[1].come_with(number, (5, 0), block, (128, 128));
         let mut at = AtBoard::default();
-        at.begin(number, 5, 0, Manner::default());
+        at.begin(number, 5, 0, Protocol::default());
         at.set_progress(true, 0);
         boards[0].come(number, 5, 0, Bytes::EMPTY);
         let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
@@ -870,7 +872,7 @@ mod tests {
             boards[member].come_with(number, (5, 0), block, (192, 192));
         }
         let mut at = AtBoard::default();
-        at.begin(number, 5, 0, Manner::default());
+        at.begin(number, 5, 0, Protocol::default());
         at.set_progress(true, 0);
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(1, record);

@@ -61,7 +61,7 @@ impl AtBoard {
         if end < length {
             return Ok(Stepped::Moved);
         }
-        if self.manner.is_handed_over {
+        if self.protocol.is_handed_over {
             around.board.take_over(from, self.number);
         } else if resolved {
             around.board.take_back(self.number);

@@ -5,7 +5,7 @@ use landeck_kernel::Area;
 
 use super::{Engine, board_fault};
 use crate::board::BoardError;
-use crate::board_call::{BoardCall, BoardStep};
+use crate::board_call::{BoardCall, BoardProgress};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::oversize::long_instead;
@@ -43,7 +43,7 @@ impl Engine {
         let Some(board) = group.board.as_mut() else { return };
         let advanced = board_call.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
         match advanced {
-            Ok(BoardStep::Over) => *outcome = Some(Ok(())),
+            Ok(BoardProgress::Complete) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
                 *outcome = Some(Err(self.board_call_fault(context, call, board_call, error)));
@@ -64,7 +64,7 @@ impl Engine {
         context: u32,
         call: &Call,
         board_call: &mut BoardCall,
-        (sight, outcome): (ScanScope, &mut Option<Result<(), Fault>>),
+        (scope, outcome): (ScanScope, &mut Option<Result<(), Fault>>),
     ) {
         self.endpoint.refresh();
         let Some(group) = self.groups.get_mut(&context) else { return };
@@ -72,7 +72,7 @@ impl Engine {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let Some(error) = group.board.as_ref().and_then(|board| board_call.verdict(board, sight))
+        let Some(error) = group.board.as_ref().and_then(|board| board_call.verdict(board, scope))
         else {
             return;
         };

@@ -19,7 +19,7 @@ use landeck_memory::Segment;
 use landeck_memory::heap::Block;
 
 use crate::Engine;
-use crate::context::{collective_context, context_of, contexts_beside, council_of};
+use crate::context::{agreement_context, collective_context, context_of, contexts_beside};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::holdings::Holdings;
@@ -233,7 +233,7 @@ impl Engine {
             self.forget_context(beside);
         }
         if self.leave_council(context) {
-            self.forget_context(council_of(context));
+            self.forget_context(agreement_context(context));
         }
     }
 
@@ -246,7 +246,7 @@ impl Engine {
             Some(board) => board.revoke(),
             None => {
                 self.open_council(of.context, of.members, of.rank as u32);
-                self.revoke_in_council(of.context);
+                self.revoke_by_messages(of.context);
             }
         }
         self.revoke(of.context);
@@ -281,7 +281,7 @@ impl Engine {
     pub fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.refresh();
         let Some(board) = self.groups.get_mut(&context)?.board.as_mut() else {
-            return self.agreed_in_council(context);
+            return self.agreed_by_messages(context);
         };
         let agreed = board.agreed();
         agreed.map_err(|broken| Fault::BrokenBoard { member: broken.member }).transpose()
@@ -296,7 +296,7 @@ impl Engine {
     pub fn offer_of(&self, context: u32, member: u32) -> Offer {
         match self.groups.get(&context).and_then(|group| group.board.as_ref()) {
             Some(board) => board.offer(member),
-            None => self.offer_in_council(context, member),
+            None => self.offer_by_messages(context, member),
         }
     }
 

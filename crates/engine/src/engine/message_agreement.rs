@@ -4,7 +4,7 @@
 //! a context beside the group's own that a revocation leaves alone. A member listens whenever it
 //! looks for progress thoroughly, and all the time while it agrees itself. So a member that has
 //! returned still answers a member that asks late, as long as it calls the library now and then, even if the
-//! program has dropped the group: the council of a group that has agreed or was revoked stays until
+//! program has dropped the group: the state of a group that has agreed or was revoked stays until
 //! the process ends, some words for each member.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use landeck_memory::plain::bytes_of_mut;
 use landeck_transports::SharedMemory;
 
 use crate::Engine;
-use crate::context::council_of;
+use crate::context::agreement_context;
 use crate::fault::Fault;
 
 /// The tags of what members tell each other.
@@ -36,7 +36,7 @@ pub(super) struct MessageAgreement {
     /// The processes that the machines know to be gone.
     known_gone: Vec<bool>,
     /// A receive of what comes next, while there is reason to have one.
-    ear: Option<RequestId>,
+    posted_receive: Option<RequestId>,
     /// Nobody here asks for the group any more.
     is_forgotten: bool,
 }
@@ -46,7 +46,7 @@ pub(super) struct MessageAgreement {
 pub(super) struct MessageAgreements {
     of: HashMap<u32, MessageAgreement>,
     /// The messages on their way, with their memory.
-    letters: Vec<(RequestId, Box<[u64]>)>,
+    outgoing: Vec<(RequestId, Box<[u64]>)>,
 }
 
 impl MessageAgreement {
@@ -58,7 +58,7 @@ impl MessageAgreement {
             flood: Flood::new(size, own),
             known_gone: vec![false; members.len()],
             members,
-            ear: None,
+            posted_receive: None,
             is_forgotten: false,
         }
     }
@@ -101,23 +101,23 @@ impl MessageAgreement {
     /// The next message, if one has come.
     fn hear(&mut self, context: u32, endpoint: &mut Endpoint<SharedMemory>) -> Option<Word> {
         loop {
-            let place = council_of(context);
+            let place = agreement_context(context);
             let has_reason =
                 self.agreement.is_under_way() || endpoint.kept_in(place).next().is_some();
             let anything = Wanted { context: place, source: None, tag: None };
-            let ear = match self.ear {
-                Some(ear) => ear,
-                None if has_reason => *self.ear.insert(endpoint.receive_own(anything)),
+            let posted_receive = match self.posted_receive {
+                Some(posted_receive) => posted_receive,
+                None if has_reason => *self.posted_receive.insert(endpoint.receive_own(anything)),
                 None => return None,
             };
-            if !endpoint.is_done(ear) {
-                if !has_reason && !endpoint.give_up(ear) {
-                    self.ear = None;
+            if !endpoint.is_done(posted_receive) {
+                if !has_reason && !endpoint.give_up(posted_receive) {
+                    self.posted_receive = None;
                 }
                 return None;
             }
-            self.ear = None;
-            let heard = endpoint.take(ear)?;
+            self.posted_receive = None;
+            let heard = endpoint.take(posted_receive)?;
             // A member that died while it spoke has said nothing.
             let (Ok(status), Some(data)) = (heard.result, heard.data) else { continue };
             if let Some(from) = self.rank_of(status.peer) {
@@ -153,13 +153,13 @@ impl MessageAgreements {
         let area = Area::contiguous(unsafe { Buffer::of(&words[..]) });
         // A gone member need not be told.
         if let Ok(Started::Pending(id)) = endpoint.send(to, place, tag, area) {
-            self.letters.push((id, words));
+            self.outgoing.push((id, words));
         }
     }
 
     /// Lets go of what has arrived, or never will.
     fn forget_letters(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
-        self.letters.retain(|(id, _)| endpoint.take(*id).is_none());
+        self.outgoing.retain(|(id, _)| endpoint.take(*id).is_none());
     }
 }
 
@@ -168,8 +168,8 @@ type Letter = (u32, Box<[u64]>);
 impl Engine {
     /// The members of a group that has no board get a way to agree.
     pub(super) fn open_council(&mut self, context: u32, members: &Arc<[Peer]>, own: u32) {
-        let council = || MessageAgreement::new(members.clone(), own);
-        self.message_agreements.of.entry(context).or_insert_with(council);
+        let agreement_state = || MessageAgreement::new(members.clone(), own);
+        self.message_agreements.of.entry(context).or_insert_with(agreement_state);
     }
 
     /// Listens from now on to what the members of a group say of its revocation.
@@ -181,13 +181,15 @@ impl Engine {
 
     /// Nobody here asks for a group any more. True if nobody elsewhere will either.
     pub(super) fn leave_council(&mut self, context: u32) -> bool {
-        let Some(council) = self.message_agreements.of.get_mut(&context) else { return true };
-        council.is_forgotten = true;
-        if council.was_needed() {
+        let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else {
+            return true;
+        };
+        agreement_state.is_forgotten = true;
+        if agreement_state.was_needed() {
             return false;
         }
-        if let Some(ear) = council.ear.take() {
-            self.endpoint.abandon(ear);
+        if let Some(posted_receive) = agreement_state.posted_receive.take() {
+            self.endpoint.abandon(posted_receive);
         }
         self.message_agreements.of.remove(&context);
         true
@@ -196,7 +198,7 @@ impl Engine {
     /// Brings this member's part to the next agreement of a group without a board.
     ///
     /// # Errors
-    /// [`Fault::NoBoard`]: the group has no council either.
+    /// [`Fault::NoBoard`]: the group does not agree by messages either.
     pub(super) fn bring_to_council(
         &mut self,
         context: u32,
@@ -204,22 +206,22 @@ impl Engine {
         offer: Offer,
     ) -> Result<(), Fault> {
         let endpoint = &self.endpoint;
-        let council = self.message_agreements.of.get_mut(&context).ok_or(Fault::NoBoard)?;
+        let agreement_state = self.message_agreements.of.get_mut(&context).ok_or(Fault::NoBoard)?;
         let is_acknowledged = |peer: &Peer| endpoint.acknowledged_among(&[*peer]) != 0;
         let acknowledged =
-            (0..).zip(&council.members[..]).filter(|(_, peer)| is_acknowledged(peer));
+            (0..).zip(&agreement_state.members[..]).filter(|(_, peer)| is_acknowledged(peer));
         let part = Part {
             flags,
             acknowledged: acknowledged.map(|(rank, _)| rank).collect(),
             offer: [u64::from(offer.context), offer.lines, offer.board],
         };
-        let sends = council.agreement.bring(part);
+        let sends = agreement_state.agreement.bring(part);
         self.deliver(context, sends);
         Ok(())
     }
 
     /// The result of an agreement of a group without a board; none while others are missing.
-    pub(super) fn agreed_in_council(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
+    pub(super) fn agreed_by_messages(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.endpoint.refresh_far();
         self.listen(context);
         match self.message_agreements.of.get(&context)?.agreement.verdict()? {
@@ -229,12 +231,12 @@ impl Engine {
     }
 
     /// The offer of a member in the last agreement of a group without a board.
-    pub(super) fn offer_in_council(&self, context: u32, member: u32) -> Offer {
+    pub(super) fn offer_by_messages(&self, context: u32, member: u32) -> Offer {
         let outcome = self
             .message_agreements
             .of
             .get(&context)
-            .and_then(|council| council.agreement.outcome());
+            .and_then(|agreement_state| agreement_state.agreement.outcome());
         let part = outcome.and_then(|outcome| outcome.parts.get(member as usize)?.as_ref());
         part.map_or_else(Offer::default, |part| {
             let [context, lines, board] = part.offer;
@@ -243,13 +245,13 @@ impl Engine {
     }
 
     /// Tells the members of a group without a board that it is revoked.
-    pub(super) fn revoke_in_council(&mut self, context: u32) {
-        let Some(council) = self.message_agreements.of.get_mut(&context) else { return };
-        let to = council.flood.hear();
+    pub(super) fn revoke_by_messages(&mut self, context: u32) {
+        let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else { return };
+        let to = agreement_state.flood.hear();
         self.pass_on(context, &to);
     }
 
-    /// Listens to all councils: messages of members, and news of deaths. True when anything was heard.
+    /// Listens to all groups: messages of members, and news of deaths. True when anything was heard.
     #[cold]
     pub(super) fn advance_agreements(&mut self) -> bool {
         let contexts: Vec<u32> = self.message_agreements.of.keys().copied().collect();
@@ -262,8 +264,10 @@ impl Engine {
     fn listen(&mut self, context: u32) -> bool {
         let mut any = false;
         loop {
-            let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
-            let Some(word) = council.hear(context, &mut self.endpoint) else { break };
+            let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else {
+                return any;
+            };
+            let Some(word) = agreement_state.hear(context, &mut self.endpoint) else { break };
             any = true;
             match word.tag {
                 REVOCATION => self.hear_revocation(context),
@@ -271,18 +275,22 @@ impl Engine {
                 _ => {
                     if let Ok(message) = Message::from_words(&word.words) {
                         let input = Input::Heard { from: word.from, message };
-                        let sends = council.agreement.handle(input);
+                        let sends = agreement_state.agreement.handle(input);
                         self.deliver(context, sends);
                     }
                 }
             }
         }
-        let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
-        for (member, standing) in council.newly_gone(context, &self.endpoint) {
+        let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else {
+            return any;
+        };
+        for (member, standing) in agreement_state.newly_gone(context, &self.endpoint) {
             any = true;
-            let Some(council) = self.message_agreements.of.get_mut(&context) else { return any };
-            let sends = council.agreement.handle(Input::Gone { member, standing });
-            let to = council.flood.note_gone(member);
+            let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else {
+                return any;
+            };
+            let sends = agreement_state.agreement.handle(Input::Gone { member, standing });
+            let to = agreement_state.flood.note_gone(member);
             self.deliver(context, sends);
             self.pass_on(context, &to);
         }
@@ -290,9 +298,9 @@ impl Engine {
     }
 
     fn hear_revocation(&mut self, context: u32) {
-        let Some(council) = self.message_agreements.of.get_mut(&context) else { return };
-        let is_new = !council.flood.has_heard();
-        let to = council.flood.hear();
+        let Some(agreement_state) = self.message_agreements.of.get_mut(&context) else { return };
+        let is_new = !agreement_state.flood.has_heard();
+        let to = agreement_state.flood.hear();
         self.pass_on(context, &to);
         if is_new {
             self.revoke(context);
@@ -312,9 +320,16 @@ impl Engine {
     }
 
     fn tell(&mut self, context: u32, to: u32, letter: Letter) {
-        let council = self.message_agreements.of.get(&context);
-        if let Some(&peer) = council.and_then(|council| council.members.get(to as usize)) {
-            self.message_agreements.post(&mut self.endpoint, peer, council_of(context), letter);
+        let agreement_state = self.message_agreements.of.get(&context);
+        if let Some(&peer) =
+            agreement_state.and_then(|agreement_state| agreement_state.members.get(to as usize))
+        {
+            self.message_agreements.post(
+                &mut self.endpoint,
+                peer,
+                agreement_context(context),
+                letter,
+            );
         }
     }
 }

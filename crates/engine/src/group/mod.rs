@@ -13,8 +13,8 @@ use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
 use landeck_memory::message_cells::CELL_BYTES;
 
-use crate::board::{AtBoard, Manner};
-use crate::board_call::{BoardCall, Rounds};
+use crate::board::{AtBoard, Protocol};
+use crate::board_call::{BoardCall, Chunks};
 use crate::call::Call;
 use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
@@ -52,7 +52,7 @@ pub(crate) struct GroupState {
     is_crowded: bool,
     spare: Option<Box<AtBoard>>,
     /// The plans over the board that were used last, by what they are for.
-    board_plans: Vec<(u64, Arc<Walk>, Manner)>,
+    board_plans: Vec<(u64, Arc<Walk>, Protocol)>,
     pub(crate) combiner: Combiner,
     /// The memory of this process that the group is made of.
     pub(super) holdings: Holdings,
@@ -194,8 +194,8 @@ impl GroupState {
         let (number, signature) = board.begin(call);
         let together = style == BoardStyle::Together;
         let awaits = inline.operation == Operation::Barrier;
-        let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
-        inline.begin(number, signature, style, manner);
+        let protocol = Protocol::of_inline(together, awaits, self.size(), self.is_crowded);
+        inline.begin(number, signature, style, protocol);
     }
 
     /// An operation over the board, with its number.
@@ -222,10 +222,10 @@ impl GroupState {
         };
         let signature = match schedule.chunks {
             1 => self.count(call.operation, call.root, call.options.is_checked),
-            chunks => self.count_rounds(call.operation, chunks),
+            chunks => self.count_chunks(call.operation, chunks),
         };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
-        let begun = (Rounds::begin(board, signature.call(), schedule.chunks), schedule);
+        let begun = (Chunks::begin(board, signature.call(), schedule.chunks), schedule);
         let at = self.spare.take().unwrap_or_default();
         let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
         Ok(BoardCall::new(at, begun, signature, plan, data))
@@ -233,19 +233,20 @@ impl GroupState {
 
     /// The plan for a call over the board, and how members come to it.
     #[inline]
-    fn board_plan(&mut self, call: &Call, style: BoardStyle) -> (Arc<Walk>, Manner) {
+    fn board_plan(&mut self, call: &Call, style: BoardStyle) -> (Arc<Walk>, Protocol) {
         let form = call.operation as u64 | (style as u64) << 8 | u64::from(call.in_place) << 16;
         let key = form | u64::from(call.root) << 32;
-        if let Some((_, walk, manner)) = self.board_plans.iter().find(|(known, ..)| *known == key) {
-            return (walk.clone(), *manner);
+        if let Some((_, walk, protocol)) = self.board_plans.iter().find(|(known, ..)| *known == key)
+        {
+            return (walk.clone(), *protocol);
         }
         let (prepared, _) = self.plan(call, &Way::Board(style));
-        let manner = Manner::of(call.operation, prepared.walk.plan(), self.is_crowded);
+        let protocol = Protocol::of(call.operation, prepared.walk.plan(), self.is_crowded);
         if self.board_plans.len() >= BOARD_PLANS_MAX {
             self.board_plans.remove(0);
         }
-        self.board_plans.push((key, prepared.walk.clone(), manner));
-        (prepared.walk, manner)
+        self.board_plans.push((key, prepared.walk.clone(), protocol));
+        (prepared.walk, protocol)
     }
 
     /// Says on the board that this member comes to nothing any more: the group is broken.
@@ -303,11 +304,11 @@ impl GroupState {
         signature
     }
 
-    /// Counts the rounds of a call; what is called in the first of them.
-    fn count_rounds(&mut self, operation: Operation, rounds: u32) -> Signature {
-        let first = self.count(operation, rounds, false);
-        for _ in 1..rounds {
-            self.count(operation, rounds, false);
+    /// Counts the chunks of a call; returns the signature of the first.
+    fn count_chunks(&mut self, operation: Operation, chunks: u32) -> Signature {
+        let first = self.count(operation, chunks, false);
+        for _ in 1..chunks {
+            self.count(operation, chunks, false);
         }
         first
     }

@@ -59,7 +59,7 @@ impl Assisting<'_> {
         if self.shared.is_awaited() || self.helper.is_ended() {
             return true;
         }
-        let Ok(mut engine) = self.shared.kernel.enter() else { return true };
+        let Ok(mut engine) = self.shared.engine.enter() else { return true };
         let moved = progress(&mut engine);
         self.shared.call_ready(&engine, moved);
         let (goes_on, ended) = (engine.goes_on(), engine.take_ended_watchers());
@@ -78,13 +78,13 @@ impl Waiting for Assisting<'_> {
         if self.look_after(Engine::progress_thoroughly) {
             return true;
         }
-        let Ok(engine) = self.shared.kernel.enter() else { return true };
+        let Ok(engine) = self.shared.engine.enter() else { return true };
         self.shared.let_sockets_wake(&engine);
         false
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.shared.kernel.enter().ok()?.refresh();
+        self.shared.engine.enter().ok()?.refresh();
         self.shared.call_all();
         None
     }
@@ -95,7 +95,7 @@ impl Waiting for Assisting<'_> {
     }
 
     fn prepare_sleep(&mut self) {
-        if let Ok(mut engine) = self.shared.kernel.enter() {
+        if let Ok(mut engine) = self.shared.engine.enter() {
             engine.fall_asleep(None);
         }
     }
@@ -118,7 +118,7 @@ pub(super) struct InTurn<'a, T, F> {
 impl<T, F: FnMut(&mut Engine) -> Option<T>> InTurn<'_, T, F> {
     fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
         // An engine that cannot be entered ends the wait; the next call says why.
-        let Ok(mut engine) = self.shared.kernel.enter() else { return true };
+        let Ok(mut engine) = self.shared.engine.enter() else { return true };
         let moved = progress(&mut engine);
         // The waiter looks again after it has found something; finding it took it away.
         if self.found.is_none() {
@@ -140,7 +140,7 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
         if self.look_after(Engine::progress_thoroughly) {
             return true;
         }
-        let Ok(engine) = self.shared.kernel.enter() else { return true };
+        let Ok(engine) = self.shared.engine.enter() else { return true };
         self.is_hopeless = self.id.is_some_and(|id| engine.is_hopeless(id));
         if !self.is_hopeless {
             self.shared.let_sockets_wake(&engine);
@@ -149,7 +149,7 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
     }
 
     fn verdict(&mut self) -> Option<End> {
-        let mut engine = self.shared.kernel.enter().ok()?;
+        let mut engine = self.shared.engine.enter().ok()?;
         engine.refresh();
         let end = self.id.and_then(|id| engine.verdict(id));
         drop(engine);
@@ -158,19 +158,19 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
     }
 
     fn record(&self) -> WaitRecord {
-        match (self.id, self.shared.kernel.enter()) {
+        match (self.id, self.shared.engine.enter()) {
             (Some(id), Ok(engine)) => engine.wait_record(id),
             _ => *self.record,
         }
     }
 
     fn any_of(&self) -> Vec<u32> {
-        self.shared.kernel.enter().map(|engine| (self.any_of)(&engine)).unwrap_or_default()
+        self.shared.engine.enter().map(|engine| (self.any_of)(&engine)).unwrap_or_default()
     }
 
     fn prepare_sleep(&mut self) {
         // An engine that cannot be entered ends the wait at its next look.
-        if let Ok(mut engine) = self.shared.kernel.enter() {
+        if let Ok(mut engine) = self.shared.engine.enter() {
             engine.fall_asleep(None);
         }
     }

@@ -42,7 +42,7 @@ impl Availability {
             add(&told, 1);
             add(&arrived, 1);
         };
-        let before = shared.kernel.enter()?.watch_mailbox(context, Box::new(arrival));
+        let before = shared.engine.enter()?.watch_mailbox(context, Box::new(arrival));
         add(&waiting, before as u64);
         add(&arrivals, before as u64);
         shared.goes_on();
@@ -60,7 +60,7 @@ impl Availability {
                 add(&arrived, 1);
             })
         };
-        shared.kernel.enter()?.watch(Box::new(look));
+        shared.engine.enter()?.watch(Box::new(look));
         shared.goes_on();
         Ok(())
     }

@@ -112,7 +112,7 @@ impl Mailbox {
 
     /// Takes a server's notice that a message of a group is there. A notice for a member that has left is dropped.
     pub(super) fn note_forwarded(&mut self) -> Result<()> {
-        let id = self.shared.kernel.enter()?.receive_own(self.wanted(Some(Forwarded::TAG)));
+        let id = self.shared.engine.enter()?.receive_own(self.wanted(Some(Forwarded::TAG)));
         // The descriptor announces the message itself from now on.
         self.count_down();
         let completion = self.shared.wait_or_abandon(id.into(), None);
@@ -124,7 +124,7 @@ impl Mailbox {
                 subscription.forward(message);
             }
         }
-        self.shared.kernel.enter()?.have_watched();
+        self.shared.engine.enter()?.have_watched();
         Ok(())
     }
 
@@ -262,14 +262,14 @@ impl Mailbox {
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = shared.wait_until(&record, limit.deadline_ns(), |kernel| {
+        let found = shared.wait_until(&record, limit.deadline_ns(), |engine| {
             match groups.is_ready_by_log() {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),
             }
-            kernel.refresh();
-            kernel.probe(wanted).map(|status| Ok(Found::Posted(status)))
+            engine.refresh();
+            engine.probe(wanted).map(|status| Ok(Found::Posted(status)))
         });
         drop(waits);
         let found = found.map_err(|error| self.error(error, limit))?;

@@ -26,7 +26,7 @@ pub fn wait(world: &World, operation: Operation) -> Result<Status> {
 /// Completes a list of messages, one after the other, while it holds the endpoint. No other call of
 /// the library is possible meanwhile.
 pub struct Endings<'a> {
-    kernel: Entry<'a, Engine>,
+    engine: Entry<'a, Engine>,
     /// Whether this is the only thread: otherwise arriving messages may be for others.
     is_alone: bool,
 }
@@ -38,9 +38,9 @@ impl<'a> Endings<'a> {
     /// [`crate::ErrorKind::Thread`].
     #[inline]
     pub fn of(world: &'a World) -> Result<Self> {
-        let kernel = &world.shared.kernel;
-        let is_alone = kernel.mode() == ThreadMode::Single;
-        Ok(Self { kernel: kernel.enter()?, is_alone })
+        let engine = &world.shared.engine;
+        let is_alone = engine.mode() == ThreadMode::Single;
+        Ok(Self { engine: engine.enter()?, is_alone })
     }
 
     /// Completes an operation of a world of this process if it is a message that is complete
@@ -49,10 +49,10 @@ impl<'a> Endings<'a> {
     #[inline]
     pub fn take(&mut self, world: &World, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
-        let mut status = self.kernel.take_well(message);
+        let mut status = self.engine.take_well(message);
         if status.is_none() && self.is_alone {
-            self.kernel.progress_for_message(message);
-            status = self.kernel.take_well(message);
+            self.engine.progress_for_message(message);
+            status = self.engine.take_well(message);
         }
         status.map(|status| world.status_of(&status))
     }
@@ -89,19 +89,19 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
     }
     let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
     let mut seen = None;
-    let ready = |kernel: &mut Engine| {
-        kernel.refresh();
+    let ready = |engine: &mut Engine| {
+        engine.refresh();
         // Only what changes can have ended any.
-        if seen.replace(kernel.changes()) == Some(kernel.changes()) {
+        if seen.replace(engine.changes()) == Some(engine.changes()) {
             return None;
         }
         let over = operations
             .iter()
-            .position(|operation| operation.is_some_and(|one| is_over(kernel, one)));
-        over.or_else(|| first_given_up(kernel, operations))
+            .position(|operation| operation.is_some_and(|one| is_over(engine, one)));
+        over.or_else(|| first_given_up(engine, operations))
     };
-    let any_of = |kernel: &Engine| {
-        kernel.any_of(operations.iter().flatten().filter_map(|operation| match operation {
+    let any_of = |engine: &Engine| {
+        engine.any_of(operations.iter().flatten().filter_map(|operation| match operation {
             Operation::Pending(id) => Some(*id),
             Operation::Complete(_) => None,
         }))
@@ -116,9 +116,9 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
 pub fn find_over(world: &World, operations: &[Option<Operation>]) -> Result<Option<usize>> {
-    let mut kernel = look(world)?;
+    let mut engine = look(world)?;
     let mut all = operations.iter();
-    Ok(all.position(|operation| operation.is_some_and(|one| is_over(&mut kernel, one))))
+    Ok(all.position(|operation| operation.is_some_and(|one| is_over(&mut engine, one))))
 }
 
 /// Makes progress, and calls `each` with the indices of the complete operations, which must be
@@ -131,9 +131,9 @@ pub fn each_over(
     operations: &[Option<Operation>],
     mut each: impl FnMut(usize),
 ) -> Result<()> {
-    let mut kernel = look(world)?;
+    let mut engine = look(world)?;
     for (place, operation) in operations.iter().enumerate() {
-        if operation.is_some_and(|one| is_over(&mut kernel, one)) {
+        if operation.is_some_and(|one| is_over(&mut engine, one)) {
             each(place);
         }
     }
@@ -145,8 +145,8 @@ pub fn each_over(
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
 pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool> {
-    let mut kernel = look(world)?;
-    Ok(operations.iter().flatten().all(|&operation| is_over(&mut kernel, operation)))
+    let mut engine = look(world)?;
+    Ok(operations.iter().flatten().all(|&operation| is_over(&mut engine, operation)))
 }
 
 /// Cancels an operation that is unmatched: a receive without a message, or a send without a
@@ -158,7 +158,7 @@ pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool>
 /// [`crate::ErrorKind::Thread`].
 pub fn cancel(world: &World, operation: Operation) -> Result<()> {
     if let Operation::Pending(id) = operation {
-        world.shared.kernel.enter()?.cancel(id);
+        world.shared.engine.enter()?.cancel(id);
     }
     Ok(())
 }
@@ -170,39 +170,39 @@ pub fn cancel(world: &World, operation: Operation) -> Result<()> {
 /// [`crate::ErrorKind::Thread`].
 pub fn release(world: &World, operation: Operation) -> Result<()> {
     if let Operation::Pending(id) = operation {
-        world.shared.kernel.enter()?.release(id);
+        world.shared.engine.enter()?.release(id);
     }
     Ok(())
 }
 
 fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Engine>> {
-    let mut kernel = world.shared.kernel.enter()?;
-    kernel.look();
-    Ok(kernel)
+    let mut engine = world.shared.engine.enter()?;
+    engine.look();
+    Ok(engine)
 }
 
 /// Returns whether an operation is complete, or has failed for a call that does not wait.
-fn is_over(kernel: &mut Engine, operation: Operation) -> bool {
+fn is_over(engine: &mut Engine, operation: Operation) -> bool {
     match operation {
         Operation::Complete(_) => true,
         Operation::Pending(id) => {
-            kernel.is_done(id) || kernel.verdict_of_look(id).is_some() || kernel.is_done(id)
+            engine.is_done(id) || engine.verdict_of_look(id).is_some() || engine.is_done(id)
         }
     }
 }
 
 /// If all operations wait for processes that left, ends the first of them and returns its index.
-fn first_given_up(kernel: &mut Engine, operations: &[Option<Operation>]) -> Option<usize> {
+fn first_given_up(engine: &mut Engine, operations: &[Option<Operation>]) -> Option<usize> {
     let is_hopeless = |operation: &Operation| match operation {
         Operation::Complete(_) => false,
-        Operation::Pending(id) => kernel.is_hopeless(*id),
+        Operation::Pending(id) => engine.is_hopeless(*id),
     };
     if !operations.iter().flatten().all(is_hopeless) {
         return None;
     }
     let first = operations.iter().position(Option::is_some)?;
     if let Some(Operation::Pending(id)) = operations[first] {
-        kernel.verdict(id);
+        engine.verdict(id);
     }
     Some(first)
 }

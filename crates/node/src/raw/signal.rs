@@ -11,7 +11,7 @@ use crate::world::World;
 /// # Errors
 /// [`crate::ErrorKind::Thread`].
 pub fn start(world: &World) -> Result<Operation> {
-    let id = world.shared.kernel.enter()?.signals.begin();
+    let id = world.shared.engine.enter()?.signals.begin();
     Ok(Operation::Pending(OperationId::Signal(id)))
 }
 
