@@ -119,6 +119,8 @@ pub(crate) fn command(
     command.env("LD_LIBRARY_PATH", libraries);
     // As shipped, MPICH spins without yielding; with this it ends in time on few processors.
     command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
+    // Its network layer refuses an interface whose speed the kernel does not tell. One host needs none.
+    command.env("UCX_TLS", "self,sm");
     command
 }
 
