@@ -6,23 +6,49 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
+/// A virtual machine: the hosts whose keys stand in one host table. It is random.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MachineId(pub u64);
+
+/// The number of a computer in a machine. It is not a [`HostId`], which is one job's segment on a computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HostNumber(pub u16);
+
+impl HostNumber {
+    /// The host of the arbiter: that of the launcher, or of a machine's founder.
+    pub const ARBITER: Self = Self(0);
+    /// The host that has no number yet, because it has not been admitted.
+    pub const NONE: Self = Self(u16::MAX);
+}
+
+/// One run of the daemon of a host. A daemon that is started again is another incarnation, and so is a host that was
+/// lost and returns. It is random.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HostIncarnation(pub u64);
+
+/// A job, on however many hosts. It is random. A job on one host has the number of its segment's [`HostId`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
 /// The domain of one job segment: processes with the same `HostId` share memory.
 ///
 /// It is random, and created together with the segment. It is never derived from a host name, a boot id or a machine
 /// id: two network namespaces share those and are two hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HostId(pub u64);
 
 /// The place of a process in its host's segment. A slot is never a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slot(pub u32);
 
 /// How often the slot had been given away when this process got it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Incarnation(pub u32);
 
 /// The identity of one process, which no other process ever has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId {
     /// The segment that it lives in.
     pub host: HostId,
@@ -141,6 +167,23 @@ impl FromStr for HostId {
         number.map(Self).ok_or_else(|| HostIdError(text.to_owned()))
     }
 }
+
+macro_rules! sixteen_digits {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "{:016x}", self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, concat!(stringify!($name), "({})"), self)
+            }
+        }
+    )*};
+}
+sixteen_digits!(MachineId, HostIncarnation, JobId);
 
 impl fmt::Display for ProcessId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,13 +8,24 @@
 //! | [`identity`] | hosts, processes, mailboxes, members, contexts |
 //! | [`header`] | the 16 bytes in front of every message |
 //! | [`descriptor`] | references to data that did not travel with their header |
+//! | [`preamble`] | the first bytes of a connection between two daemons |
+//! | [`heartbeat`] | the datagram between the arbiter and another host |
+//! | [`word`] | what all hosts learn in one order |
+//! | [`handover`] | the messages between a process and its daemon |
 
 #![forbid(unsafe_code)]
 
 pub mod descriptor;
+pub mod handover;
 pub mod header;
+pub mod heartbeat;
 pub mod identity;
+pub mod preamble;
+pub mod word;
 
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
 pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind};
-pub use identity::{ContextId, HostId, Incarnation, MailboxId, MemberId, ProcessId, Slot, Tag};
+pub use identity::{
+    ContextId, HostId, HostIncarnation, HostNumber, Incarnation, JobId, MachineId, MailboxId,
+    MemberId, ProcessId, Slot, Tag,
+};

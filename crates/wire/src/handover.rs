@@ -1,0 +1,177 @@
+//! The messages between a process and the daemon of its host, each sent whole over a Unix socket (`SOCK_SEQPACKET`).
+//!
+//! Daemons open lanes: the daemon of one host dials the daemon of another, and both hand the connected socket to their
+//! processes, with the keys of the lane. So a process neither dials nor listens, and never sees a key that is not its
+//! lane's alone.
+//!
+//! ```text
+//!  from the process  1 Hello   slot (32) | incarnation (32)
+//!                    2 Want    far process (32)
+//!                    3 Broken  far process (32) | lane (32) | system error (32)
+//!                    4 Numbers
+//!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
+//!                              with the socket beside it
+//!                    6 Unreachable  far process (32)
+//! ```
+//!
+//! A far process goes by its place in the segment's table of far processes. Every message has the same length.
+
+use crate::preamble::word;
+
+/// The length of every message.
+pub const HANDOVER_BYTES: usize = 88;
+
+/// The way in which the frames of a lane are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Cipher {
+    /// Frames are in clear.
+    Plain = 0,
+    /// AES-256-GCM.
+    Aes256Gcm = 1,
+    /// ChaCha20-Poly1305.
+    ChaCha20Poly1305 = 2,
+}
+
+/// The keys of one lane, as one of its two ends has them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LaneKeys {
+    /// The way in which frames are protected.
+    pub cipher: Cipher,
+    /// The key of the frames that this end sends.
+    pub send: [u8; 32],
+    /// The key of the frames that this end receives.
+    pub receive: [u8; 32],
+}
+
+impl std::fmt::Debug for LaneKeys {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LaneKeys").field("cipher", &self.cipher).finish_non_exhaustive()
+    }
+}
+
+/// A message between a process and its daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// The process names itself, first of all.
+    Hello {
+        /// Its slot.
+        slot: u32,
+        /// Its incarnation.
+        incarnation: u32,
+    },
+    /// The process needs a lane.
+    Want {
+        /// The far process.
+        far: u32,
+    },
+    /// A lane has ended before its peer said goodbye.
+    Broken {
+        /// The far process.
+        far: u32,
+        /// The number of the lane.
+        lane: u32,
+        /// The system's error; 0 if the stream just ended.
+        errno: i32,
+    },
+    /// The process needs numbers for groups.
+    Numbers,
+    /// The socket beside this message is a lane.
+    Lane {
+        /// The far process.
+        far: u32,
+        /// The number of the lane.
+        lane: u32,
+        /// Its keys.
+        keys: LaneKeys,
+    },
+    /// No way leads to the far process. The arbiter decides what follows.
+    Unreachable {
+        /// The far process.
+        far: u32,
+    },
+}
+
+impl Handover {
+    /// Encodes the message.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HANDOVER_BYTES] {
+        let mut bytes = [0; HANDOVER_BYTES];
+        let mut put = |words: &[u32]| {
+            for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        };
+        match self {
+            Self::Hello { slot, incarnation } => put(&[1, *slot, *incarnation]),
+            Self::Want { far } => put(&[2, *far]),
+            Self::Broken { far, lane, errno } => put(&[3, *far, *lane, errno.cast_unsigned()]),
+            Self::Numbers => put(&[4]),
+            Self::Lane { far, lane, keys } => {
+                put(&[5, *far, *lane, keys.cipher as u32]);
+                bytes[16..48].copy_from_slice(&keys.send);
+                bytes[48..80].copy_from_slice(&keys.receive);
+            }
+            Self::Unreachable { far } => put(&[6, *far]),
+        }
+        bytes
+    }
+
+    /// Decodes a message; `None` if no process and no daemon writes such bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != HANDOVER_BYTES {
+            return None;
+        }
+        let [first, second, third] = [4, 8, 12].map(|at| word(bytes, at));
+        let key = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
+        Some(match word(bytes, 0) {
+            1 => Self::Hello { slot: first, incarnation: second },
+            2 => Self::Want { far: first },
+            3 => Self::Broken { far: first, lane: second, errno: third.cast_signed() },
+            4 => Self::Numbers,
+            5 => {
+                let cipher = match third {
+                    0 => Cipher::Plain,
+                    1 => Cipher::Aes256Gcm,
+                    2 => Cipher::ChaCha20Poly1305,
+                    _ => return None,
+                };
+                let keys = LaneKeys { cipher, send: key(16), receive: key(48) };
+                Self::Lane { far: first, lane: second, keys }
+            }
+            6 => Self::Unreachable { far: first },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_their_encoding() {
+        let keys = LaneKeys { cipher: Cipher::Aes256Gcm, send: [1; 32], receive: [2; 32] };
+        for message in [
+            Handover::Hello { slot: 3, incarnation: 9 },
+            Handover::Want { far: 7 },
+            Handover::Broken { far: 7, lane: 2, errno: -104 },
+            Handover::Numbers,
+            Handover::Lane { far: 7, lane: 3, keys: keys.clone() },
+            Handover::Lane { far: 7, lane: 3, keys: LaneKeys { cipher: Cipher::Plain, ..keys } },
+            Handover::Unreachable { far: u32::MAX },
+        ] {
+            assert_eq!(Handover::decode(&message.encode()), Some(message));
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        assert_eq!(Handover::decode(&[1; 87]), None);
+        assert_eq!(Handover::decode(&[9; HANDOVER_BYTES]), None);
+        let mut lane = Handover::Want { far: 0 }.encode();
+        (lane[0], lane[12]) = (5, 3);
+        assert_eq!(Handover::decode(&lane), None, "an unknown cipher");
+    }
+}

@@ -1,0 +1,95 @@
+//! The words of the arbiter: everything that all hosts of a job must learn in one order.
+//!
+//! The arbiter numbers its words from 1. Each host applies them in that order, none twice and none left out. The first
+//! word on an incarnation of a process is final.
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{HostIncarnation, HostNumber, JobId, ProcessId};
+
+/// A word with its number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Word {
+    /// Its number, counted from 1.
+    pub number: u64,
+    /// Its content.
+    pub content: WordContent,
+}
+
+/// The content of a word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WordContent {
+    /// A host belongs to the machine from now on.
+    HostJoined(HostEntry),
+    /// Calls that need this host's processes fail from now on. The host may still run.
+    HostLost {
+        /// The host.
+        host: HostNumber,
+        /// Its incarnation.
+        incarnation: HostIncarnation,
+        /// The time without an answer, in milliseconds.
+        silent_ms: u64,
+    },
+    /// Nothing of this host runs any more: its names are free, and its processes may be started again elsewhere.
+    HostGone {
+        /// The host.
+        host: HostNumber,
+        /// Its incarnation.
+        incarnation: HostIncarnation,
+    },
+    /// A process of a job has ended.
+    ProcessEnded {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// Its end.
+        end: ProcessEnd,
+    },
+    /// The job is being ended. Only the first such word of a job counts.
+    JobEnds {
+        /// The job.
+        job: JobId,
+        /// The exit code of the job.
+        code: u8,
+        /// The cause, in a sentence for people.
+        cause: String,
+    },
+}
+
+/// A host as the host table has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostEntry {
+    /// Its number.
+    pub host: HostNumber,
+    /// The incarnation of its daemon.
+    pub incarnation: HostIncarnation,
+    /// The name by which its user asked for it.
+    pub name: String,
+    /// The SHA-256 hash of its daemon's public key.
+    pub key: [u8; 32],
+    /// The addresses at which its daemon listens, best first.
+    pub addresses: Vec<std::net::SocketAddr>,
+}
+
+/// The end of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProcessEnd {
+    /// It left in good order.
+    Left,
+    /// It ended without a goodbye, with this raw wait status.
+    Died {
+        /// Its process number on its host.
+        pid: u32,
+        /// The raw wait status; -1 if only its parent knows it.
+        status: i32,
+    },
+}
+
+impl ProcessEnd {
+    /// Whether calls that need the process fail because it died.
+    #[must_use]
+    pub const fn is_death(self) -> bool {
+        matches!(self, Self::Died { .. })
+    }
+}
