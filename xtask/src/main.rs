@@ -1,6 +1,6 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask count`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
 //! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
-//! `cargo xtask petsc`, `cargo xtask distribution`.
+//! `cargo xtask petsc`, `cargo xtask distribution`, `cargo xtask hosts`.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ macro_rules! say {
 
 mod book;
 mod deck;
+mod hosts;
 mod install;
 mod links;
 mod mpi;
@@ -54,6 +55,8 @@ enum Command {
     Mpi,
     /// Make what is made of the description of DECK's functions.
     Deck,
+    /// Run a command on a cluster of network namespaces, which ends with it.
+    Hosts(hosts::Options),
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py {
         /// How many processes, one run for each; 1 2 3 5 if not given.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Book => book::run(root()),
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
+        Command::Hosts(options) => return hosts::run(&options),
         Command::Mpi4py { processes } => client("mpi4py", processes),
         Command::Rsmpi { processes } => client("rsmpi", processes),
         Command::Distribution { programs } => client("distribution", programs),

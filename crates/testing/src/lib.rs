@@ -1,6 +1,7 @@
 //! Tools of every test of the workspace, but of no program: a time limit ([`Watchdog`]), a check of what a test leaves
 //! behind ([`Trail`]), random numbers that can be replayed ([`seed`], [`Random`]), steps of tests that build and run
-//! programs ([`program`]), and jobs in which one process is killed while the others stay ([`deaths`]).
+//! programs ([`program`]), jobs in which one process is killed while the others stay ([`deaths`]), and
+//! clusters of network namespaces ([`hosts`]).
 //!
 //! ```no_run
 //! use landeck_testing::{Trail, Watchdog};
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod deaths;
+pub mod hosts;
 pub mod program;
 mod random;
 mod trail;

@@ -98,7 +98,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("fronts/", &["node", "c_boundary"]),
     ("programs/", &["node", "simulator", "load"]),
     ("examples/", &["node"]),
-    ("xtask", &[]),
+    ("xtask", &["testing"]),
 ];
 
 /// The packages that a crate's tests may import beyond the table: the parts they are tried with.

@@ -1,0 +1,142 @@
+//! The wish for a cluster, and the reasons why it cannot be made.
+
+use std::error::Error;
+use std::fmt;
+
+/// The greatest number of hosts: one byte of an address numbers them.
+const HOSTS_MAX: usize = 250;
+/// The least that IPv6 wants; IPv4 works with less, but nobody tests that.
+const MTU_MIN: u32 = 1_280;
+const MTU_MAX: u32 = 65_535;
+
+/// A description of the hosts that are wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wish {
+    /// The number of hosts, 1 to 250.
+    pub hosts: usize,
+    /// The number of sites. Each has a network of its own, and a router joins them.
+    pub sites: usize,
+    /// An sshd on each host, and a key with which `ssh n2` asks nothing. It needs root.
+    pub ssh: bool,
+    /// A Slurm cluster of all hosts. It needs root.
+    pub slurm: bool,
+    /// The rate of each cable in both directions, as tc writes it: `100mbit`.
+    pub rate: Option<String>,
+    /// The greatest size of a packet in bytes.
+    pub mtu: Option<u32>,
+    /// The kinds of addresses that the hosts have.
+    pub families: Families,
+    /// The percentage of packets that each host loses as it receives.
+    pub drop_percent: f64,
+}
+
+/// The kinds of addresses of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Families {
+    /// IPv4 alone.
+    #[default]
+    V4,
+    /// IPv4 and IPv6.
+    Both,
+    /// IPv6 alone.
+    V6,
+}
+
+impl Wish {
+    /// A wish for so many hosts at one site, and nothing else.
+    #[must_use]
+    pub fn hosts(hosts: usize) -> Wish {
+        Wish {
+            hosts,
+            sites: 1,
+            ssh: false,
+            slurm: false,
+            rate: None,
+            mtu: None,
+            families: Families::V4,
+            drop_percent: 0.0,
+        }
+    }
+
+    /// Whether the numbers make sense.
+    pub(super) fn check(&self) -> Result<(), WhyNot> {
+        let wrong = |text: String| Err(WhyNot::Wish(text));
+        if !(1..=HOSTS_MAX).contains(&self.hosts) {
+            return wrong(format!("{} hosts: 1 to {HOSTS_MAX} are possible.", self.hosts));
+        }
+        if !(1..=self.hosts).contains(&self.sites) {
+            let (sites, hosts) = (self.sites, self.hosts);
+            return wrong(format!(
+                "{sites} sites of {hosts} hosts: each site has a host at least."
+            ));
+        }
+        if !(0.0..100.0).contains(&self.drop_percent) {
+            return wrong(format!(
+                "{} percent of packets lost: 0 to 99 are possible.",
+                self.drop_percent
+            ));
+        }
+        if let Some(mtu) = self.mtu.filter(|mtu| !(MTU_MIN..=MTU_MAX).contains(mtu)) {
+            return wrong(format!("an MTU of {mtu} bytes: {MTU_MIN} to {MTU_MAX} are possible."));
+        }
+        Ok(())
+    }
+}
+
+/// The reason why there are no hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhyNot {
+    /// The wish makes no sense.
+    Wish(String),
+    /// A program is not installed.
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
+    },
+    /// The kernel, or the rights of this user, do not allow it.
+    Refused(String),
+    /// It was begun and went wrong.
+    Failed(String),
+}
+
+impl WhyNot {
+    /// Whether the computer is the reason, so that a test is skipped instead of failed.
+    #[must_use]
+    pub fn is_of_this_computer(&self) -> bool {
+        matches!(self, WhyNot::Missing { .. } | WhyNot::Refused(_))
+    }
+}
+
+impl fmt::Display for WhyNot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyNot::Wish(text) => write!(f, "{text}"),
+            WhyNot::Missing { program, package } => write!(
+                f,
+                "there is no program \"{program}\" here. Install {package} (apt-get install {package})."
+            ),
+            WhyNot::Refused(text) => write!(f, "hosts cannot be made here: {text}"),
+            WhyNot::Failed(text) => write!(f, "the hosts did not start: {text}"),
+        }
+    }
+}
+
+impl Error for WhyNot {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_that_makes_no_sense_is_refused() {
+        let refused = |wish: Wish| wish.check().map_err(|why| why.to_string());
+        assert_eq!(refused(Wish::hosts(8)), Ok(()));
+        assert_eq!(refused(Wish::hosts(0)), Err("0 hosts: 1 to 250 are possible.".into()));
+        let sites = refused(Wish { sites: 3, ..Wish::hosts(2) });
+        assert!(sites.is_err_and(|text| text.contains("3 sites of 2 hosts")));
+        assert!(refused(Wish { drop_percent: 100.0, ..Wish::hosts(2) }).is_err());
+        assert!(refused(Wish { mtu: Some(100), ..Wish::hosts(2) }).is_err());
+    }
+}

@@ -1,0 +1,314 @@
+//! Clusters of network namespaces: what their hosts share and do not share, how they are cut and killed, and that
+//! nothing of them is left.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck_testing::hosts::{Families, Hosts, WhyNot, Wish};
+use landeck_testing::program::succeed;
+use landeck_testing::{Trail, Watchdog};
+
+/// No test may take longer.
+const LIMIT: Duration = Duration::from_secs(100);
+/// Nothing may be left longer than this.
+const GONE_WITHIN: Duration = Duration::from_secs(10);
+/// In the environment of a process that makes a cluster to be killed.
+const VICTIM: &str = "LANDECK_TEST_MAKER";
+
+/// Runs a script of bash on a host; returns what it wrote.
+fn bash(hosts: &Hosts, host: usize, script: &str) -> String {
+    let output = succeed(hosts.command(host, "bash").args(["-c", script]).stdin(Stdio::null()));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Starts a script of bash on a host; its output goes into a pipe.
+fn start(hosts: &Hosts, host: usize, script: &str) -> Child {
+    let mut command = hosts.command(host, "bash");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + GONE_WITHIN;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {GONE_WITHIN:?}: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn hosts_have_names_files_and_processes_of_their_own() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "hosts_have_names_files_and_processes_of_their_own";
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    assert_eq!(
+        (bash(&hosts, 0, "hostname"), bash(&hosts, 1, "hostname")),
+        ("n1".into(), "n2".into())
+    );
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(Path::new(&bash(&hosts, 1, "pwd")), here);
+    for folder in ["/tmp", "/run", "/dev/shm", "$HOME"] {
+        bash(&hosts, 0, &format!("echo mine >{folder}/landeck-mark"));
+        let there = bash(&hosts, 1, &format!("test -e {folder}/landeck-mark; echo $?"));
+        assert_eq!(there, "1", "{folder} is shared");
+        let folder = if folder == "$HOME" { "/run/home" } else { folder };
+        assert!(!Path::new(folder).join("landeck-mark").exists(), "{folder} is this computer's");
+    }
+    // The first process and this shell, and none of other hosts.
+    assert_eq!(bash(&hosts, 0, "cd /proc; echo 1 [2-9]* | wc -w"), "2");
+    assert_eq!(bash(&hosts, 0, "ls /sys/class/net"), "eth0\nlo");
+}
+
+#[test]
+fn a_program_is_started_on_another_host_without_a_network() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "a_program_is_started_on_another_host_without_a_network";
+    let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    hosts.cut(1).unwrap();
+    let far = |words: &str| bash(&hosts, 0, &format!("export OWN=1; {words}"));
+    assert_eq!(far("landeck-rsh n2 hostname"), "n2");
+    assert_eq!(far("landeck-rsh n2 'echo $OWN.$HOME; pwd'"), "./run/home\n/run/home");
+    assert_eq!(far("landeck-rsh -q -o A=b n2 'exit 7' || echo $?"), "7");
+    assert_eq!(
+        far("seq 100000 | landeck-rsh n2 'cat; echo error >&2' 2>&1 | sort -u | wc -l"),
+        "100001"
+    );
+    assert_eq!(far("landeck-rsh n3 true 2>&1 || echo $?").lines().last(), Some("255"));
+    // A caller whose host dies meanwhile is told.
+    let mut caller = start(&hosts, 0, "landeck-rsh n2 'echo in; sleep 1000'; echo $?");
+    let mut lines = BufReader::new(caller.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "in");
+    hosts.kill(1).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "255");
+    caller.wait().unwrap();
+    until("n2 is known to be down", || {
+        bash(&hosts, 0, "landeck-rsh n2 true 2>/dev/null || echo $?") == "255"
+    });
+    hosts.start(1).unwrap();
+    assert_eq!(bash(&hosts, 0, "landeck-rsh n2 hostname"), "n2");
+}
+
+#[test]
+fn hosts_talk_over_their_cables() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish {
+        sites: 2,
+        mtu: Some(1_400),
+        rate: Some("100mbit".to_owned()),
+        families: Families::Both,
+        ..Wish::hosts(3)
+    };
+    let Some(hosts) = Hosts::or_skip("hosts_talk_over_their_cables", &wish) else { return };
+    assert_eq!((hosts.site(1), hosts.address(2).to_string()), (0, "10.77.2.3".to_owned()));
+    assert_eq!(bash(&hosts, 0, "cat /sys/class/net/eth0/mtu"), "1400");
+    // A port that nobody listens at is refused at once by a host that is reached, and by no other.
+    let knock = |address: &str, seconds: u32| {
+        let script = format!(
+            "LC_ALL=C timeout {seconds} bash -c 'exec 3<>/dev/tcp/{address}/9' 2>&1 | grep -c refused"
+        );
+        bash(&hosts, 0, &format!("{script} || true"))
+    };
+    for address in ["n2", "10.77.1.2", "fd77:0:0:1::2", "10.77.2.3", "fd77:0:0:2::3"] {
+        assert_eq!(knock(address, 20), "1", "{address}");
+    }
+    hosts.cut(2).unwrap();
+    assert_eq!((knock("10.77.2.3", 1), knock("n2", 20)), ("0".into(), "1".into()));
+    hosts.join(2).unwrap();
+    until("n3 is reached again", || knock("10.77.2.3", 1) == "1");
+    bash(&hosts, 2, "landeck-cut n2 0.1; landeck-cut n2");
+    assert_eq!(knock("10.77.1.2", 1), "0");
+    bash(&hosts, 0, "landeck-join n2");
+    until("n2 is reached again", || knock("10.77.1.2", 1) == "1");
+}
+
+#[test]
+fn exit_codes_and_signals_come_back() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let Some(hosts) = Hosts::or_skip("exit_codes_and_signals_come_back", &Wish::hosts(1)) else {
+        return;
+    };
+    let status = |script: &str| hosts.command(0, "sh").args(["-c", script]).status().unwrap();
+    assert_eq!(status("exit 7").code(), Some(7));
+    assert_eq!(status("kill -KILL $$").signal(), Some(9));
+    let missing = hosts.command(0, "no-such-program").stderr(Stdio::null()).status().unwrap();
+    assert_eq!(missing.code(), Some(127));
+}
+
+#[test]
+fn a_paused_host_goes_on_and_a_killed_one_does_not() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "a_paused_host_goes_on_and_a_killed_one_does_not";
+    let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    let mut child = start(&hosts, 1, "while read -r line; do echo \"$line\"; done");
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut echo = |line: &str| {
+        writeln!(input, "{line}").unwrap();
+        lines.next().map(Result::unwrap)
+    };
+    assert_eq!(echo("one").as_deref(), Some("one"));
+    hosts.pause(1).unwrap();
+    let states = bash(&hosts, 0, "true") + &state_of_children(child.id());
+    assert_eq!(states, "T", "the shell is stopped");
+    hosts.resume(1).unwrap();
+    assert_eq!(echo("two").as_deref(), Some("two"));
+    hosts.kill(1).unwrap();
+    assert_eq!(echo("three"), None);
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert!(hosts.kill(1).is_err(), "it has no power");
+    hosts.start(1).unwrap();
+    assert!(hosts.start(1).is_err(), "it runs");
+    assert_eq!(bash(&hosts, 1, "hostname; ls /tmp"), "n2");
+}
+
+/// The states of the children of a process, as /proc names them.
+fn state_of_children(pid: u32) -> String {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let state = |child: &str| {
+        let text = fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+        text.rsplit_once(") ").unwrap().1[..1].to_owned()
+    };
+    children.split_whitespace().map(state).collect()
+}
+
+#[test]
+fn nothing_is_left_when_the_maker_is_killed() {
+    let test = "nothing_is_left_when_the_maker_is_killed";
+    if std::env::var_os(VICTIM).is_some() {
+        return make_and_wait();
+    }
+    let _watchdog = Watchdog::start(LIMIT);
+    match Hosts::new(&Wish::hosts(1)) {
+        Ok(hosts) => {
+            let before = namespaces_of(&hosts);
+            drop(hosts);
+            assert_eq!(members_of(&before), [0; 0], "a dropped cluster");
+        }
+        Err(why) if why.is_of_this_computer() => {
+            writeln!(std::io::stdout(), "SKIPPED {test}: {why}").unwrap();
+            return;
+        }
+        Err(why) => panic!("{why}"),
+    }
+    let trail = Trail::new();
+    let mut maker = Command::new(std::env::current_exe().unwrap());
+    maker.args([test, "--exact", "--nocapture"]).env(VICTIM, "1");
+    maker.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut maker = trail.spawn(&mut maker);
+    let lines = BufReader::new(maker.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let made =
+        lines.filter_map(|line| line.split_once("NAMESPACES ").map(|(_, all)| all.to_owned()));
+    let made: BTreeSet<String> = made.take(1).flat_map(|all| words(&all)).collect();
+    assert!(members_of(&made).len() >= 4, "the first process, two hosts, a program: {made:?}");
+    maker.kill().unwrap();
+    maker.wait().unwrap();
+    until("no process is in the namespaces", || members_of(&made).is_empty());
+    trail.assert_gone(GONE_WITHIN);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains("landeck-hosts"), "{mounts}");
+    assert!(
+        !Path::new("/sys/class/net/host1").exists() && !Path::new("/sys/class/net/site1").exists()
+    );
+}
+
+/// The part of the maker that is killed.
+fn make_and_wait() {
+    let hosts = Hosts::new(&Wish::hosts(2)).unwrap();
+    let mut program = hosts.command(1, "sh");
+    let mut program = program
+        .args(["-c", "trap '' TERM INT HUP; echo in; setsid sleep 1000 & wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 3];
+    program.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    let all: Vec<String> = namespaces_of(&hosts).into_iter().collect();
+    println!("NAMESPACES {}", all.join(" "));
+    program.wait().unwrap();
+}
+
+/// The network and process namespaces of the hosts and of what joins them.
+fn namespaces_of(hosts: &Hosts) -> BTreeSet<String> {
+    // A folder of the first process names that process: /proc/PID/root/...
+    let folder = hosts.folder(0);
+    let first = folder.components().nth(2).unwrap().as_os_str().to_string_lossy().into_owned();
+    let mut all = BTreeSet::new();
+    for kind in ["net", "pid", "mnt"] {
+        all.extend(fs::read_link(format!("/proc/{first}/ns/{kind}")).map(name_of));
+        for host in 0..hosts.count() {
+            all.insert(bash(hosts, host, &format!("readlink /proc/self/ns/{kind}")));
+        }
+    }
+    all
+}
+
+fn name_of(link: std::path::PathBuf) -> String {
+    link.to_string_lossy().into_owned()
+}
+
+/// The processes in any of these namespaces.
+fn members_of(namespaces: &BTreeSet<String>) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let is_in = |pid: &u32| {
+        let mut links =
+            ["net", "pid", "mnt"].map(|kind| fs::read_link(format!("/proc/{pid}/ns/{kind}")));
+        links.iter_mut().flatten().any(|link| namespaces.contains(&name_of(link.clone())))
+    };
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_in).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn ssh_asks_nothing() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish { ssh: true, ..Wish::hosts(2) };
+    let Some(hosts) = Hosts::or_skip("ssh_asks_nothing", &wish) else { return };
+    assert_eq!(bash(&hosts, 0, "ssh n2 'hostname; echo $HOME'"), "n2\n/run/home");
+    assert_eq!(bash(&hosts, 1, "ssh n1 landeck-rsh n2 hostname"), "n2");
+    assert_eq!(bash(&hosts, 0, "ssh n2 'exit 7' || echo $?"), "7");
+}
+
+#[test]
+fn slurm_runs_programs_on_all_hosts() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish { slurm: true, ..Wish::hosts(2) };
+    let Some(hosts) = Hosts::or_skip("slurm_runs_programs_on_all_hosts", &wish) else { return };
+    assert_eq!(bash(&hosts, 0, "srun -N 2 hostname | sort"), "n1\nn2");
+    let script = "salloc -N 2 bash -c 'scontrol show hostnames' 2>/dev/null";
+    assert_eq!(bash(&hosts, 1, script), "n1\nn2");
+}
+
+#[test]
+fn packets_are_lost_as_often_as_wished() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish { drop_percent: 50.0, ..Wish::hosts(2) };
+    let Some(hosts) = Hosts::or_skip("packets_are_lost_as_often_as_wished", &wish) else { return };
+    bash(&hosts, 0, "for i in $(seq 200); do echo x >/dev/udp/n2/9; done");
+    // Of 200 packets, fewer than 40 or more than 160 are lost once in 10^17 runs.
+    let arrived = "awk '/^Udp:/ && $2 + 0 == $2 { print $3 }' /proc/net/snmp";
+    let arrived: u32 = bash(&hosts, 1, arrived).parse().unwrap();
+    assert!((40..=160).contains(&arrived), "{arrived} of 200 packets arrived");
+}
+
+#[test]
+fn a_wish_that_cannot_be_fulfilled_says_why() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let senseless = Hosts::new(&Wish { sites: 3, ..Wish::hosts(2) }).unwrap_err();
+    assert!(matches!(&senseless, WhyNot::Wish(text) if text.contains("3 sites of 2 hosts")));
+    match Hosts::new(&Wish { rate: Some("fast".to_owned()), ..Wish::hosts(1) }) {
+        Err(WhyNot::Failed(text)) => assert!(text.contains("fast"), "{text}"),
+        Err(why) if why.is_of_this_computer() => {}
+        other => panic!("{other:?}"),
+    }
+}

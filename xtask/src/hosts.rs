@@ -1,0 +1,82 @@
+//! `cargo xtask hosts`: a cluster on this computer in one command, made of network namespaces.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitCode;
+
+use landeck_testing::hosts::{Families, Hosts, Wish};
+
+/// The hosts, and the command that runs on the first of them.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How many hosts: n1, n2 and so on.
+    hosts: usize,
+    /// Spread them over this many sites, which a router joins.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    sites: usize,
+    /// Run an sshd on each host, so that "ssh n2" works without a question (needs root).
+    #[arg(long)]
+    ssh: bool,
+    /// Make all hosts one Slurm cluster, for srun, sbatch and salloc (needs root).
+    #[arg(long)]
+    slurm: bool,
+    /// Limit the rate of each cable, as in 100mbit.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Set the greatest size of a packet, in bytes.
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u32>,
+    /// Give the hosts IPv6 addresses as well.
+    #[arg(long)]
+    ipv6: bool,
+    /// Give the hosts IPv6 addresses alone.
+    #[arg(long, conflicts_with = "ipv6")]
+    ipv6_only: bool,
+    /// Lose this percentage of the packets that each host receives.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    drop: f64,
+    /// The command that runs on n1, with its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Options {
+    fn wish(&self) -> Wish {
+        Wish {
+            hosts: self.hosts,
+            sites: self.sites,
+            ssh: self.ssh,
+            slurm: self.slurm,
+            rate: self.rate.clone(),
+            mtu: self.mtu,
+            families: match (self.ipv6, self.ipv6_only) {
+                (_, true) => Families::V6,
+                (true, false) => Families::Both,
+                (false, false) => Families::V4,
+            },
+            drop_percent: self.drop,
+        }
+    }
+}
+
+/// Makes the hosts, runs the command on the first one, and ends as it does.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let hosts = match Hosts::new(&options.wish()) {
+        Ok(hosts) => hosts,
+        Err(why) => {
+            eprintln!("xtask hosts: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (program, arguments) = options.command.split_first().expect("the parser wants a command");
+    match hosts.command(0, program).args(arguments).status() {
+        Ok(status) => {
+            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+            ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        }
+        Err(error) => {
+            eprintln!("xtask hosts: cannot enter n1: {error}. Install util-linux (nsenter) again.");
+            ExitCode::FAILURE
+        }
+    }
+}
