@@ -63,7 +63,7 @@ fn hosts_have_names_files_and_processes_of_their_own() {
         assert!(!Path::new(folder).join("landeck-mark").exists(), "{folder} is this computer's");
     }
     // The first process and this shell, and none of other hosts.
-    assert_eq!(bash(&hosts, 0, "cd /proc; echo 1 [2-9]* | wc -w"), "2");
+    assert_eq!(bash(&hosts, 0, "cd /proc; set -- [0-9]*; echo $#"), "2");
     assert_eq!(bash(&hosts, 0, "ls /sys/class/net"), "eth0\nlo");
 }
 
@@ -78,8 +78,8 @@ fn a_program_is_started_on_another_host_without_a_network() {
     assert_eq!(far("landeck-rsh n2 'echo $OWN.$HOME; pwd'"), "./run/home\n/run/home");
     assert_eq!(far("landeck-rsh -q -o A=b n2 'exit 7' || echo $?"), "7");
     assert_eq!(
-        far("seq 100000 | landeck-rsh n2 'cat; echo error >&2' 2>&1 | sort -u | wc -l"),
-        "100001"
+        far("seq 100000 | landeck-rsh n2 'cat; echo error >&2' 2>/dev/null | wc -l"),
+        "100000"
     );
     assert_eq!(far("landeck-rsh n3 true 2>&1 || echo $?").lines().last(), Some("255"));
     // A caller whose host dies meanwhile is told.
@@ -112,9 +112,9 @@ fn hosts_talk_over_their_cables() {
     // A port that nobody listens at is refused at once by a host that is reached, and by no other.
     let knock = |address: &str, seconds: u32| {
         let script = format!(
-            "LC_ALL=C timeout {seconds} bash -c 'exec 3<>/dev/tcp/{address}/9' 2>&1 | grep -c refused"
+            "LC_ALL=C timeout {seconds} bash -c 'exec 3<>/dev/tcp/{address}/9' 2>&1 | grep -q refused && echo 1 || echo 0"
         );
-        bash(&hosts, 0, &format!("{script} || true"))
+        bash(&hosts, 0, &script)
     };
     for address in ["n2", "10.77.1.2", "fd77:0:0:1::2", "10.77.2.3", "fd77:0:0:2::3"] {
         assert_eq!(knock(address, 20), "1", "{address}");
@@ -138,7 +138,7 @@ fn exit_codes_and_signals_come_back() {
     let status = |script: &str| hosts.command(0, "sh").args(["-c", script]).status().unwrap();
     assert_eq!(status("exit 7").code(), Some(7));
     assert_eq!(status("kill -KILL $$").signal(), Some(9));
-    let missing = hosts.command(0, "no-such-program").stderr(Stdio::null()).status().unwrap();
+    let missing = hosts.command(0, "/no/such/program").stderr(Stdio::null()).status().unwrap();
     assert_eq!(missing.code(), Some(127));
 }
 
@@ -151,7 +151,7 @@ fn a_paused_host_goes_on_and_a_killed_one_does_not() {
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut echo = |line: &str| {
-        writeln!(input, "{line}").unwrap();
+        let _ = writeln!(input, "{line}"); // a dead program reads nothing
         lines.next().map(Result::unwrap)
     };
     assert_eq!(echo("one").as_deref(), Some("one"));

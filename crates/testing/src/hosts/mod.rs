@@ -210,7 +210,7 @@ impl Hosts {
     ///
     /// If the host has no power, or no process besides its first.
     pub fn pause(&self, host: usize) -> io::Result<()> {
-        self.signal_all(host, "-STOP")
+        self.signal_all(host, "STOP")
     }
 
     /// Lets the processes of a paused host go on.
@@ -219,7 +219,7 @@ impl Hosts {
     ///
     /// If the host has no power, or no process besides its first.
     pub fn resume(&self, host: usize) -> io::Result<()> {
-        self.signal_all(host, "-CONT")?;
+        self.signal_all(host, "CONT")?;
         // A command stops itself when its program is stopped, and goes on only when it is told.
         let target = format!("--target={}", self.init(host)?);
         for entry in fs::read_dir("/proc")?.flatten() {
@@ -256,7 +256,7 @@ impl Hosts {
     fn signal_all(&self, host: usize, signal: &str) -> io::Result<()> {
         let mut command = self.maker.enter(self.init(host)?, &["--pid"]);
         // A shell has the command built in: the program would stop itself before it ends.
-        command.args(["/bin/sh", "-c", &format!("kill {signal} -1")]);
+        command.args(["/bin/sh", "-c", &format!("kill -s {signal} -- -1")]);
         complete(&mut command).map(drop)
     }
 
