@@ -196,7 +196,9 @@ bring_run() {
 bring_test() {
     missing=""
     need g++ g++               # links the fuzzers
-    need ip iproute2           # network namespaces
+    need ip iproute2           # hosts made of namespaces
+    need unshare util-linux
+    need nsenter util-linux
     need git git               # the tree that is tested
     need pkg-config pkg-config # the installed landeck.pc is used as a user would
     need gdb gdb               # MPI programs run below both
@@ -207,6 +209,7 @@ bring_test() {
     [ -z "$missing" ] || install $missing
     bench/peers.sh --no-programs mpich ompi impi >&2 || say "the tests with other MPIs will be skipped"
     add_slurm
+    add_sshd
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         install_rust_checkers
     fi
@@ -224,6 +227,23 @@ add_slurm() {
     has_file "/usr/lib/*/pmix2/lib/libpmix.so" || has_file "/usr/lib/*/libpmix.so" || missing="$missing libpmix-dev"
     # shellcheck disable=SC2086
     [ -z "$missing" ] || (install $missing) || say "the tests under Slurm will be skipped"
+}
+
+# An sshd for hosts made of namespaces. None may start or be enabled on this computer itself: a policy forbids the
+# first while the package is installed, and the second is undone.
+add_sshd() {
+    has sshd || [ -x /usr/sbin/sshd ] && return 0
+    policy=/usr/sbin/policy-rc.d
+    (
+        if [ ! -e "$policy" ]; then
+            trap 'as_root rm -f "$policy"' EXIT
+            wanted=openssh-server
+            printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+            as_root chmod 755 "$policy"
+        fi
+        install openssh-server openssh-client
+        ! has systemctl || as_root systemctl disable --quiet ssh.service ssh.socket >"$log" 2>&1 || true
+    ) || say "the tests with ssh will be skipped"
 }
 
 # The standard library of the architecture that this machine is not: rustup has it at hand, the

@@ -41,6 +41,21 @@ const PROGRAMS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 const HOME: &str = "/run/home";
 /// Changes into the maker's directory if the host has it, then becomes the program.
 const START: &str = "cd -- \"$0\" 2>/dev/null || cd; exec \"$@\"";
+/// Stops everything but the first process and itself, until nothing runs.
+const PAUSE: &str = "
+    for try in $(seq 500); do
+        kill -s STOP -- -1 || exit 0
+        runs=
+        for process in /proc/[0-9]*; do
+            [ $process != /proc/1 ] && [ $process != /proc/$$ ] || continue
+            read -r line 2>/dev/null <$process/stat || continue
+            case ${line##*) } in [TtZX]*) ;; *) runs=$line ;; esac
+        done
+        [ -n \"$runs\" ] || exit 0
+        sleep 0.01
+    done
+    echo \"it cannot be stopped: $runs\" >&2
+    exit 1";
 /// The configuration of Slurm, if a cluster has it.
 const SLURM_CONFIGURATION: &str = "/run/hosts/slurm/slurm.conf";
 
@@ -204,13 +219,14 @@ impl Hosts {
         Ok(())
     }
 
-    /// Stops all processes of a host. Its kernel goes on and answers for them.
+    /// Stops all processes of a host, and returns when they are stopped. Its kernel goes on and answers for them.
     ///
     /// # Errors
     ///
-    /// If the host has no power, or no process besides its first.
+    /// If the host has no power, or a process of it cannot be stopped.
     pub fn pause(&self, host: usize) -> io::Result<()> {
-        self.signal_all(host, "STOP")
+        let mut command = self.maker.enter(self.init(host)?, &["--mount", "--pid"]);
+        complete(command.args(["/bin/sh", "-c", PAUSE])).map(drop)
     }
 
     /// Lets the processes of a paused host go on.
@@ -219,7 +235,9 @@ impl Hosts {
     ///
     /// If the host has no power, or no process besides its first.
     pub fn resume(&self, host: usize) -> io::Result<()> {
-        self.signal_all(host, "CONT")?;
+        let mut command = self.maker.enter(self.init(host)?, &["--pid"]);
+        // The shell has this command built in, so nothing else is started that it would reach.
+        complete(command.args(["/bin/sh", "-c", "kill -s CONT -- -1"]))?;
         // A command stops itself when its program is stopped, and goes on only when it is told.
         let target = format!("--target={}", self.init(host)?);
         for entry in fs::read_dir("/proc")?.flatten() {
@@ -250,13 +268,6 @@ impl Hosts {
     fn set_cable(&self, host: usize, state: &str) -> io::Result<()> {
         let mut command = self.maker.enter(self.maker.pid(), &["--net"]);
         command.args(["ip", "link", "set", &format!("host{}", host + 1), state]);
-        complete(&mut command).map(drop)
-    }
-
-    fn signal_all(&self, host: usize, signal: &str) -> io::Result<()> {
-        let mut command = self.maker.enter(self.init(host)?, &["--pid"]);
-        // A shell has the command built in: the program would stop itself before it ends.
-        command.args(["/bin/sh", "-c", &format!("kill -s {signal} -- -1")]);
         complete(&mut command).map(drop)
     }
 
