@@ -69,7 +69,7 @@ pub struct HostEntry {
     /// The SHA-256 hash of its daemon's public key.
     pub key: [u8; 32],
     /// The addresses at which its daemon listens, best first.
-    pub addresses: Vec<std::net::SocketAddr>,
+    pub addresses: Vec<core::net::SocketAddr>,
 }
 
 /// The end of a process.
