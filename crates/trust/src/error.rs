@@ -65,7 +65,7 @@ pub enum TrustError {
 ///
 /// No message repeats a part of the text, since it may end in a log and the text has a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenError {
+pub enum JoinTokenError {
     /// The text does not begin as a token does.
     #[error(
         "the token does not begin with \"landeck-1:\": copy the whole line that the founding host printed"
@@ -91,7 +91,7 @@ pub enum TokenError {
 
 /// The reason why the founder does not admit the owner of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenRefusal {
+pub enum JoinRefusal {
     /// No such token was issued, or it is long over.
     #[error("the token is unknown here: ask the founding host for a new one")]
     Unknown,

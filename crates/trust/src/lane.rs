@@ -1,4 +1,4 @@
-//! What a lane takes from the secret of two hosts: the code of its preamble, its keys, and the seal of its frames.
+//! The use that a lane makes of the secret of two hosts: the code of its preamble, its keys, and the seal of its frames.
 //!
 //! The secret is what both daemons export from their trunk ([`crate::Session::export`]). Each use has a label of its own, so
 //! no two uses have a key in common. Labels and order of the parts are decided for good.

@@ -26,9 +26,9 @@ pub mod token;
 mod verifier;
 
 pub use datagram::{HeartbeatOpener, HeartbeatSealer};
-pub use error::{TokenError, TokenRefusal, TrustError};
+pub use error::{JoinRefusal, JoinTokenError, TrustError};
 pub use key::KeyPair;
 pub use key_hash::KeyHash;
 pub use lane::{LaneEnd, Opener, Sealer, cipher_here, common_cipher, lane_keys};
 pub use session::Session;
-pub use token::{Token, Tokens};
+pub use token::{JoinToken, JoinTokens};

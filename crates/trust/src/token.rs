@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use crate::crypto;
-use crate::error::{TokenError, TokenRefusal, TrustError};
+use crate::error::{JoinRefusal, JoinTokenError, TrustError};
 use crate::key_hash::{KeyHash, parse_hex};
 
 /// How long a token is good: 15 minutes.
@@ -21,7 +21,7 @@ const PREFIX: &str = "landeck-1:";
 
 /// A line that lets one host in. Its text has a secret: it is not for logs, arguments or the environment.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token {
+pub struct JoinToken {
     /// The address of the founder's daemon.
     pub address: SocketAddr,
     /// The key that the founder has.
@@ -30,7 +30,7 @@ pub struct Token {
     pub secret: [u8; 16],
 }
 
-impl Token {
+impl JoinToken {
     /// The token as a line: `landeck-1:ADDRESS:KEY:SECRET`. It is not `Display`, so that no message has it by accident.
     #[must_use]
     pub fn text(&self) -> String {
@@ -39,26 +39,26 @@ impl Token {
     }
 }
 
-impl FromStr for Token {
-    type Err = TokenError;
+impl FromStr for JoinToken {
+    type Err = JoinTokenError;
 
-    fn from_str(text: &str) -> Result<Self, TokenError> {
-        let parts = text.trim().strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
+    fn from_str(text: &str) -> Result<Self, JoinTokenError> {
+        let parts = text.trim().strip_prefix(PREFIX).ok_or(JoinTokenError::Prefix)?;
         // An address has colons of its own, so the parts are taken from the end.
-        let (rest, secret) = parts.rsplit_once(':').ok_or(TokenError::Parts)?;
-        let (address, founder) = rest.rsplit_once(':').ok_or(TokenError::Parts)?;
+        let (rest, secret) = parts.rsplit_once(':').ok_or(JoinTokenError::Parts)?;
+        let (address, founder) = rest.rsplit_once(':').ok_or(JoinTokenError::Parts)?;
         Ok(Self {
-            address: address.parse().map_err(|_| TokenError::Address)?,
-            founder: founder.parse().map_err(|_| TokenError::Founder)?,
-            secret: parse_hex(secret).ok_or(TokenError::Secret)?,
+            address: address.parse().map_err(|_| JoinTokenError::Address)?,
+            founder: founder.parse().map_err(|_| JoinTokenError::Founder)?,
+            secret: parse_hex(secret).ok_or(JoinTokenError::Secret)?,
         })
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for JoinToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Token")
+            .debug_struct("JoinToken")
             .field("address", &self.address)
             .field("founder", &self.founder)
             .finish_non_exhaustive()
@@ -67,7 +67,7 @@ impl fmt::Debug for Token {
 
 /// The tokens that a founder has issued. It keeps hashes of their secrets alone.
 #[derive(Debug, Default)]
-pub struct Tokens {
+pub struct JoinTokens {
     issued: Vec<Issued>,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for Issued {
     }
 }
 
-impl Tokens {
+impl JoinTokens {
     /// Issues a token for one host. All times are of one clock that never goes back.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Tokens {
         now_ns: u64,
         address: SocketAddr,
         founder: KeyHash,
-    ) -> Result<Token, TrustError> {
+    ) -> Result<JoinToken, TrustError> {
         let secret = crypto::random()?;
         // A token that is over stays for as long again, so that its owner learns why it is refused.
         self.issued.retain(|one| now_ns.saturating_sub(one.issued_ns) < 2 * GOOD_NS);
@@ -104,14 +104,14 @@ impl Tokens {
             self.issued.remove(0);
         }
         self.issued.push(Issued { hash: crypto::hash(&secret), issued_ns: now_ns, is_used: false });
-        Ok(Token { address, founder, secret })
+        Ok(JoinToken { address, founder, secret })
     }
 
     /// Takes a token back: `Ok` admits one host, once. Every token is compared, and each in constant time.
     ///
     /// # Errors
-    /// [`TokenRefusal`].
-    pub fn redeem(&mut self, now_ns: u64, secret: &[u8; 16]) -> Result<(), TokenRefusal> {
+    /// [`JoinRefusal`].
+    pub fn redeem(&mut self, now_ns: u64, secret: &[u8; 16]) -> Result<(), JoinRefusal> {
         let hash = crypto::hash(secret);
         let mut found = None;
         for one in &mut self.issued {
@@ -119,12 +119,12 @@ impl Tokens {
                 found = Some(one);
             }
         }
-        let one = found.ok_or(TokenRefusal::Unknown)?;
+        let one = found.ok_or(JoinRefusal::Unknown)?;
         if one.is_used {
-            return Err(TokenRefusal::Used);
+            return Err(JoinRefusal::Used);
         }
         if now_ns.saturating_sub(one.issued_ns) >= GOOD_NS {
-            return Err(TokenRefusal::Late);
+            return Err(JoinRefusal::Late);
         }
         one.is_used = true;
         Ok(())
@@ -138,15 +138,18 @@ mod tests {
     const FOUNDER: KeyHash = KeyHash([0xab; 32]);
     const START_NS: u64 = 1_000;
 
-    fn issue(tokens: &mut Tokens, now_ns: u64) -> Token {
+    fn issue(tokens: &mut JoinTokens, now_ns: u64) -> JoinToken {
         tokens.issue(now_ns, "10.0.0.1:7000".parse().unwrap(), FOUNDER).unwrap()
     }
 
     #[test]
     fn a_token_survives_its_text() {
         for address in ["10.0.0.1:7000", "[2001:db8::1]:7000", "[fe80::1%3]:1"] {
-            let token =
-                Token { address: address.parse().unwrap(), founder: FOUNDER, secret: [0x0f; 16] };
+            let token = JoinToken {
+                address: address.parse().unwrap(),
+                founder: FOUNDER,
+                secret: [0x0f; 16],
+            };
             let text = token.text();
             let wanted = format!("landeck-1:{address}:{}:{}", "ab".repeat(32), "0f".repeat(16));
             assert_eq!((&text, text.lines().count()), (&wanted, 1));
@@ -159,18 +162,18 @@ mod tests {
     fn another_text_is_refused_by_its_wrong_part() {
         let (key, secret) = ("ab".repeat(32), "0f".repeat(16));
         for (text, error) in [
-            (String::new(), TokenError::Prefix),
-            (format!("landeck-2:10.0.0.1:7000:{key}:{secret}"), TokenError::Prefix),
-            ("landeck-1:".into(), TokenError::Parts),
-            (format!("landeck-1:{secret}:"), TokenError::Parts),
-            (format!("landeck-1:{key}:{secret}"), TokenError::Parts),
-            (format!("landeck-1:10.0.0.1:{key}:{secret}"), TokenError::Address),
-            (format!("landeck-1:a.example:7000:{key}:{secret}"), TokenError::Address),
-            (format!("landeck-1:10.0.0.1:7000:{}:{secret}", &key[1..]), TokenError::Founder),
-            (format!("landeck-1:10.0.0.1:7000:{key}:{secret}0"), TokenError::Secret),
-            (format!("landeck-1:10.0.0.1:7000:{key}:{}", &secret[2..]), TokenError::Secret),
+            (String::new(), JoinTokenError::Prefix),
+            (format!("landeck-2:10.0.0.1:7000:{key}:{secret}"), JoinTokenError::Prefix),
+            ("landeck-1:".into(), JoinTokenError::Parts),
+            (format!("landeck-1:{secret}:"), JoinTokenError::Parts),
+            (format!("landeck-1:{key}:{secret}"), JoinTokenError::Parts),
+            (format!("landeck-1:10.0.0.1:{key}:{secret}"), JoinTokenError::Address),
+            (format!("landeck-1:a.example:7000:{key}:{secret}"), JoinTokenError::Address),
+            (format!("landeck-1:10.0.0.1:7000:{}:{secret}", &key[1..]), JoinTokenError::Founder),
+            (format!("landeck-1:10.0.0.1:7000:{key}:{secret}0"), JoinTokenError::Secret),
+            (format!("landeck-1:10.0.0.1:7000:{key}:{}", &secret[2..]), JoinTokenError::Secret),
         ] {
-            let found = text.parse::<Token>().unwrap_err();
+            let found = text.parse::<JoinToken>().unwrap_err();
             assert_eq!(found, error, "{text}");
             assert!(!found.to_string().contains(&secret[2..]));
         }
@@ -178,43 +181,43 @@ mod tests {
 
     #[test]
     fn a_token_admits_one_host() {
-        let mut tokens = Tokens::default();
+        let mut tokens = JoinTokens::default();
         let (one, other) = (issue(&mut tokens, START_NS), issue(&mut tokens, START_NS));
         assert_ne!(one.secret, other.secret);
         assert_eq!(tokens.redeem(START_NS, &one.secret), Ok(()));
-        assert_eq!(tokens.redeem(START_NS, &one.secret), Err(TokenRefusal::Used));
+        assert_eq!(tokens.redeem(START_NS, &one.secret), Err(JoinRefusal::Used));
         assert_eq!(tokens.redeem(START_NS, &other.secret), Ok(()));
-        assert_eq!(tokens.redeem(START_NS, &[0; 16]), Err(TokenRefusal::Unknown));
+        assert_eq!(tokens.redeem(START_NS, &[0; 16]), Err(JoinRefusal::Unknown));
     }
 
     #[test]
     fn a_token_is_good_for_15_minutes() {
-        let mut tokens = Tokens::default();
+        let mut tokens = JoinTokens::default();
         let token = issue(&mut tokens, START_NS);
-        assert_eq!(tokens.redeem(START_NS + GOOD_NS, &token.secret), Err(TokenRefusal::Late));
+        assert_eq!(tokens.redeem(START_NS + GOOD_NS, &token.secret), Err(JoinRefusal::Late));
         assert_eq!(tokens.redeem(START_NS + GOOD_NS - 1, &token.secret), Ok(()));
         issue(&mut tokens, START_NS + 2 * GOOD_NS);
         let long_over = tokens.redeem(START_NS + 2 * GOOD_NS, &token.secret);
-        assert_eq!((long_over, tokens.issued.len()), (Err(TokenRefusal::Unknown), 1));
+        assert_eq!((long_over, tokens.issued.len()), (Err(JoinRefusal::Unknown), 1));
     }
 
     #[test]
     fn a_founder_keeps_a_bounded_number_of_hashes() {
-        let mut tokens = Tokens::default();
+        let mut tokens = JoinTokens::default();
         let first = issue(&mut tokens, START_NS);
         let second = issue(&mut tokens, START_NS);
         for _ in 1..TOKENS_MAX {
             issue(&mut tokens, START_NS);
         }
         assert_eq!(tokens.issued.len(), TOKENS_MAX);
-        assert_eq!(tokens.redeem(START_NS, &first.secret), Err(TokenRefusal::Unknown));
+        assert_eq!(tokens.redeem(START_NS, &first.secret), Err(JoinRefusal::Unknown));
         assert_eq!(tokens.redeem(START_NS, &second.secret), Ok(()));
         assert!(tokens.issued.iter().all(|one| one.hash[..16] != second.secret));
     }
 
     #[test]
     fn nothing_shows_a_secret() {
-        let mut tokens = Tokens::default();
+        let mut tokens = JoinTokens::default();
         let token = issue(&mut tokens, START_NS);
         let text = format!("{token:?} {tokens:?}");
         assert!(!text.contains("secret") && !text.contains("hash"), "{text}");
