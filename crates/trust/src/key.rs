@@ -57,6 +57,14 @@ impl KeyPair {
         let (certificates, key) = (other.certified.cert.clone(), Arc::clone(&self.certified.key));
         Self { certified: Arc::new(CertifiedKey::new(certificates, key)), hash: other.hash }
     }
+
+    /// This key pair with a second certificate behind its own.
+    #[cfg(test)]
+    pub(crate) fn with_chain(&self) -> Self {
+        let certificates = [&self.certified.cert[..]; 2].concat();
+        let certified = CertifiedKey::new(certificates, Arc::clone(&self.certified.key));
+        Self { certified: Arc::new(certified), hash: self.hash }
+    }
 }
 
 impl fmt::Debug for KeyPair {

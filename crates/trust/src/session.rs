@@ -98,8 +98,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Takes bytes from the network, all of them. After an error the session is over, but its last output is still to
-    /// be written: it tells the other side. Bytes behind the other side's end are ignored.
+    /// Takes bytes from the network, all of them. After an error the session is over, and received data that nobody has
+    /// taken are dropped. Its last output is still to be written: it tells the other side. Bytes behind the other side's end are ignored.
     ///
     /// # Errors
     /// [`TrustError::WrongKey`], [`TrustError::Certificate`], [`TrustError::Application`], [`TrustError::Refused`],
@@ -204,9 +204,7 @@ impl Session {
 
     /// Appends the data that have come.
     pub fn take_received(&mut self, into: &mut Vec<u8>) {
-        if self.is_open() {
-            into.append(&mut self.received);
-        }
+        into.append(&mut self.received);
     }
 
     /// Whether the handshake is complete and nothing has failed since. It stays true after the ends of both sides.

@@ -24,6 +24,10 @@ use crate::key_hash::KeyHash;
 /// The longest certificate that is looked at; those of daemons have less than 400 bytes.
 const CERTIFICATE_BYTES_MAX: usize = 2048;
 
+/// The beginning of an Ed25519 public key in its X.509 form (RFC 8410). Its second byte is the length, so 32 bytes follow.
+const ED25519_SPKI: &[u8] =
+    &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
 /// The name of the other side, which TLS wants and nothing looks at.
 const NAME: &str = "landeckd";
 
@@ -39,13 +43,18 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// The hash of the public key in a certificate.
+/// The hash of the public key in a certificate. Every other kind of key than Ed25519 is refused, so the handshake has no
+/// other kind of signature either.
 pub(crate) fn key_of(certificate: &CertificateDer<'_>) -> Result<KeyHash, TrustError> {
     if certificate.len() > CERTIFICATE_BYTES_MAX {
         return Err(TrustError::Certificate);
     }
     let parsed = ParsedCertificate::try_from(certificate).map_err(|_| TrustError::Certificate)?;
-    Ok(KeyHash(crypto::hash(&parsed.subject_public_key_info())))
+    let public = parsed.subject_public_key_info();
+    if !public.starts_with(ED25519_SPKI) {
+        return Err(TrustError::Certificate);
+    }
+    Ok(KeyHash(crypto::hash(&public)))
 }
 
 /// The rules of the dialling side, which knows the key that it wants.
@@ -149,9 +158,6 @@ impl PinnedKey {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if signed.scheme != SignatureScheme::ED25519 {
-            return Err(PeerIncompatible::NoSignatureSchemesInCommon.into());
-        }
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
@@ -226,5 +232,49 @@ impl ClientCertVerifier for PinnedKey {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         vec![SignatureScheme::ED25519]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(
+        kind: &'static rcgen::SignatureAlgorithm,
+        name_bytes: usize,
+    ) -> (rcgen::KeyPair, CertificateDer<'static>) {
+        let pair = rcgen::KeyPair::generate_for(kind).unwrap();
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, "n".repeat(name_bytes));
+        let certificate = parameters.self_signed(&pair).unwrap().der().clone();
+        (pair, certificate)
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_public_key_in_its_x509_form() {
+        let (pair, certificate) = certificate(&rcgen::PKCS_ED25519, 10);
+        let public = [ED25519_SPKI, pair.public_key_raw()].concat();
+        assert_eq!(key_of(&certificate), Ok(KeyHash(crypto::hash(&public))));
+    }
+
+    #[test]
+    fn certificates_that_no_daemon_makes_are_refused() {
+        for (kind, name_bytes) in [
+            (&rcgen::PKCS_ECDSA_P256_SHA256, 10),
+            (&rcgen::PKCS_ECDSA_P384_SHA384, 10),
+            (&rcgen::PKCS_ED25519, CERTIFICATE_BYTES_MAX),
+        ] {
+            let (_, certificate) = certificate(kind, name_bytes);
+            assert_eq!(key_of(&certificate), Err(TrustError::Certificate), "{name_bytes}");
+        }
+        let (_, whole) = certificate(&rcgen::PKCS_ED25519, 10);
+        let at = whole.windows(ED25519_SPKI.len()).position(|bytes| bytes == ED25519_SPKI).unwrap();
+        let mut x25519 = whole.to_vec();
+        x25519[at + 8] = 0x6e;
+        assert_eq!(key_of(&CertificateDer::from(x25519)), Err(TrustError::Certificate));
+        for bytes in 0..whole.len() {
+            let cut = CertificateDer::from(whole[..bytes].to_vec());
+            assert_eq!(key_of(&cut), Err(TrustError::Certificate), "{bytes} bytes");
+        }
     }
 }

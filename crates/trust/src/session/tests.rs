@@ -182,6 +182,14 @@ fn a_certificate_without_its_private_key_is_refused() {
 }
 
 #[test]
+fn a_chain_of_certificates_is_refused() {
+    let keys = keys();
+    let mut dialler = Session::connect(&keys.dialler, keys.listener.hash()).unwrap();
+    let mut listener = Session::accept(&keys.listener.with_chain()).unwrap();
+    assert_eq!(run(&mut dialler, &mut listener, 4096)[0], Some(TrustError::Certificate));
+}
+
+#[test]
 fn another_application_is_refused() {
     let keys = keys();
     for application in [&b"landeck/2"[..], b"http/1.1"] {
@@ -240,8 +248,12 @@ fn a_changed_byte_ends_an_open_session() {
     *bytes.last_mut().unwrap() ^= 1;
     assert!(matches!(listener.receive(&bytes), Err(TrustError::Malformed(_))));
     assert_eq!((received(&mut listener), listener.is_open()), (Vec::new(), false));
+    assert_eq!(listener.peer_key(), None);
     assert_eq!(listener.export(b"landeck lanes", b""), Err(TrustError::NotOpen));
-    assert!(!listener.output().is_empty(), "the other side is told");
+    let unsent = listener.unsent_bytes();
+    assert!(unsent > 0, "the other side is told");
+    listener.send(b"an answer");
+    assert_eq!(listener.unsent_bytes(), unsent);
 }
 
 #[test]
