@@ -219,6 +219,10 @@ fn a_side_without_an_application_is_refused() {
         assert_eq!(failures[honest], Some(TrustError::Application), "{is_dialler}");
         let session = if is_dialler { &mut listener } else { &mut dialler };
         assert!(!session.is_open() && received(session).is_empty());
+        let unsent = session.unsent_bytes();
+        session.send(b"more");
+        session.close();
+        assert_eq!(session.unsent_bytes(), unsent, "a failed session sends nothing more");
     }
 }
 
