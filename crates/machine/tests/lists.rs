@@ -35,6 +35,7 @@ fn wrong_words_are_refused_with_their_place() {
         ("a,,b", "entry 2: the name of a host is missing"),
         (":2", "entry 1: the name of a host is missing"),
         ("-oProxyCommand=x", "entry 1: \"-oProxyCommand=x\" cannot be the name of a host"),
+        ("-v:2", "entry 1: \"-v\" cannot be the name of a host"),
         ("a b", "entry 1: \"a b\" cannot be the name of a host"),
         ("user@a", "entry 1: \"user@a\" cannot be the name of a host"),
         ("[fe80::1", "entry 1: \"[fe80::1\" cannot be the name of a host"),
