@@ -48,7 +48,6 @@ const PURE: &[(&str, &[&[WayOut]])] = &[
     ("crates/collectives", EVERYTHING),
     ("crates/load", EVERYTHING),
     ("crates/simulator", EVERYTHING),
-    ("crates/machine", EVERYTHING),
     // The kernel asks a `Platform` for time; it may keep hash tables.
     ("crates/kernel", &[CLOCK, THREADS, ENVIRONMENT, NETWORK, MACHINE]),
 ];
