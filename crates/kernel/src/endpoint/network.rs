@@ -1,6 +1,7 @@
 //! An endpoint and its network to processes on other hosts.
 
 use landeck_channel::{Channel, Peer};
+use landeck_wire::ContextId;
 
 use super::Endpoint;
 use crate::arrival::Core;
@@ -131,6 +132,9 @@ impl<N: Channel> Endpoint<N> {
 impl Core {
     /// Whether messages of this context may come from other hosts.
     fn hears_far(&self, context: u32) -> bool {
-        context >= FIRST_MAILBOX || self.membership.far_contexts.binary_search(&context).is_ok()
+        const BESIDE: u32 = ContextId::COLLECTIVE | ContextId::CREATION | ContextId::AGREEMENT;
+        // Members also talk in the contexts beside their own, not all of which are known here.
+        let is_known = |context: u32| self.membership.far_contexts.binary_search(&context).is_ok();
+        context >= FIRST_MAILBOX || is_known(context) || is_known(context & !BESIDE)
     }
 }
