@@ -14,7 +14,7 @@ const LOOKS_IN_ANY_CASE: u32 = 4096;
 /// Looks at the network after which the endpoint finds out again whether it surely expects something from it.
 const LOOKS_PER_REVIEW: u32 = 16;
 
-/// What an endpoint expects from its network, from the least to the most urgent.
+/// How much an endpoint expects from its network, from the least to the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Interest {
     /// Nothing: only what comes unasked.

@@ -16,6 +16,8 @@ use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 use landeck_wire::{Header, Reference};
 
+use crate::counting_network::CountingNetwork;
+
 type Kernel = Endpoint<SharedMemory>;
 
 fn segment(processes: u32) -> Segment {
@@ -826,40 +828,6 @@ fn a_send_waits_while_the_path_to_a_living_process_is_broken() {
     assert_eq!(kernel.take(id).map(|ended| ended.result), Some(Err(gone)));
 }
 
-/// A network that counts how often it is looked at.
-struct Counting {
-    inner: landeck_channel::loopback::Loopback,
-    polls: std::sync::Arc<std::sync::atomic::AtomicU32>,
-}
-
-impl Channel for Counting {
-    fn data_bytes_max(&self) -> usize {
-        self.inner.data_bytes_max()
-    }
-
-    fn try_send(
-        &mut self,
-        to: Peer,
-        header: &Header,
-        data: landeck_memory::Bytes<'_>,
-    ) -> Result<(), landeck_channel::SendError> {
-        self.inner.try_send(to, header, data)
-    }
-
-    fn poll(&mut self, sink: &mut dyn landeck_channel::Sink) -> bool {
-        self.polls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.inner.poll(sink)
-    }
-
-    fn is_read_out(&self, peer: Peer) -> bool {
-        self.inner.is_read_out(peer)
-    }
-
-    fn leave(&mut self) {}
-
-    fn forget(&mut self, _peer: Peer) {}
-}
-
 /// Neighbours of a job on several hosts talk as on one host, and the network is looked at for whoever waits for it.
 #[test]
 fn the_network_is_looked_at_when_something_is_expected_from_it() {
@@ -870,7 +838,7 @@ fn the_network_is_looked_at_when_something_is_expected_from_it() {
     let polls = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let so_far = || polls.load(std::sync::atomic::Ordering::Relaxed);
     let inner = wires.endpoint(Peer(0));
-    kernels[0].set_network(Box::new(Counting { inner, polls: polls.clone() }));
+    kernels[0].set_network(Box::new(CountingNetwork { inner, polls: polls.clone() }));
     let far = Peer(segment.plan().slots());
     put_far(&segment, far, SlotState::Alive);
     let mut other = wires.endpoint(far);

@@ -14,14 +14,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use crate::plan::{GROUP_BLOCK, GROUP_NUMBERS};
 use crate::segment::Segment;
-
-/// Numbers of groups that there can be, on all hosts of a job. Number 0 is never given out.
-pub const GROUP_NUMBERS: u32 = 1 << 27;
-/// Numbers that the arbiter leases to a host at a time.
-pub const GROUP_BLOCK: u32 = 4096;
-/// The block of a job on one host.
-pub(crate) const ALL_GROUP_NUMBERS: Range<u32> = 1..GROUP_NUMBERS;
 
 /// Where the next block is in the common page.
 const NEXT_BLOCK: u64 = 8;

@@ -68,6 +68,10 @@ pub const RANKS_MAX: u32 = 1 << 20;
 pub const FAR_MAX: u32 = 1 << 20;
 /// Most hosts whose names a segment has room for.
 pub const HOSTS_MAX: u32 = 1 << 16;
+/// Numbers of groups that there can be, on all hosts of a job. Number 0 is never given out.
+pub const GROUP_NUMBERS: u32 = 1 << 27;
+/// Numbers that the arbiter leases to a host at a time.
+pub const GROUP_BLOCK: u32 = 4096;
 /// Bytes of one record of the far table: a line.
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
 /// Bytes of a host's name.

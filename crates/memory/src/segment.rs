@@ -26,10 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::Bytes;
 use crate::fork;
-use crate::group_numbers::ALL_GROUP_NUMBERS;
 use crate::holdings::Holdings;
 use crate::plan::{
-    HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX, SegmentPlan,
+    GROUP_NUMBERS, HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX,
+    SegmentPlan,
 };
 use crate::sleep_word;
 use crate::system;
@@ -152,7 +152,7 @@ impl Segment {
             segment.long(index as u64 * 8).store(word, Ordering::Release);
         }
         if !plan.spans_hosts() {
-            segment.begin_group_numbers(ALL_GROUP_NUMBERS);
+            segment.begin_group_numbers(1..GROUP_NUMBERS);
         }
         segment
     }

@@ -94,7 +94,7 @@ impl<N: Channel> Endpoint<N> {
         network.poll_thoroughly(&mut self.core) | self.look_at_leavers()
     }
 
-    /// What a receive expects from the network.
+    /// Returns what a receive expects from the network.
     #[inline]
     pub(crate) fn interest_in(&self, wanted: &Wanted) -> Interest {
         match wanted.source {
@@ -105,7 +105,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// What all operations together expect from the network.
+    /// Returns what all operations together expect from the network.
     fn interest(&self) -> Interest {
         let has_unsent = self.far.as_ref().is_some_and(|network| network.has_unsent());
         if has_unsent || self.core.replies.iter().any(|reply| self.is_far(reply.to)) {
