@@ -2,6 +2,7 @@
 
 mod areas;
 mod counting;
+mod counting_network;
 mod endpoints;
 mod full_heap;
 mod heap_return;
