@@ -183,8 +183,8 @@ impl<C: Channel, R: Rule> Channel for Faulty<C, R> {
         self.inner.nudge(peer);
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        self.state.cut.contains(&peer) || self.inner.is_gone(peer)
+    fn is_read_out(&self, peer: Peer) -> bool {
+        self.state.cut.contains(&peer) || self.inner.is_read_out(peer)
     }
 
     fn has_left(&self, peer: Peer) -> bool {

@@ -94,6 +94,11 @@ pub enum BrokenPeer {
     /// The kind of the message, or the way it came, does not allow it.
     #[error("a message arrived that no process sends this way: its sender is broken")]
     Form,
+    /// A sealed frame does not open.
+    #[error(
+        "a frame does not open under the key of its lane: it was changed on its way, or its sender is broken"
+    )]
+    Seal,
     /// The reference names a block that does not exist (any more).
     #[error(
         "a message refers to a block of shared memory that does not exist: its sender is broken"
@@ -166,12 +171,22 @@ pub trait Channel: Send {
     /// Channels that wake by their messages have nothing to do.
     fn nudge(&mut self, _peer: Peer) {}
 
+    /// Whether nothing more can arrive from this peer: its path has ended, or there never was one.
+    fn is_read_out(&self, peer: Peer) -> bool;
+
+    /// Asks whoever gives out numbers for groups for more.
+    fn ask_for_group_numbers(&mut self) {}
+
     /// Whether the peer can no longer be reached.
-    fn is_gone(&self, peer: Peer) -> bool;
+    fn is_gone(&self, peer: Peer) -> bool {
+        self.is_read_out(peer)
+    }
 
     /// Whether a peer that is gone has left in good order ([`Channel::leave`] at its side): then nothing that it sent
     /// is lost.
-    fn has_left(&self, peer: Peer) -> bool;
+    fn has_left(&self, _peer: Peer) -> bool {
+        false
+    }
 
     /// Says goodbye to all peers, behind everything that was sent: this process sends nothing more. It may end when
     /// nothing is unsent ([`Channel::has_unsent`]).

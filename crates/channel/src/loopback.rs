@@ -134,7 +134,7 @@ impl Channel for Loopback {
         any
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         let shared = self.wires.lock();
         let way_back = (peer, self.own);
         let is_ended = !shared.present.contains(&peer) || shared.ended.contains_key(&way_back);

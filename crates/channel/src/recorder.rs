@@ -155,8 +155,8 @@ impl<C: Channel> Channel for Recorder<C> {
         self.inner.nudge(peer);
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        self.inner.is_gone(peer)
+    fn is_read_out(&self, peer: Peer) -> bool {
+        self.inner.is_read_out(peer)
     }
 
     fn has_left(&self, peer: Peer) -> bool {

@@ -19,8 +19,6 @@ const SENDS_WHAT_IT_REFUSES: u8 = 4;
 const FORGETS_NOTHING: u8 = 5;
 const DROPS_WHAT_IS_HELD: u8 = 6;
 const TAKES_WITHOUT_END: u8 = 7;
-const SAYS_NO_GOODBYE: u8 = 8;
-const TAKES_ALL_FOR_LEFT: u8 = 9;
 
 /// A loopback endpoint that is faulty now and then.
 struct Wrong<const HOW: u8> {
@@ -76,18 +74,16 @@ impl<const HOW: u8> Channel for Wrong<HOW> {
         }
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         self.inner.is_gone(peer)
     }
 
     fn has_left(&self, peer: Peer) -> bool {
-        self.inner.has_left(peer) || HOW == TAKES_ALL_FOR_LEFT
+        self.inner.has_left(peer)
     }
 
     fn leave(&mut self) {
-        if HOW != SAYS_NO_GOODBYE {
-            self.inner.leave();
-        }
+        self.inner.leave();
     }
 
     fn forget(&mut self, peer: Peer) {
@@ -194,18 +190,4 @@ fn a_channel_without_a_limit_is_noticed() {
 fn a_peer_that_is_not_forgotten_is_noticed() {
     let _watchdog = watchdog();
     conformance::a_place_can_be_used_again::<Endpoints<FORGETS_NOTHING>>();
-}
-
-#[test]
-#[should_panic(expected = "left in good order, and looks dead")]
-fn a_goodbye_that_is_not_said_is_noticed() {
-    let _watchdog = watchdog();
-    conformance::who_leaves_is_told_from_who_dies::<Endpoints<SAYS_NO_GOODBYE>>();
-}
-
-#[test]
-#[should_panic(expected = "died, and looks as if it had left")]
-fn a_death_that_is_taken_for_a_goodbye_is_noticed() {
-    let _watchdog = watchdog();
-    conformance::who_leaves_is_told_from_who_dies::<Endpoints<TAKES_ALL_FOR_LEFT>>();
 }

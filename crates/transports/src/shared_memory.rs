@@ -548,7 +548,7 @@ impl Channel for SharedMemory {
         }
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         let broken = self.known(peer.0).is_some_and(|at| self.pairs[at].incoming.broken);
         let is_nobody = peer.0 >= self.home.plan().slots();
         broken || is_nobody || self.home.slot_record(peer.0).state.is_gone()

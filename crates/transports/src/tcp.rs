@@ -424,7 +424,7 @@ impl Channel for Tcp {
         any
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         self.links.get(&peer).is_none_or(Link::is_gone)
     }
 

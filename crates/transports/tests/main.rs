@@ -3,3 +3,4 @@
 mod conformance;
 mod full_mailbox;
 mod hostile_streams;
+mod support;
