@@ -226,9 +226,17 @@ add_slurm() {
     [ -z "$missing" ] || (install $missing) || say "the tests under Slurm will be skipped"
 }
 
-# The standard library of the architecture that this machine is not: rustup has it at hand, the
-# distributions only for foreign-architecture systems. Without it one suite is skipped, and says so.
+# The compilers of the architecture that this machine is not: C for the cryptographic library, and Rust's
+# standard library, which rustup has at hand and the distributions only for foreign-architecture systems.
+# Without one of them one suite is skipped, and says so.
 add_other_architecture() {
+    missing=""
+    if [ "$(uname -m)" = x86_64 ]; then
+        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+        [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || missing="$missing libc6-dev-arm64-cross"
+    fi
+    # shellcheck disable=SC2086
+    [ -z "$missing" ] || (install $missing) || say "the aarch64 suite will be skipped"
     has_rustup_compiler || return 0
     libraries=$(rustc --print sysroot)/lib/rustlib
     [ ! -d "$libraries/aarch64-unknown-linux-gnu" ] || return 0
@@ -241,8 +249,6 @@ bring_soak() {
     missing=""
     if [ "$(uname -m)" = x86_64 ]; then
         need qemu-aarch64 qemu-user # runs the tests of the other architecture
-        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
-        [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || missing="$missing libc6-dev-arm64-cross"
     fi
     # MPI programs of others: rsmpi reads mpi.h with libclang, PETSc computes with BLAS and LAPACK.
     has_file "/usr/lib/llvm-*/lib/libclang*.so" || missing="$missing libclang-dev"

@@ -165,7 +165,8 @@ fn a_sealed_frame_that_was_changed_breaks_the_lane() {
         assert_eq!(possessed.arrivals.take().len(), 1, "what came before counts");
         assert_eq!(possessed.arrivals.broken_peers(), [(FAR, BrokenPeer::Seal)]);
         // A frame in clear does not open either.
-        Possessed::with(cipher).expect_fault(&message(20, 0), &BrokenPeer::Seal);
+        let clear = [&message(20, 0)[..], &[0; 16]].concat();
+        Possessed::with(cipher).expect_fault(&clear, &BrokenPeer::Seal);
     }
 }
 

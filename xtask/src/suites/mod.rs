@@ -131,13 +131,26 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// The target that the suite of the other architecture builds for.
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
+/// The C compiler for that target, which the cryptographic library is built with, and which links tests.
+const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
+
 /// The packages that an installation is built from.
 const PRODUCT: [&str; 3] =
     ["--package=landeck-launcher", "--package=landeck-mpi", "--package=landeck-deck"];
 
 /// The packages whose tests run under an emulated processor.
-const EMULATED: &[&str] =
-    &["wire", "layout", "arithmetic", "memory", "board", "objects", "channel", "kernel", "groups"];
+const EMULATED: &[&str] = &[
+    "wire",
+    "layout",
+    "arithmetic",
+    "memory",
+    "board",
+    "objects",
+    "channel",
+    "kernel",
+    "groups",
+    "trust",
+];
 
 /// The packages whose algorithms a model checker tries.
 const MODELLED: &[&str] = &["memory", "board", "objects"];
@@ -310,9 +323,18 @@ fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
         );
         return Ok(Tally::skipped_one(&why));
     }
-    let packages: &[&str] = if runner.is_soak() { &["--workspace"] } else { &PRODUCT };
+    if !runner.has_program(AARCH64_CC) {
+        let packages = "gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+        let why = format!("aarch64: there is no {AARCH64_CC} (apt-get install {packages})");
+        return Ok(Tally::skipped_one(&why));
+    }
     let mut check = runner.cargo(&["check", "--lib", "--bins", "--target", AARCH64]);
-    check.args(packages);
+    check.env("CC_aarch64_unknown_linux_gnu", AARCH64_CC);
+    if runner.is_soak() {
+        check.arg("--workspace");
+    } else {
+        check.args(PRODUCT).arg("--package=landeck-trust");
+    }
     let mut tally = runner.one("aarch64 cargo check", check)?;
     if runner.is_soak() {
         tally.add(&runner.counted(aarch64_tests(runner))?);
@@ -328,7 +350,8 @@ fn aarch64_tests(runner: &Runner) -> Command {
         command.arg(format!("--package=landeck-{package}"));
     }
     let prefix = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU";
-    command.env(format!("{prefix}_LINKER"), "aarch64-linux-gnu-gcc");
+    command.env("CC_aarch64_unknown_linux_gnu", AARCH64_CC);
+    command.env(format!("{prefix}_LINKER"), AARCH64_CC);
     command.env(format!("{prefix}_RUNNER"), "qemu-aarch64 -L /usr/aarch64-linux-gnu");
     command
 }

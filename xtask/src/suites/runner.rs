@@ -170,6 +170,12 @@ impl Runner {
         Ok(scripts)
     }
 
+    /// Whether a program of this name can be started.
+    pub(super) fn has_program(&self, name: &str) -> bool {
+        let output = Command::new(name).arg("--version").output();
+        output.is_ok_and(|output| output.status.success())
+    }
+
     /// Whether the compiler can build for a target.
     pub(super) fn has_standard_library(&self, target: &str) -> bool {
         let output =

@@ -11,6 +11,7 @@ const FOR_TESTS: &str = "testing";
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/testing", &[]),
     ("crates/wire", &[]),
+    ("crates/trust", &["wire"]),
     ("crates/layout", &[]),
     ("crates/arithmetic", &[]),
     ("crates/memory", &[]),

@@ -25,7 +25,6 @@
 
 mod daemon;
 pub mod framing;
-mod interim;
 mod lane;
 pub mod sealing;
 mod socket;

@@ -1,7 +1,7 @@
 //! Sealing: frames that only the other end of a lane can have sent.
 
-use super::interim::{Opener, Sealer};
 use landeck_channel::BrokenPeer;
+use landeck_trust::lane::{Opener, Sealer};
 use landeck_wire::HEADER_BYTES;
 use landeck_wire::handover::{Cipher, LaneKeys};
 
