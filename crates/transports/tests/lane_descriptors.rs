@@ -1,6 +1,5 @@
 //! A process without spare descriptors tells the daemon that it could not take a lane. This is a test program of its own
 //! because the limit applies to the whole process.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
 
@@ -29,7 +28,6 @@ fn without_descriptors_a_lane_counts_as_broken() {
     let none = Rlimit { current: Some(first_unused()), ..before };
     setrlimit(Resource::Nofile, none).unwrap();
     daemon.hand(0, &lane(1), Some(theirs.as_fd()));
-    drop(theirs);
     let mut heard = Vec::new();
     until("the daemon is told", || {
         channel.poll_thoroughly(&mut Arrivals::default());
@@ -37,6 +35,7 @@ fn without_descriptors_a_lane_counts_as_broken() {
         heard.contains(&(0, Handover::Broken { far: 1, lane: 1, errno: libc::EMFILE }))
     });
     assert!(!channel.has_lane(Peer(1)) && channel.is_read_out(Peer(1)));
+    drop(theirs);
     assert_eq!(std::net::TcpStream::from(mine).read(&mut [0]).unwrap(), 0, "it is closed");
 
     setrlimit(Resource::Nofile, before).unwrap();

@@ -1,6 +1,5 @@
 //! A forked child that drops inherited lanes neither hangs nor touches the parent's. This is a test program of its own,
 //! with one test, so that nothing else runs meanwhile.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
 
