@@ -1,5 +1,6 @@
 //! A process without spare descriptors tells the daemon that it could not take a lane. This is a test program of its own
 //! because the limit applies to the whole process.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
 
