@@ -96,6 +96,11 @@ pub enum BrokenPeer {
     /// The kind of the message, or the way it came, does not allow it.
     #[error("a message arrived that no process sends this way: its sender is broken")]
     Form,
+    /// A sealed frame does not open.
+    #[error(
+        "a frame does not open under the key of its lane: it was changed on its way, or its sender is broken"
+    )]
+    Seal,
     /// The reference names a block that does not exist (any more).
     #[error(
         "a message refers to a block of shared memory that does not exist: its sender is broken"

@@ -404,7 +404,10 @@ impl Core {
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, data),
-            Kind::Goodbye => self.broken(from, BrokenPeer::Form), // if goodbyes count, the channel handles them
+            // Where these count, the channel handles them.
+            Kind::Goodbye | Kind::Received | Kind::Granted | Kind::EndMarker => {
+                self.broken(from, BrokenPeer::Form);
+            }
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
         }
         Verdict::Taken

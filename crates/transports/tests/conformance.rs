@@ -1,4 +1,4 @@
-//! The conformance suite over shared memory and over TCP on the loopback interface.
+//! The conformance suite over shared memory, and over lanes and TCP on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,9 +7,12 @@ use std::time::Duration;
 use landeck_channel::conformance::{Arrivals, Network};
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
-use landeck_transports::SharedMemory;
 use landeck_transports::tcp::{Connection, Tcp, Token};
+use landeck_transports::{Lanes, SharedMemory};
+use landeck_wire::handover::Cipher;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::support::TestDaemon;
 
 /// Processes that share a segment, all played by one.
 struct Neighbours {
@@ -131,10 +134,53 @@ impl Network for Hosts {
     }
 }
 
+/// Processes on hosts of their own, all played by one, whose lanes have this cipher.
+struct FarHosts<const CIPHER: u8> {
+    daemon: TestDaemon,
+    channels: Vec<Option<Lanes>>,
+}
+
+impl<const CIPHER: u8> Network for FarHosts<CIPHER> {
+    type Channel = Lanes;
+
+    fn connect(count: u32) -> Self {
+        let ciphers = [Cipher::Plain, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
+        let mut daemon = TestDaemon::new(count, ciphers[usize::from(CIPHER)]);
+        let channels = (0..count).map(|number| Some(daemon.channel(number))).collect();
+        Self { daemon, channels }
+    }
+
+    fn endpoint(&mut self, number: u32) -> &mut Lanes {
+        self.daemon.serve();
+        self.channels[number as usize].as_mut().unwrap()
+    }
+
+    fn end(&mut self, number: u32) {
+        self.channels[number as usize] = None;
+        self.daemon.end(number);
+    }
+
+    fn renew(&mut self, number: u32) {
+        self.channels[number as usize] = Some(self.daemon.channel(number));
+    }
+}
+
 mod shared_memory {
     landeck_channel::conformance_tests!(super::Neighbours);
 }
 
 mod tcp {
     landeck_channel::conformance_tests!(super::Hosts);
+}
+
+mod plain_lanes {
+    landeck_channel::conformance_tests!(super::FarHosts<{ super::Cipher::Plain as u8 }>);
+}
+
+mod sealed_lanes {
+    landeck_channel::conformance_tests!(super::FarHosts<{ super::Cipher::Aes256Gcm as u8 }>);
+}
+
+mod lanes_sealed_otherwise {
+    landeck_channel::conformance_tests!(super::FarHosts<{ super::Cipher::ChaCha20Poly1305 as u8 }>);
 }

@@ -2,4 +2,6 @@
 
 mod conformance;
 mod full_mailbox;
+mod hostile_lanes;
 mod hostile_streams;
+mod support;

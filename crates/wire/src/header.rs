@@ -12,6 +12,8 @@
 
 /// The length of an encoded header.
 pub const HEADER_BYTES: usize = 16;
+/// The length of the data of [`Kind::Received`] and [`Kind::Granted`].
+pub const POSITION_BYTES: usize = 8;
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,10 +44,18 @@ pub enum Kind {
     /// The data lie in a cell (handoff buffer) of the segment, which then belongs to the receiver; its number and the
     /// length of the data travel.
     InCell = 12,
+    /// The sender has received all frames up to a position (on a lane only; never seen by matching). The position, 64
+    /// bits, is the data.
+    Received = 13,
+    /// The receiver of this may send up to a position (on a lane only; never seen by matching). The position, 64 bits,
+    /// is the data.
+    Granted = 14,
+    /// The process has ended, and nothing follows (from a relay only; never seen by matching).
+    EndMarker = 15,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 15] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -58,6 +68,9 @@ impl Kind {
         Self::Withdrawn,
         Self::Goodbye,
         Self::InCell,
+        Self::Received,
+        Self::Granted,
+        Self::EndMarker,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {
@@ -102,7 +115,9 @@ impl Flags {
     pub const LOAN: Self = Self(1);
     /// The data lie in the bulk area of the ring, not in the header's line.
     pub const BULK: Self = Self(2);
-    const KNOWN: u8 = 3;
+    /// A receiver that does not know the kind may skip the message (on a lane only).
+    pub const SKIPPABLE: Self = Self(4);
+    const KNOWN: u8 = 7;
 
     /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
@@ -160,6 +175,15 @@ pub enum HeaderError {
 impl Header {
     /// The last header of a stream whose sender leaves in good order.
     pub const GOODBYE: Self = Self { class: Class::Kernel, ..Self::user(Kind::Goodbye, 0, 0, 0) };
+
+    /// The header of the frame that ends a relayed stream.
+    pub const END_MARKER: Self =
+        Self { class: Class::Kernel, ..Self::user(Kind::EndMarker, 0, 0, 0) };
+
+    /// The header of a frame about a position, whose data are `POSITION_BYTES` long.
+    pub const fn position(kind: Kind) -> Self {
+        Self { class: Class::Kernel, ..Self::user(kind, POSITION_BYTES as u32, 0, 0) }
+    }
 
     /// Creates a header of user traffic with the given kind, context and tag.
     pub const fn user(kind: Kind, length: u32, context: u32, tag: u32) -> Self {
@@ -235,6 +259,18 @@ impl Header {
         };
         Self::from_words(word(0), word(8))
     }
+
+    /// The length of the data behind a header of an unknown kind, if a receiver may skip both. `None` for known kinds,
+    /// and for unknown ones without [`Flags::SKIPPABLE`].
+    #[must_use]
+    pub const fn skippable_length(bytes: &[u8; HEADER_BYTES]) -> Option<u32> {
+        let kind = bytes[2] & 0x3f;
+        let is_known = kind == 0 || Kind::from_bits(kind).is_some();
+        if is_known || !Flags(bytes[3]).contains(Flags::SKIPPABLE) {
+            return None;
+        }
+        Some(u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
+    }
 }
 
 #[cfg(test)]
@@ -285,5 +321,17 @@ mod tests {
         unknown_flags[3] = 0x80;
         assert_eq!(Header::decode(&unknown_flags), Err(HeaderError::UnknownFlags(0x80)));
         assert!(Header::decode(&[0; HEADER_BYTES]).is_err(), "an untouched line is no header");
+    }
+
+    #[test]
+    fn only_unknown_kinds_are_skipped_and_only_with_the_flag() {
+        let mut bytes = Header { flags: Flags::SKIPPABLE, length: 77, ..sample() }.encode();
+        assert_eq!(Header::skippable_length(&bytes), None, "a known kind");
+        bytes[2] = 0x3f;
+        assert_eq!(Header::skippable_length(&bytes), Some(77));
+        bytes[3] = 3;
+        assert_eq!(Header::skippable_length(&bytes), None, "without the flag");
+        (bytes[2], bytes[3]) = (0, 4);
+        assert_eq!(Header::skippable_length(&bytes), None, "zero is no kind");
     }
 }

@@ -24,7 +24,7 @@ pub mod preamble;
 pub mod word;
 
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
-pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind};
+pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind, POSITION_BYTES};
 pub use identity::{
     ContextId, HostId, HostIncarnation, HostNumber, Incarnation, JobId, MachineId, MailboxId,
     MemberId, ProcessId, Slot, Tag,

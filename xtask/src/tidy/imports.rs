@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/board", &["memory", "groups"]),
     ("crates/objects", &["memory"]),
     ("crates/channel", &["wire", "memory"]),
-    ("crates/transports", &["wire", "memory", "channel"]),
+    ("crates/transports", &["wire", "memory", "channel", "trust"]),
     ("crates/kernel", &["wire", "layout", "memory", "board", "channel"]),
     ("crates/collectives", &["wire", "layout", "arithmetic"]),
     (

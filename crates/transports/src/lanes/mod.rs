@@ -1,0 +1,448 @@
+//! The channel between processes on different hosts: lanes.
+//!
+//! A lane is the TCP connection of two processes. Daemons open it: a process asks the daemon of its host over a Unix
+//! socket, and gets a connected socket with the keys of this lane alone ([`landeck_wire::handover`]). So a process
+//! neither dials nor listens. Lanes are opened at first need, by either side, and kept.
+//!
+//! On a lane frames follow each other, header and data, in clear or sealed ([`framing`], [`sealing`]). Each frame of a
+//! program has the low 16 bits of its position. Frames about positions tell the sender how much was received. A process
+//! that leaves in good order says goodbye behind the last frame, and stays until the other hosts have everything.
+//!
+//! Nothing here decides that a process is gone. A lane that ends without a goodbye is reported to the daemon, and sends
+//! stay without room ([`SendError::Full`]) until the membership says what has happened. Resuming a broken lane is not
+//! possible yet.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`framing`] | from bytes to frames |
+//! | [`sealing`] | the encryption of frames |
+//! | `lane` | one lane |
+//! | `daemon` | the socket to the daemon |
+//! | `socket` | system calls |
+//!
+//! A lane costs a descriptor. It needs memory for at most one frame while the network accepts no more, and
+//! [`STAGING_BYTES`] while a frame is incomplete or held by the sink; an idle lane needs none.
+
+mod daemon;
+pub mod framing;
+mod lane;
+pub mod sealing;
+mod socket;
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
+use landeck_memory::Bytes;
+use landeck_wire::handover::{Handover, LaneKeys};
+use landeck_wire::{Class, Header};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
+
+use daemon::{DaemonSocket, Heard};
+use framing::Spare;
+use lane::Lane;
+
+/// The key of the daemon's socket in events; those of lanes are the numbers of their far processes.
+const DAEMON: u64 = u64::MAX;
+/// The most events handled in one poll; others wait for the next.
+const EVENTS_MAX: usize = 64;
+/// The most messages of the daemon handled at once.
+const HEARD_MAX: u32 = 64;
+/// The most rounds of the last poll before sleep.
+const ROUNDS_MAX: u32 = 64;
+/// A process with one lane reads it directly. Every so many polls it also looks at the daemon's socket.
+const DIRECT_LOOKS: u32 = 32;
+
+/// The lanes of one process.
+pub struct Lanes {
+    daemon: DaemonSocket,
+    /// The epoll descriptor of all sockets, which a sleeper watches.
+    epoll: OwnedFd,
+    /// The number of the first far process as a peer.
+    first_far: u32,
+    /// The far processes.
+    places: Vec<Place>,
+    /// The far processes whose lanes have not ended.
+    open: Vec<u32>,
+    /// The far processes whose lanes have something to send besides messages.
+    tended: Vec<u32>,
+    /// The far processes whose lanes have frames for the sink.
+    offering: Vec<u32>,
+    spare: Spare,
+    looks: u32,
+    /// Until the next poll, short messages may wait for each other.
+    gathers: bool,
+    has_left: bool,
+}
+
+/// The place of a far process.
+#[derive(Default)]
+struct Place {
+    lane: Option<Box<Lane>>,
+    /// The number of the last lane of the pair.
+    last: Option<u32>,
+    /// The daemon was asked for a lane.
+    is_wanted: bool,
+    is_tended: bool,
+    is_offering: bool,
+}
+
+impl Lanes {
+    /// Creates the channel of the process of `slot`, whose daemon is at the other end of `socket` (a connected Unix
+    /// socket that keeps the borders of messages). The `far` far processes are the peers from `first_far` on.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor.
+    pub fn new(
+        socket: OwnedFd,
+        slot: u32,
+        incarnation: u32,
+        first_far: u32,
+        far: u32,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &socket, EventData::new_u64(DAEMON), EventFlags::IN)?;
+        let mut daemon = DaemonSocket::new(socket);
+        daemon.say(Handover::Hello { slot, incarnation });
+        let mut places = Vec::new();
+        places.resize_with(far as usize, Place::default);
+        Ok(Self {
+            daemon,
+            epoll,
+            first_far,
+            places,
+            open: Vec::new(),
+            tended: Vec::new(),
+            offering: Vec::new(),
+            spare: Spare::default(),
+            looks: 0,
+            gathers: false,
+            has_left: false,
+        })
+    }
+
+    /// Lets short messages wait for each other until the next poll, except the first to each peer. Only for a caller that
+    /// polls soon, whatever happens: then a burst of them goes in one system call.
+    pub fn gather(&mut self) {
+        self.gathers = true;
+    }
+
+    /// Whether a peer has a lane that has not ended.
+    pub fn has_lane(&self, peer: Peer) -> bool {
+        let lane = self.number_of(peer).and_then(|far| self.places[far as usize].lane.as_ref());
+        lane.is_some_and(|lane| !lane.is_over())
+    }
+
+    /// The number of a peer among the far processes.
+    #[inline]
+    fn number_of(&self, peer: Peer) -> Option<u32> {
+        peer.0.checked_sub(self.first_far).filter(|far| (*far as usize) < self.places.len())
+    }
+
+    #[inline]
+    fn poll_once<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> (bool, usize) {
+        self.tend(false);
+        let events = self.look(everywhere);
+        (self.offer(sink), events)
+    }
+
+    /// Handles the sockets' events; returns their number.
+    #[inline]
+    fn look(&mut self, everywhere: bool) -> usize {
+        self.looks = self.looks.wrapping_add(1);
+        if let [only] = self.open[..]
+            && !everywhere
+            && !self.looks.is_multiple_of(DIRECT_LOOKS)
+        {
+            self.read(only);
+            return 0;
+        }
+        self.look_everywhere()
+    }
+
+    fn look_everywhere(&mut self) -> usize {
+        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.daemon.flush();
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
+        let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
+            Ok(events) => events,
+            Err(_) => return 0,
+        };
+        for event in events.iter() {
+            let (data, flags) = (event.data, event.flags);
+            if data.u64() == DAEMON {
+                self.hear_daemon();
+                continue;
+            }
+            let far = data.u64() as u32;
+            if flags.contains(EventFlags::OUT)
+                && let Some(lane) = &mut self.places[far as usize].lane
+            {
+                lane.tend(false, &self.epoll, &mut self.spare);
+            }
+            self.read(far);
+        }
+        events.len()
+    }
+
+    /// Reads a lane.
+    #[inline]
+    fn read(&mut self, far: u32) {
+        let Some(place) = self.places.get_mut(far as usize) else { return };
+        let Some(lane) = &mut place.lane else { return };
+        lane.read(&self.epoll, &mut self.spare);
+        if lane.has_news() && !std::mem::replace(&mut place.is_offering, true) {
+            self.offering.push(far);
+        }
+    }
+
+    /// Sends what waits in lanes.
+    #[inline]
+    fn tend(&mut self, sleeps: bool) {
+        self.gathers = false;
+        if self.tended.is_empty() {
+            return;
+        }
+        for far in std::mem::take(&mut self.tended) {
+            let place = &mut self.places[far as usize];
+            place.is_tended = false;
+            let Some(lane) = &mut place.lane else { continue };
+            lane.tend(sleeps, &self.epoll, &mut self.spare);
+            if lane.is_over() && !std::mem::replace(&mut place.is_offering, true) {
+                self.offering.push(far);
+            }
+            self.tend_later(far);
+        }
+    }
+
+    /// Notes a lane that has something to send.
+    #[inline]
+    fn tend_later(&mut self, far: u32) {
+        let place = &mut self.places[far as usize];
+        if !place.is_tended && place.lane.as_ref().is_some_and(|lane| lane.needs_care()) {
+            place.is_tended = true;
+            self.tended.push(far);
+        }
+    }
+
+    /// Offers arrived messages; returns whether the sink took any.
+    #[inline]
+    fn offer<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
+        let mut any = false;
+        for at in 0..self.offering.len() {
+            any |= self.offer_from(self.offering[at], sink);
+        }
+        let places = &self.places;
+        self.offering.retain(|far| places[*far as usize].is_offering);
+        any
+    }
+
+    /// Offers the arrived messages of one far process, which stays among those with messages only if the sink holds one.
+    #[inline]
+    fn offer_from<S: Sink + ?Sized>(&mut self, far: u32, sink: &mut S) -> bool {
+        let place = &mut self.places[far as usize];
+        let Some(lane) = &mut place.lane else {
+            place.is_offering = false;
+            return false;
+        };
+        let peer = Peer(self.first_far + far);
+        let offered = lane.offer(peer, sink, &self.epoll, &mut self.spare);
+        lane.watch(false, &self.epoll);
+        place.is_offering = offered.is_held;
+        if lane.is_over() {
+            self.note_end(far, offered.is_held);
+        } else {
+            self.tend_later(far);
+        }
+        offered.any
+    }
+
+    /// Notes that a lane has ended. The daemon learns of a break when all messages that had come are out.
+    #[cold]
+    fn note_end(&mut self, far: u32, is_held: bool) {
+        self.open.retain(|open| *open != far);
+        let place = &mut self.places[far as usize];
+        if let (Some(lane), false) = (&mut place.lane, is_held)
+            && let Some(errno) = lane.take_break()
+        {
+            let lane = place.last.unwrap_or(0);
+            self.daemon.say(Handover::Broken { far, lane, errno });
+        }
+    }
+
+    #[cold]
+    fn hear_daemon(&mut self) {
+        for _ in 0..HEARD_MAX {
+            match self.daemon.hear() {
+                Some(Heard::Message(Handover::Lane { far, lane, keys }, socket)) => {
+                    self.accept(far, lane, &keys, socket);
+                }
+                // The arbiter decides what follows from a far process that cannot be reached.
+                Some(Heard::Message(..) | Heard::Noise) => {}
+                Some(Heard::End(socket)) => {
+                    let _ = epoll::delete(&self.epoll, socket.as_fd());
+                    return;
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Takes over a lane, or closes it if it is none that can be used.
+    fn accept(&mut self, far: u32, number: u32, keys: &LaneKeys, socket: Option<OwnedFd>) {
+        let Some(place) = self.places.get_mut(far as usize) else { return };
+        if place.last.is_some_and(|last| number <= last) {
+            return;
+        }
+        place.last = Some(number);
+        let broken = |errno| Handover::Broken { far, lane: number, errno };
+        let Some(socket) = socket else {
+            // The system passed none on: this process has no room for a descriptor.
+            return self.daemon.say(broken(libc::EMFILE));
+        };
+        if let Some(old) = &mut place.lane
+            && !old.can_be_replaced()
+        {
+            // Frames may be lost, and nothing can say which.
+            old.finish(0, &self.epoll);
+            old.take_break();
+            self.open.retain(|open| *open != far);
+            return self.daemon.say(broken(0));
+        }
+        let lane = socket::set_up(&socket).and_then(|()| Lane::new(u64::from(far), socket, keys));
+        let mut lane = match lane {
+            Ok(lane) => Box::new(lane),
+            Err(error) => return self.daemon.say(broken(error.raw_os_error())),
+        };
+        if let Some(mut old) = place.lane.take() {
+            old.forget(&self.epoll, &mut self.spare);
+        }
+        lane.watch(false, &self.epoll);
+        if self.has_left {
+            lane.leave(&mut self.spare);
+        }
+        place.lane = Some(lane);
+        self.open.retain(|open| *open != far);
+        self.open.push(far);
+        self.tend_later(far);
+        self.read(far);
+    }
+
+    fn want(&mut self, far: u32) {
+        if !std::mem::replace(&mut self.places[far as usize].is_wanted, true) {
+            self.daemon.say(Handover::Want { far });
+        }
+    }
+}
+
+impl Channel for Lanes {
+    fn data_bytes_max(&self) -> usize {
+        DATA_BYTES_MAX
+    }
+
+    #[inline]
+    fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        let is_urgent = header.class == Class::Urgent;
+        if data.len() > DATA_BYTES_MAX || is_urgent && data.len() > URGENT_BYTES_MAX {
+            return Err(SendError::TooLong);
+        }
+        let far = self.number_of(to).filter(|_| !self.has_left).ok_or(SendError::Gone)?;
+        let Some(lane) = &mut self.places[far as usize].lane else {
+            self.want(far);
+            return Err(SendError::Full);
+        };
+        let sent = lane.try_send(header, data, self.gathers, &mut self.spare);
+        if lane.needs_care() {
+            self.tend_later(far);
+        }
+        sent
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> bool {
+        self.poll_once(false, sink).0
+    }
+
+    #[inline]
+    fn poll_into<S: Sink>(&mut self, sink: &mut S) -> bool {
+        self.poll_once(false, sink).0
+    }
+
+    /// Reads the peer's lane directly, and looks at the others only now and then.
+    #[inline]
+    fn poll_peer_into<S: Sink>(&mut self, peer: Peer, sink: &mut S) -> bool {
+        let lane = self.number_of(peer).filter(|far| self.places[*far as usize].lane.is_some());
+        self.looks = self.looks.wrapping_add(1);
+        match lane {
+            Some(far) if !self.looks.is_multiple_of(DIRECT_LOOKS) => {
+                self.tend(false);
+                self.read(far);
+                if !self.places[far as usize].is_offering {
+                    return false;
+                }
+                let any = self.offer_from(far, sink);
+                let is_held = self.places[far as usize].is_offering;
+                if !is_held {
+                    self.offering.retain(|offering| *offering != far);
+                }
+                any
+            }
+            _ => self.poll_once(true, sink).0,
+        }
+    }
+
+    fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut any = false;
+        for _ in 0..ROUNDS_MAX {
+            let (took, events) = self.poll_once(true, sink);
+            any |= took;
+            if events == 0 {
+                break;
+            }
+        }
+        self.tend(true);
+        any
+    }
+
+    fn is_read_out(&self, peer: Peer) -> bool {
+        let lane = self.number_of(peer).and_then(|far| self.places[far as usize].lane.as_ref());
+        lane.is_none_or(|lane| lane.is_read_out())
+    }
+
+    fn ask_for_group_numbers(&mut self) {
+        self.daemon.say(Handover::Numbers);
+    }
+
+    fn leave(&mut self) {
+        self.has_left = true;
+        for at in 0..self.open.len() {
+            let far = self.open[at];
+            if let Some(lane) = &mut self.places[far as usize].lane {
+                lane.leave(&mut self.spare);
+            }
+            self.tend_later(far);
+        }
+    }
+
+    fn forget(&mut self, peer: Peer) {
+        let Some(far) = self.number_of(peer) else { return };
+        let place = &mut self.places[far as usize];
+        if let Some(lane) = &mut place.lane {
+            lane.forget(&self.epoll, &mut self.spare);
+        }
+        (place.lane, place.last, place.is_wanted) = (None, None, false);
+        self.open.retain(|open| *open != far);
+    }
+
+    fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.epoll.as_fd()]
+    }
+
+    fn has_unsent(&self) -> bool {
+        let lanes = self.open.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
+        lanes.into_iter().any(|lane| lane.has_unsent())
+    }
+}

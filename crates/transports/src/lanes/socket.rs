@@ -1,0 +1,128 @@
+//! The system calls of lanes.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use landeck_memory::Bytes;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, sockopt};
+
+/// The most bytes that the system keeps of a lane before they are on their way. A message is refused beyond, so an
+/// urgent one never has more than this in front of it in this process.
+const NOT_SENT_BYTES_MAX: libc::c_int = 64 * 1024;
+/// The longest time between two attempts of the system to reach the other host, in milliseconds. Where it cannot be set
+/// (before Linux 6.15) it grows to two minutes.
+const RETRY_INTERVAL_MAX_MS: libc::c_int = 5_000;
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+
+/// The result of a system call on a socket.
+pub(super) enum Moved {
+    /// So many bytes were moved.
+    Bytes(usize),
+    /// None can be moved now.
+    Later,
+    /// The other side sends no more.
+    Closed,
+}
+
+/// Prepares a connected socket. All calls on it say for themselves that they do not wait.
+pub(super) fn set_up(socket: &OwnedFd) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    // A system that does not know one of these refuses it, and the lane works without.
+    set_number(socket, libc::TCP_NOTSENT_LOWAT, NOT_SENT_BYTES_MAX);
+    set_number(socket, TCP_RTO_MAX_MS, RETRY_INTERVAL_MAX_MS);
+    Ok(())
+}
+
+#[inline]
+pub(super) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Result<Moved, Errno> {
+    match net::recv(socket, room, RecvFlags::DONTWAIT) {
+        Ok((0, _)) => Ok(Moved::Closed),
+        Ok((bytes, _)) => Ok(Moved::Bytes(bytes)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Later),
+        Err(error) => Err(error),
+    }
+}
+
+#[inline]
+pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
+    sent(net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL))
+}
+
+/// Sends bytes that wait, a head, and data that may be in shared memory, without joining them by a copy.
+#[inline]
+pub(super) fn send_parts(
+    socket: &OwnedFd,
+    waiting: &[u8],
+    head: &[u8],
+    data: Bytes<'_>,
+) -> Result<Moved, Errno> {
+    let part = |start: *const u8, length: usize| libc::iovec {
+        iov_base: start.cast_mut().cast(),
+        iov_len: length,
+    };
+    let mut parts = [
+        part(waiting.as_ptr(), waiting.len()),
+        part(head.as_ptr(), head.len()),
+        part(data.start().as_ptr(), data.len()),
+    ];
+    let first = usize::from(waiting.is_empty());
+    // SAFETY: a message header of zeroes names no address, no parts and no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = parts[first..].as_mut_ptr();
+    message.msg_iovlen = (parts.len() - first - usize::from(data.is_empty())) as _;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the message and its parts live until the call returns; the system only reads them.
+    let bytes = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    sent(usize::try_from(bytes).map_err(|_| last_error()))
+}
+
+/// Ends sending, and reads what has arrived: a socket that is closed with bytes unread would revoke its sent bytes.
+pub(super) fn close_gently(socket: &OwnedFd) {
+    const ROUNDS_MAX: u32 = 64;
+    end_sending(socket);
+    let mut unread = [0; 16 * 1024];
+    for _ in 0..ROUNDS_MAX {
+        if !matches!(receive(socket, &mut unread), Ok(Moved::Bytes(_))) {
+            return;
+        }
+    }
+}
+
+/// Ends sending. Bytes sent before are still delivered, and arriving bytes are still read.
+pub(super) fn end_sending(socket: &OwnedFd) {
+    // If there is no connection any more, reading reports it.
+    let _ = net::shutdown(socket, net::Shutdown::Write);
+}
+
+/// Whether bytes, or the end of sending, are under way that the other host is not known to have.
+pub(super) fn has_unacknowledged(socket: &OwnedFd) -> bool {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the call writes one integer to the given place.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    result == 0 && bytes > 0
+}
+
+fn set_number(socket: &OwnedFd, option: libc::c_int, number: libc::c_int) {
+    // SAFETY: the system reads one integer, which lives until the call returns.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const number).cast(),
+            size_of_val(&number) as libc::socklen_t,
+        );
+    }
+}
+
+fn sent(result: Result<usize, Errno>) -> Result<Moved, Errno> {
+    match result {
+        Ok(bytes) => Ok(Moved::Bytes(bytes)),
+        Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(Moved::Later),
+        Err(error) => Err(error),
+    }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
