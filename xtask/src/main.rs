@@ -1,5 +1,5 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask count`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
-//! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
+//! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mutants`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
 //! `cargo xtask petsc`, `cargo xtask distribution`.
 
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ mod deck;
 mod install;
 mod links;
 mod mpi;
+mod mutants;
 mod suites;
 mod tidy;
 
@@ -54,6 +55,8 @@ enum Command {
     Mpi,
     /// Make what is made of the description of DECK's functions.
     Deck,
+    /// Break the protocols of several hosts, one line at a time, and see that a test notices each.
+    Mutants,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py {
         /// How many processes, one run for each; 1 2 3 5 if not given.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Book => book::run(root()),
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
+        Command::Mutants => mutants::run(root()),
         Command::Mpi4py { processes } => client("mpi4py", processes),
         Command::Rsmpi { processes } => client("rsmpi", processes),
         Command::Distribution { programs } => client("distribution", programs),
@@ -138,6 +142,10 @@ enum Problem {
         "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
     )]
     Description { path: PathBuf, line: usize },
+    #[error(
+        "{path} does not have this line once: {line}. Change the table of xtask/src/mutants.rs with it."
+    )]
+    Mutant { path: PathBuf, line: String },
     #[error("{path} is no table of functions: {error}")]
     Table { path: PathBuf, error: Box<toml::de::Error> },
     #[error(

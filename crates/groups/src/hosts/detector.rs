@@ -188,9 +188,12 @@ impl Detector {
         }
     }
 
-    /// Records that the host's kernel answered at this time: its TCP acknowledgements on the trunk show it.
-    pub fn kernel_answers(&mut self, at: Duration) {
-        self.answered = self.answered.max(at);
+    /// Records that the host's kernel answered at this time: its TCP acknowledgements on the trunk of this incarnation
+    /// show it. The kernel also answers on the trunk of a later daemon, which says nothing about this one.
+    pub fn kernel_answers(&mut self, incarnation: HostIncarnation, at: Duration) {
+        if incarnation == self.incarnation {
+            self.answered = self.answered.max(at);
+        }
     }
 
     /// Records that the host said that its part has ended.
@@ -341,7 +344,8 @@ mod tests {
     fn a_kernel_that_answers_keeps_its_host() {
         let mut detector = detector();
         looks(&mut detector, 0, 3_000);
-        detector.kernel_answers(at(2_900));
+        detector.kernel_answers(HOST, at(2_900));
+        detector.kernel_answers(HostIncarnation(8), at(3_500));
         assert_eq!(looks(&mut detector, 3_100, 5_700), []);
         assert_eq!(detector.sight(), HostSight::DaemonSilent);
         let lost = looks(&mut detector, 6_000, 6_000);
