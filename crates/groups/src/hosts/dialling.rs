@@ -296,10 +296,10 @@ impl Dialling {
             DialContent::Turn { after } => self.asked(&mut ends, after, true, &mut outputs),
             DialContent::Accepted { lane: accepted } => match &mut ends.phase {
                 Phase::Dialling { lane, is_accepted, .. } if *lane == accepted => {
-                    *is_accepted = true
+                    *is_accepted = true;
                 }
                 Phase::Offered { lane, .. } if *lane == accepted => {
-                    ends.open(accepted, &mut outputs)
+                    ends.open(accepted, &mut outputs);
                 }
                 _ => {}
             },
@@ -321,10 +321,9 @@ impl Dialling {
 
     /// A process of this host has reported that a lane of its own is broken. A new one is opened when it is wanted.
     pub fn broken(&mut self, own: ProcessId, far: ProcessId, lane: u32) {
-        if let Some(ends) = self.pairs.get_mut(&(own, far)) {
-            if ends.phase == (Phase::Open { lane }) {
-                ends.phase = Phase::Idle;
-            }
+        let ends = self.pairs.get_mut(&(own, far));
+        if let Some(ends) = ends.filter(|ends| ends.phase == Phase::Open { lane }) {
+            ends.phase = Phase::Idle;
         }
     }
 

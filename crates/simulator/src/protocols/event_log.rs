@@ -30,14 +30,19 @@ impl EventLog {
         self.hash
     }
 
-    pub(super) fn failure(&mut self, seed: u64, property: &'static str, text: String) -> Failure {
-        Failure { seed, property, text, events: std::mem::take(&mut self.last).into() }
+    pub(super) fn failure(
+        &mut self,
+        seed: u64,
+        property: &'static str,
+        text: String,
+    ) -> ProtocolFailure {
+        ProtocolFailure { seed, property, text, events: std::mem::take(&mut self.last).into() }
     }
 }
 
 /// A property that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ProtocolFailure {
     /// The seed of the run.
     pub seed: u64,
     /// The name of the property.
@@ -48,7 +53,7 @@ pub struct Failure {
     pub events: Vec<(Duration, String)>,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ProtocolFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, event) in &self.events {
             writeln!(formatter, "{:>12.4} s  {event}", at.as_secs_f64())?;

@@ -13,7 +13,7 @@ use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, ProcessId};
 
 use super::clock::HostClock;
 use super::draw::Draw;
-use super::event_log::{EventLog, Failure};
+use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, HostChecks, Trouble, ensure};
 use super::hosts_setting::HostsSetting;
 use super::link::{Quality, TcpStream};
@@ -43,8 +43,8 @@ pub struct HostsReport {
 /// Runs several hosts.
 ///
 /// # Errors
-/// [`Failure`] if a property did not hold.
-pub fn run(setting: &HostsSetting) -> Result<HostsReport, Failure> {
+/// [`ProtocolFailure`] if a property did not hold.
+pub fn run(setting: &HostsSetting) -> Result<HostsReport, ProtocolFailure> {
     let mut world = World::new(*setting);
     world.begin();
     let end = setting.length + world.rest();
@@ -187,7 +187,7 @@ struct World {
     punctual_since: Duration,
     is_healed: bool,
     checks: HostChecks,
-    failure: Option<Failure>,
+    failure: Option<ProtocolFailure>,
 }
 
 fn entry(host: usize, incarnation: u64) -> HostEntry {
@@ -760,7 +760,10 @@ impl World {
     /// A probe of the arbiter's kernel on the trunk: the host's kernel acknowledges it.
     fn probe(&mut self, host: usize) {
         self.plan(self.now + self.timing.interval(), Event::Probe { host });
-        if self.passes(host) && !self.draw.permille(self.setting.loss_permille) {
+        if self.passes(host)
+            && self.nodes[host].runs
+            && !self.draw.permille(self.setting.loss_permille)
+        {
             let incarnation = HostIncarnation(self.nodes[host].incarnation);
             let inbound = Inbound::KernelAnswer { host, incarnation, at: self.local(0) };
             self.arrive(0, inbound);

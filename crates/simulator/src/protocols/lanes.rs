@@ -8,7 +8,7 @@ use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
 use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
 
 use super::draw::Draw;
-use super::event_log::{EventLog, Failure};
+use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, ensure};
 use crate::time::{Events, Time};
 
@@ -122,8 +122,8 @@ struct World {
 /// Runs two daemons that open lanes.
 ///
 /// # Errors
-/// [`Failure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<LanesReport, Failure> {
+/// [`ProtocolFailure`] if a property did not hold.
+pub fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
     let mut world = World::new(seed);
     while let Some((at, event)) = world.events.pop() {
         world.now = Duration::from_nanos(at.ps() / 1_000);

@@ -1,7 +1,7 @@
 //! The protocols of several hosts on links and hosts that fail.
 //!
 //! The machines are those that the daemon drives. The modelled rest is hosts with clocks of their own, links, stopped
-//! daemons and paused hosts. A run depends on its seed alone. A property that fails ends the run with a [`Failure`], which
+//! daemons and paused hosts. A run depends on its seed alone. A property that fails ends the run with a [`ProtocolFailure`], which
 //! shows the seed and the last events.
 //!
 //! | module | content |
@@ -23,5 +23,5 @@ pub mod lanes;
 mod link;
 pub mod pairs;
 
-pub use event_log::Failure;
+pub use event_log::ProtocolFailure;
 pub use hosts_setting::{FaultRates, HostsSetting};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck_channel::pair::{KEPT_MAX, LaneError, Pair, Positions};
 
 use super::draw::Draw;
-use super::event_log::{EventLog, Failure};
+use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, ensure};
 use crate::time::{Events, Time};
 
@@ -64,7 +64,7 @@ struct Side {
     received: u64,
     /// Whether positions have changed since they were told.
     tells: bool,
-    /// What has come on lanes that this side has not opened yet.
+    /// The parcels of lanes that this side has not opened yet.
     early: VecDeque<(u32, Parcel)>,
     last_arrival: Duration,
 }
@@ -84,8 +84,8 @@ struct World {
 /// Runs a pair over lanes that break.
 ///
 /// # Errors
-/// [`Failure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<PairReport, Failure> {
+/// [`ProtocolFailure`] if a property did not hold.
+pub fn run(seed: u64) -> Result<PairReport, ProtocolFailure> {
     let mut draw = Draw::new(seed);
     let first = draw.pick(&[0, 65_000, u64::from(u32::MAX) - 500]);
     let side = || Side {

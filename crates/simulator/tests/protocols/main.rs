@@ -7,7 +7,7 @@ mod hosts;
 mod lanes;
 mod pairs;
 
-use landeck_simulator::protocols::Failure;
+use landeck_simulator::protocols::ProtocolFailure;
 use landeck_testing::{Random, seed};
 
 /// Whether this is the long form.
@@ -16,7 +16,7 @@ fn is_soak() -> bool {
 }
 
 /// Runs seeds, and shows the first failure. With `LANDECK_SEED` set that seed alone runs.
-fn by_seed<R>(runs: u64, run: impl Fn(u64) -> Result<R, Failure>) -> Vec<R> {
+fn by_seed<R>(runs: u64, run: impl Fn(u64) -> Result<R, ProtocolFailure>) -> Vec<R> {
     let is_replay = std::env::var_os("LANDECK_SEED").is_some();
     let first = seed();
     let mut random = Random::new(first);
