@@ -29,6 +29,16 @@ pub(super) struct Trouble {
     pub(super) paused: Duration,
 }
 
+/// A look of the arbiter at one host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArbiterLook {
+    pub(super) now: Duration,
+    /// The time since the host's last renewal, by the arbiter's clock.
+    pub(super) renewed_ago: Duration,
+    /// Since when the arbiter looks punctually.
+    pub(super) punctual_since: Duration,
+}
+
 /// The observations of a run.
 #[derive(Debug, Default)]
 pub(super) struct HostChecks {
@@ -162,9 +172,7 @@ impl HostChecks {
     pub(super) fn is_in_time(
         &self,
         (host, incarnation): (usize, HostIncarnation),
-        now: Duration,
-        renewed_ago: Duration,
-        punctual_since: Duration,
+        ArbiterLook { now, renewed_ago, punctual_since }: ArbiterLook,
         trouble: Trouble,
         timing: HostTiming,
         delay: Duration,
@@ -212,7 +220,7 @@ impl HostChecks {
         block: NumberBlock,
     ) -> Check {
         let asker = *self.blocks.entry(block.first).or_insert((incarnation, request));
-        let is_whole = block.first % block.count == 0 && block.first > 0;
+        let is_whole = block.first.is_multiple_of(block.count) && block.first > 0;
         ensure(
             asker == (incarnation, request) && is_whole,
             "a block of numbers is given once",

@@ -14,7 +14,7 @@ use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, ProcessId};
 use super::clock::HostClock;
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
-use super::host_checks::{Check, HostChecks, Trouble, ensure};
+use super::host_checks::{ArbiterLook, Check, HostChecks, Trouble, ensure};
 use super::hosts_setting::HostsSetting;
 use super::link::{Quality, TcpStream};
 use crate::time::{Events, Time};
@@ -383,16 +383,10 @@ impl World {
             let Some(detector) = self.detectors.get(&host) else { continue };
             let watched = (host, detector.incarnation());
             let renewed_ago = local.saturating_sub(detector.renewed());
+            let look =
+                ArbiterLook { now: self.now, renewed_ago, punctual_since: self.punctual_since };
             let (trouble, delay) = (self.nodes[host].trouble, self.setting.delay_max);
-            let check = self.checks.is_in_time(
-                watched,
-                self.now,
-                renewed_ago,
-                self.punctual_since,
-                trouble,
-                self.timing,
-                delay,
-            );
+            let check = self.checks.is_in_time(watched, look, trouble, self.timing, delay);
             self.check(check);
         }
     }
@@ -657,7 +651,7 @@ impl World {
                     self.carry_out(words);
                 }
                 DetectorOutput::Exclude { incarnation } => {
-                    self.send_down(host, Down::Excluded(incarnation))
+                    self.send_down(host, Down::Excluded(incarnation));
                 }
             }
         }

@@ -370,7 +370,7 @@ impl World {
             self.log.note(self.now, format!("daemon {side}: {output:?}"));
             match output {
                 DialOutput::Dial { own, far, lane, address, .. } => {
-                    self.dial(side, own, far, lane, address)?
+                    self.dial(side, own, far, lane, address)?;
                 }
                 DialOutput::Cancel { own, far, lane } | DialOutput::Close { own, far, lane } => {
                     if let Some(connection) = self.find(side, own, far, lane, End::Closed) {

@@ -94,7 +94,7 @@ impl World {
         let length = self.draw.time(self.timing.interval(), longest);
         match fault {
             Fault::Cut => {
-                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (true, true)
+                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (true, true);
             }
             Fault::CutUp => self.trunks[node].is_cut_up = true,
             Fault::CutDown => self.trunks[node].is_cut_down = true,
@@ -126,7 +126,7 @@ impl World {
     pub(super) fn repair(&mut self, fault: Fault, node: usize) {
         match fault {
             Fault::Cut => {
-                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (false, false)
+                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (false, false);
             }
             Fault::CutUp => self.trunks[node].is_cut_up = false,
             Fault::CutDown => self.trunks[node].is_cut_down = false,
