@@ -1,6 +1,6 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask count`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
-//! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
-//! `cargo xtask petsc`, `cargo xtask distribution`, `cargo xtask hosts`.
+//! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mutants`, `cargo xtask mpi4py`,
+//! `cargo xtask rsmpi`, `cargo xtask petsc`, `cargo xtask distribution`, `cargo xtask hosts`.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ mod hosts;
 mod install;
 mod links;
 mod mpi;
+mod mutants;
 mod suites;
 mod tidy;
 
@@ -57,6 +58,8 @@ enum Command {
     Deck,
     /// Run a command on a cluster of network namespaces, which ends with it.
     Hosts(hosts::Options),
+    /// Break the protocols of several hosts, one line at a time, and see that a test notices each.
+    Mutants,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py {
         /// How many processes, one run for each; 1 2 3 5 if not given.
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
         Command::Hosts(options) => return hosts::run(&options),
+        Command::Mutants => mutants::run(root()),
         Command::Mpi4py { processes } => client("mpi4py", processes),
         Command::Rsmpi { processes } => client("rsmpi", processes),
         Command::Distribution { programs } => client("distribution", programs),
@@ -142,6 +146,10 @@ enum Problem {
         "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
     )]
     Description { path: PathBuf, line: usize },
+    #[error(
+        "{path} does not have this line once: {line}. Change the table of xtask/src/mutants.rs with it."
+    )]
+    Mutant { path: PathBuf, line: String },
     #[error("{path} is no table of functions: {error}")]
     Table { path: PathBuf, error: Box<toml::de::Error> },
     #[error(

@@ -13,6 +13,7 @@
 //! | `processors` | processes that take turns on a processor |
 //! | `board` | the shared memory of a host |
 //! | [`fault`] | faults |
+//! | [`protocols`] | the machines of several hosts, with links and hosts that fail |
 //! | `setting`, `hosts` | the input of a run, and the placement of members |
 //! | [`simulation`] | a run |
 //! | `report` | the result of a run |
@@ -53,6 +54,7 @@ mod near;
 mod network;
 pub mod platform;
 mod processors;
+pub mod protocols;
 mod report;
 mod setting;
 pub mod simulation;

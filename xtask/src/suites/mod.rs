@@ -85,6 +85,12 @@ const SUITES: &[Suite] = &[
         run: divisions,
     },
     Suite {
+        name: "mutants",
+        shows: "each checker of the protocols catches a broken one",
+        is_long: true,
+        run: mutants,
+    },
+    Suite {
         name: "addresses",
         shows: "the fronts use memory as they may",
         is_long: true,
@@ -282,6 +288,11 @@ fn divisions(runner: &Runner) -> Result<Tally, Problem> {
         tally.add(&runner.counted(command)?);
     }
     Ok(tally)
+}
+
+/// Each mutant counts as a test.
+fn mutants(runner: &Runner) -> Result<Tally, Problem> {
+    runner.counted(runner.cargo(&["run", "--quiet", "--package", "xtask", "--", "mutants"]))
 }
 
 /// The model checker needs its own build: every atomic is replaced.

@@ -1,0 +1,256 @@
+//! The properties of several hosts, a checker each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use landeck_groups::hosts::{
+    FarChange, FarState, FarSubject, FollowerOutput, HostTiming, NumberBlock,
+};
+use landeck_wire::word::{ProcessEnd, Word, WordContent};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
+
+/// The name of a property that does not hold, and the observation.
+pub(super) type Check = Result<(), (&'static str, String)>;
+
+/// The trouble of one host, which the machines cannot see but the checkers can.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trouble {
+    /// Since when the host and the arbiter do not reach each other.
+    pub(super) since: Option<Duration>,
+    /// When the last such time ended.
+    pub(super) ended: Duration,
+    /// The incarnation that runs, or ran last.
+    pub(super) incarnation: u64,
+    /// When the host was last admitted.
+    pub(super) admitted: Duration,
+    /// When the host's daemon or its clock last stood still.
+    pub(super) stood_still: Duration,
+    /// When the clock of the host last stood still.
+    pub(super) paused: Duration,
+}
+
+/// A look of the arbiter at one host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArbiterLook {
+    pub(super) now: Duration,
+    /// The time since the host's last renewal, by the arbiter's clock.
+    pub(super) renewed_ago: Duration,
+    /// Since when the arbiter looks punctually.
+    pub(super) punctual_since: Duration,
+}
+
+/// The observations of a run.
+#[derive(Debug, Default)]
+pub(super) struct HostChecks {
+    /// All words, in the order of their numbers.
+    pub(super) words: Vec<Word>,
+    ended: BTreeSet<ProcessId>,
+    over: BTreeSet<HostIncarnation>,
+    /// When each incarnation was called lost.
+    lost: BTreeMap<HostIncarnation, Duration>,
+    gone: BTreeSet<HostIncarnation>,
+    blocks: BTreeMap<u32, (HostIncarnation, u64)>,
+    ending: BTreeSet<JobId>,
+    /// The hosts that were called lost by their silence.
+    pub(super) losses: u64,
+}
+
+/// The time that may pass between the beginning of a trouble and the arbiter's verdict, besides T or L. A cut in one
+/// direction shows in the echo of a heartbeat, and several of these may be lost.
+fn slack(timing: HostTiming, delay: Duration) -> Duration {
+    10 * timing.interval() + 2 * delay + timing.gone_after() / 1_000 + Duration::from_millis(50)
+}
+
+impl HostChecks {
+    /// A word that the arbiter sends.
+    pub(super) fn word_sent(&mut self, word: &Word) -> Check {
+        let known = self.words.get((word.number as usize).wrapping_sub(1));
+        if let Some(known) = known {
+            let text = || format!("number {} is {known:?} and {word:?}", word.number);
+            return ensure(known == word, "words have one order", text);
+        }
+        let next = self.words.len() as u64 + 1;
+        ensure(word.number == next, "words have one order", || {
+            format!("word {} was given after word {}", word.number, next - 1)
+        })?;
+        self.words.push(word.clone());
+        self.first_word(&word.content)
+    }
+
+    fn first_word(&mut self, content: &WordContent) -> Check {
+        let name = "the first word is final";
+        match content {
+            WordContent::ProcessEnded { process, .. } => {
+                let is_first = self.ended.insert(*process);
+                let is_over = self.over.contains(&HostIncarnation(process.host.0));
+                ensure(is_first && !is_over, name, || format!("another word on process {process}"))
+            }
+            WordContent::HostLost { incarnation, .. } => {
+                let is_first = self.over.insert(*incarnation);
+                ensure(is_first, name, || format!("incarnation {incarnation} is lost twice"))
+            }
+            WordContent::JobEnds { job, .. } => {
+                let is_first = self.ending.insert(*job);
+                ensure(is_first, "a job ends once", || format!("job {job} ends again"))
+            }
+            WordContent::HostJoined(_) | WordContent::HostGone { .. } => Ok(()),
+        }
+    }
+
+    /// A follower has gone from one number to another, and said what follows.
+    pub(super) fn applied(
+        &self,
+        host: usize,
+        from: u64,
+        to: u64,
+        outputs: &[FollowerOutput],
+    ) -> Check {
+        let Some(words) = self.words.get(from as usize..to as usize) else {
+            return Err((
+                "words have one order",
+                format!("host {host} applied word {to} before it was given"),
+            ));
+        };
+        let expected: Vec<FollowerOutput> = words.iter().map(consequence).collect();
+        let is_change = |output: &&FollowerOutput| !matches!(output, FollowerOutput::Resend { .. });
+        let found: Vec<FollowerOutput> = outputs.iter().filter(is_change).cloned().collect();
+        let text = || {
+            format!("host {host} went from word {from} to {to} with {found:?}, not {expected:?}")
+        };
+        let name = match found.len() > expected.len() {
+            true => "only words change far records",
+            false => "words have one order",
+        };
+        ensure(found == expected, name, text)
+    }
+
+    /// The arbiter calls an incarnation lost by its silence.
+    pub(super) fn lost(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        now: Duration,
+        trouble: Trouble,
+        timing: HostTiming,
+        delay: Duration,
+    ) -> Check {
+        self.lost.insert(incarnation, now);
+        self.losses += u64::from(trouble.incarnation == incarnation.0);
+        let recent = trouble.incarnation != incarnation.0
+            || trouble.since.is_some()
+            || now.saturating_sub(trouble.ended) <= timing.lost_after() + slack(timing, delay);
+        ensure(recent, "no host is lost that answers", || {
+            format!(
+                "host {} was called lost, its last trouble ended at {:?}",
+                host.0, trouble.ended
+            )
+        })
+    }
+
+    /// A host's end that was not noticed by silence.
+    pub(super) fn lost_otherwise(&mut self, incarnation: HostIncarnation, now: Duration) {
+        self.lost.entry(incarnation).or_insert(now);
+    }
+
+    /// The arbiter calls an incarnation gone after its lease.
+    pub(super) fn gone(
+        &mut self,
+        incarnation: HostIncarnation,
+        now: Duration,
+        runs: bool,
+        trouble: Trouble,
+        timing: HostTiming,
+    ) -> Check {
+        self.gone.insert(incarnation);
+        let stood_still = now.saturating_sub(trouble.stood_still) <= 2 * timing.gone_after();
+        ensure(!runs || stood_still, "nothing of a gone host runs", || {
+            format!("incarnation {incarnation} was called gone and runs")
+        })
+    }
+
+    /// A look of the arbiter, which has looked punctually since some moment: is a host in trouble still there?
+    pub(super) fn is_in_time(
+        &self,
+        (host, incarnation): (usize, HostIncarnation),
+        ArbiterLook { now, renewed_ago, punctual_since }: ArbiterLook,
+        trouble: Trouble,
+        timing: HostTiming,
+        delay: Duration,
+    ) -> Check {
+        let Some(since) = trouble.since else { return Ok(()) };
+        let silent = now.saturating_sub(since.max(punctual_since).max(trouble.admitted));
+        // Since its last renewal the arbiter waits for a look, and for nothing else.
+        let by_renewal =
+            silent.min(renewed_ago) > timing.lost_after() + timing.interval() + 2 * delay;
+        let late = |after: Duration| silent > after + slack(timing, delay);
+        let is_lost = self.lost.contains_key(&incarnation);
+        ensure(
+            is_lost || !(by_renewal || late(timing.lost_after())),
+            "a host that is cut off is lost in time",
+            || format!("host {host} is in trouble for {silent:?} and not lost"),
+        )?;
+        let is_gone = self.gone.contains(&incarnation);
+        ensure(is_gone || !late(timing.gone_after()), "a lost host is gone in time", || {
+            format!("host {host} is in trouble for {silent:?} and not gone")
+        })
+    }
+
+    /// A host believes that its view is valid.
+    pub(super) fn believes(
+        &self,
+        incarnation: HostIncarnation,
+        now: Duration,
+        trouble: Trouble,
+        timing: HostTiming,
+    ) -> Check {
+        let Some(&lost) = self.lost.get(&incarnation) else { return Ok(()) };
+        let was_paused = trouble.paused + 2 * timing.lease() >= lost;
+        ensure(was_paused, "no view is valid after a loss", || {
+            format!(
+                "incarnation {incarnation} was called lost at {lost:?} and has a valid view at {now:?}"
+            )
+        })
+    }
+
+    /// A host has got a block of group numbers.
+    pub(super) fn block(
+        &mut self,
+        incarnation: HostIncarnation,
+        request: u64,
+        block: NumberBlock,
+    ) -> Check {
+        let asker = *self.blocks.entry(block.first).or_insert((incarnation, request));
+        let is_whole = block.first.is_multiple_of(block.count) && block.first > 0;
+        ensure(
+            asker == (incarnation, request) && is_whole,
+            "a block of numbers is given once",
+            || format!("{block:?} was given to {asker:?} and to {incarnation}, request {request}"),
+        )
+    }
+}
+
+/// The consequence of a word, as the design says it.
+fn consequence(word: &Word) -> FollowerOutput {
+    let far = |subject, state| FollowerOutput::Far(FarChange { subject, state });
+    match word.content.clone() {
+        WordContent::HostJoined(entry) => FollowerOutput::Joined(entry),
+        WordContent::HostLost { host, incarnation, silent_ms } => {
+            far(FarSubject::Host(host, incarnation), FarState::Lost { silent_ms })
+        }
+        WordContent::HostGone { host, incarnation } => {
+            far(FarSubject::Host(host, incarnation), FarState::Gone)
+        }
+        WordContent::ProcessEnded { process, end: ProcessEnd::Left, .. } => {
+            far(FarSubject::Process(process), FarState::Left)
+        }
+        WordContent::ProcessEnded { process, end: ProcessEnd::Died { pid, status }, .. } => {
+            far(FarSubject::Process(process), FarState::Died { pid, status })
+        }
+        WordContent::JobEnds { job, code, cause } => FollowerOutput::JobEnds { job, code, cause },
+    }
+}
+
+/// An error with this name if something does not hold.
+pub(super) fn ensure(holds: bool, name: &'static str, text: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err((name, text())) }
+}

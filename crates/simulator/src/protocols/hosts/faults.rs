@@ -1,0 +1,189 @@
+//! The life of simulated hosts: processes that end, faults, and daemons that start anew.
+
+use std::time::Duration;
+
+use landeck_wire::word::ProcessEnd;
+use landeck_wire::{HostId, HostIncarnation, Incarnation, ProcessId, Slot};
+
+use super::{ASK_AGAIN, Event, Fault, Up, World};
+
+impl World {
+    pub(super) fn process_ends(&mut self, node: usize) {
+        let mean = self.setting.process_ends;
+        let wait = self.draw.about(mean);
+        self.plan(self.now + wait, Event::ProcessEnds { node });
+        let ask = self.draw.permille(500);
+        let end_job = self.draw.permille(50);
+        let current = &mut self.nodes[node];
+        if !current.runs
+            || current.is_paused
+            || current.is_frozen
+            || current.follower.is_none()
+            || self.is_healed
+        {
+            return;
+        }
+        let own = HostIncarnation(current.incarnation);
+        let slot = Slot(current.ends.len() as u32);
+        let process = ProcessId { host: HostId(own.0), slot, incarnation: Incarnation(1) };
+        let end = match slot.0 % 3 {
+            0 => ProcessEnd::Left,
+            _ => ProcessEnd::Died { pid: slot.0, status: 9 },
+        };
+        current.ends.push((process, end));
+        let request = ask.then(|| {
+            current.request += 1;
+            current.is_request_open = true;
+            current.request
+        });
+        self.send_up(node, Up::Ended(own, process, end));
+        if let Some(request) = request {
+            self.send_up(node, Up::Numbers(own, request));
+        }
+        if end_job {
+            self.send_up(node, Up::EndJob(3));
+        }
+    }
+
+    pub(super) fn start_later(&mut self, node: usize) {
+        let incarnation = self.nodes[node].incarnation;
+        let wait = self.draw.about(Duration::from_secs(1));
+        self.plan(self.now + wait, Event::Start { node, incarnation });
+        self.note_trouble(node);
+    }
+
+    /// Starts the daemon of a host as a new incarnation.
+    pub(super) fn start(&mut self, node: usize) {
+        self.incarnations += 1;
+        let incarnation = self.incarnations;
+        let current = &mut self.nodes[node];
+        current.incarnation = incarnation;
+        current.trouble.incarnation = incarnation;
+        (current.is_up, current.runs) = (true, true);
+        (current.lease, current.follower) = (None, None);
+        (current.request, current.is_request_open) = (0, false);
+        current.ends.clear();
+        current.inbox.clear();
+        self.note(format!("host {node} starts as {incarnation}"));
+        self.note_trouble(node);
+        self.reset(node);
+        self.plan(self.now + ASK_AGAIN, Event::Hello { node, incarnation });
+    }
+
+    pub(super) fn fault(&mut self, fault: Fault) {
+        let rates = self.setting.faults;
+        let mean = match fault {
+            Fault::Cut => rates.cut,
+            Fault::CutUp | Fault::CutDown => rates.one_way_cut,
+            Fault::Freeze => rates.freeze,
+            Fault::Pause => rates.pause,
+            Fault::Restart => rates.restart,
+            Fault::Reset => rates.reset,
+        };
+        if self.is_healed {
+            return;
+        }
+        self.plan_fault(fault, mean);
+        let hosts = self.nodes.len() as u64;
+        let with_arbiter = matches!(fault, Fault::Freeze | Fault::Pause);
+        let node =
+            if with_arbiter { self.draw.below(hosts) } else { 1 + self.draw.below(hosts - 1) }
+                as usize;
+        self.note(format!("{fault:?} of host {node}"));
+        let longest = self.draw.pick(&[self.timing.timeout(), 2 * self.timing.gone_after()]);
+        let length = self.draw.time(self.timing.interval(), longest);
+        match fault {
+            Fault::Cut => {
+                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (true, true);
+            }
+            Fault::CutUp => self.trunks[node].is_cut_up = true,
+            Fault::CutDown => self.trunks[node].is_cut_down = true,
+            Fault::Freeze => self.nodes[node].is_frozen = true,
+            Fault::Pause if !self.nodes[node].is_paused => {
+                self.nodes[node].is_paused = true;
+                self.nodes[node].trouble.paused = self.now;
+                self.nodes[node].clock.pause(self.now);
+            }
+            Fault::Pause => {}
+            Fault::Reset => return self.reset(node),
+            Fault::Restart => return self.restart(node),
+        }
+        self.note_trouble(node);
+        self.plan(self.now + length, Event::Repair(fault, node));
+    }
+
+    fn restart(&mut self, node: usize) {
+        let with_host = self.draw.permille(500);
+        let current = &mut self.nodes[node];
+        (current.is_up, current.runs) = (false, false);
+        (current.is_frozen, current.lease, current.follower) = (false, None, None);
+        if with_host {
+            current.boot += 1_000;
+        }
+        self.start_later(node);
+    }
+
+    pub(super) fn repair(&mut self, fault: Fault, node: usize) {
+        match fault {
+            Fault::Cut => {
+                (self.trunks[node].is_cut_up, self.trunks[node].is_cut_down) = (false, false);
+            }
+            Fault::CutUp => self.trunks[node].is_cut_up = false,
+            Fault::CutDown => self.trunks[node].is_cut_down = false,
+            Fault::Freeze => self.nodes[node].is_frozen = false,
+            Fault::Pause => {
+                if std::mem::take(&mut self.nodes[node].is_paused) {
+                    self.nodes[node].clock.resume(self.now);
+                    self.nodes[node].trouble.paused = self.now;
+                }
+            }
+            Fault::Restart | Fault::Reset => return,
+        }
+        self.note(format!("end of {fault:?} of host {node}"));
+        self.note_trouble(node);
+        let current = &self.nodes[node];
+        if matches!(fault, Fault::Freeze | Fault::Pause) && !current.is_frozen && !current.is_paused
+        {
+            // A driver's timer may be first: it looks before it has read its sockets.
+            self.look(node, false);
+            self.drain(node);
+            self.look(node, true);
+        }
+    }
+
+    /// Keeps for the checkers since when a host and the arbiter do not reach each other.
+    fn note_trouble(&mut self, node: usize) {
+        let now = self.now;
+        if node == 0 {
+            self.punctual_since = now;
+        }
+        let is_arbiter_paused = self.nodes[0].is_paused;
+        for host in 0..self.nodes.len() {
+            let trunk = &self.trunks[host];
+            let is_cut = trunk.is_cut_up || trunk.is_cut_down;
+            let current = &mut self.nodes[host];
+            let is_over = !current.is_up || !current.runs || current.is_paused;
+            let trouble = &mut current.trouble;
+            if is_cut || is_over || is_arbiter_paused {
+                // Another fault, or the end of one of several, begins the trouble anew.
+                let since = trouble.since.filter(|_| host != node);
+                trouble.since = Some(since.unwrap_or(now));
+            } else if trouble.since.take().is_some() {
+                trouble.ended = now;
+            }
+            if host == node {
+                trouble.stood_still = now;
+            }
+        }
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.note("all faults end".into());
+        self.is_healed = true;
+        for node in 0..self.nodes.len() {
+            for fault in [Fault::Cut, Fault::Freeze, Fault::Pause] {
+                self.repair(fault, node);
+            }
+        }
+    }
+}

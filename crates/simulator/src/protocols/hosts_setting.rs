@@ -1,0 +1,95 @@
+//! The input of a run of several hosts.
+
+use std::time::Duration;
+
+use super::draw::Draw;
+
+/// The mean time between two faults of one kind; zero if there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultRates {
+    /// A link is cut in both directions.
+    pub cut: Duration,
+    /// A link is cut in one direction.
+    pub one_way_cut: Duration,
+    /// A daemon is stopped, and goes on later.
+    pub freeze: Duration,
+    /// A host is paused with its clock.
+    pub pause: Duration,
+    /// A host is started anew, or its daemon alone.
+    pub restart: Duration,
+    /// A trunk breaks, and is opened again.
+    pub reset: Duration,
+}
+
+/// The input of a run of several hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostsSetting {
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// The number of hosts, with the arbiter's.
+    pub hosts: usize,
+    /// T.
+    pub timeout: Duration,
+    /// The datagrams, of a thousand, that are lost.
+    pub loss_permille: u32,
+    /// The datagrams, of a thousand, that arrive twice.
+    pub twice_permille: u32,
+    /// The longest time that a datagram takes.
+    pub delay_max: Duration,
+    /// The mean time between two ends of processes of one host.
+    pub process_ends: Duration,
+    /// The faults.
+    pub faults: FaultRates,
+    /// The length of the time with faults. A time of rest follows.
+    pub length: Duration,
+}
+
+impl HostsSetting {
+    /// Hosts that lose datagrams, and nothing else.
+    #[must_use]
+    pub fn lossy(seed: u64, loss_permille: u32, length: Duration) -> Self {
+        Self {
+            seed,
+            hosts: 3,
+            timeout: Duration::from_secs(3),
+            loss_permille,
+            twice_permille: 10,
+            delay_max: Duration::from_millis(20),
+            process_ends: Duration::from_secs(600),
+            faults: FaultRates::default(),
+            length,
+        }
+    }
+
+    /// A setting that follows from a seed: each kind of fault is there or not, and T is between 0.5 s and a minute.
+    #[must_use]
+    pub fn drawn(seed: u64) -> Self {
+        let mut draw = Draw::new(seed ^ 0x5e77_1465);
+        let timeout_ms = draw.pick(&[500, 1_000, 3_000, 3_000, 10_000, 60_000]);
+        let timeout = Duration::from_millis(timeout_ms);
+        let lease = Duration::from_secs(10).max(3 * timeout);
+        let mut rate = |mean: Duration| match draw.below(2) {
+            0 => Duration::ZERO,
+            _ => draw.about(mean),
+        };
+        let faults = FaultRates {
+            cut: rate(4 * lease),
+            one_way_cut: rate(4 * lease),
+            freeze: rate(3 * lease),
+            pause: rate(5 * lease),
+            restart: rate(8 * lease),
+            reset: rate(2 * lease),
+        };
+        Self {
+            seed,
+            hosts: 2 + draw.below(4) as usize,
+            timeout,
+            loss_permille: draw.pick(&[0, 10, 50]),
+            twice_permille: draw.pick(&[0, 20, 200]),
+            delay_max: draw.pick(&[1, 10, 50].map(Duration::from_millis)),
+            process_ends: draw.about(lease / 2),
+            faults,
+            length: 20 * lease,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The protocols of several hosts on links and hosts that fail.
+//!
+//! The machines are those that the daemon drives. The modelled rest is hosts with clocks of their own, links, stopped
+//! daemons and paused hosts. A run depends on its seed alone. A property that fails ends the run with a [`ProtocolFailure`], which
+//! shows the seed and the last events.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
+//! | [`lanes`] | two daemons that open lanes between their processes |
+//! | [`pairs`] | the positions of one pair over lanes that break |
+//! | `host_checks` | the properties of hosts, a checker each |
+//! | `hosts_setting` | the faults of a run |
+//! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
+
+mod clock;
+mod draw;
+mod event_log;
+mod host_checks;
+pub mod hosts;
+mod hosts_setting;
+pub mod lanes;
+mod link;
+pub mod pairs;
+
+pub use event_log::ProtocolFailure;
+pub use hosts_setting::{FaultRates, HostsSetting};

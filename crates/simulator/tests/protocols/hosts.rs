@@ -1,0 +1,82 @@
+//! Leases, detectors and words.
+
+use std::time::Duration;
+
+use landeck_simulator::protocols::{FaultRates, HostsSetting, hosts};
+
+use crate::{by_seed, is_soak};
+
+/// A setting with one kind of fault, and T = 3 s.
+fn with(seed: u64, faults: FaultRates) -> HostsSetting {
+    let length = Duration::from_secs(1_500);
+    HostsSetting {
+        faults,
+        process_ends: Duration::from_secs(20),
+        ..HostsSetting::lossy(seed, 20, length)
+    }
+}
+
+#[test]
+fn hosts_with_all_faults_keep_all_properties() {
+    let reports = by_seed(150, |seed| hosts::run(&HostsSetting::drawn(seed)));
+    if reports.len() > 1 {
+        assert!(reports.iter().map(|report| report.losses).sum::<u64>() > 100, "hosts were lost");
+        assert!(
+            reports.iter().map(|report| report.words).sum::<usize>() > 3_000,
+            "words were given"
+        );
+    }
+}
+
+#[test]
+fn cut_hosts_are_lost_in_time_and_believe_nothing() {
+    let rate = Duration::from_secs(60);
+    let reports = by_seed(15, |seed| {
+        hosts::run(&with(seed, FaultRates { cut: rate, ..FaultRates::default() }))
+    });
+    assert!(reports.iter().all(|report| report.losses > 0));
+}
+
+#[test]
+fn a_cut_in_one_direction_is_a_cut() {
+    let faults = FaultRates { one_way_cut: Duration::from_secs(60), ..FaultRates::default() };
+    let reports = by_seed(15, |seed| hosts::run(&with(seed, faults)));
+    assert!(reports.iter().all(|report| report.losses > 0));
+}
+
+#[test]
+fn stopped_daemons_are_not_lost() {
+    let faults = FaultRates { freeze: Duration::from_secs(40), ..FaultRates::default() };
+    let reports = by_seed(15, |seed| hosts::run(&with(seed, faults)));
+    assert!(reports.iter().all(|report| report.losses == 0));
+}
+
+#[test]
+fn trunks_that_break_and_hosts_that_start_anew_lose_no_word() {
+    let (reset, restart) = (Duration::from_secs(7), Duration::from_secs(100));
+    let faults = FaultRates { reset, restart, ..FaultRates::default() };
+    by_seed(15, |seed| hosts::run(&with(seed, faults)));
+}
+
+#[test]
+fn paused_hosts_are_lost_and_return_as_others() {
+    let faults = FaultRates { pause: Duration::from_secs(60), ..FaultRates::default() };
+    by_seed(15, |seed| hosts::run(&with(seed, faults)));
+}
+
+#[test]
+fn no_host_is_lost_at_five_percent_loss() {
+    let length = Duration::from_secs(if is_soak() { 1_000_000 } else { 20_000 });
+    let setting = HostsSetting::lossy(landeck_testing::seed(), 50, length);
+    let report = hosts::run(&setting).unwrap_or_else(|failure| panic!("\n{failure}"));
+    assert_eq!(report.losses, 0);
+}
+
+#[test]
+fn a_seed_gives_one_run() {
+    let of = |seed| {
+        hosts::run(&HostsSetting::drawn(seed)).unwrap_or_else(|failure| panic!("\n{failure}"))
+    };
+    assert_eq!(of(5), of(5));
+    assert_ne!(of(5).hash, of(6).hash);
+}

@@ -1,0 +1,29 @@
+//! The machines of several hosts, by seed.
+//!
+//! A failing run prints its seed and its last events. `LANDECK_SEED` set to that seed repeats this run alone.
+//! `LANDECK_SOAK=1` runs more seeds, and a million simulated seconds without a false loss.
+
+mod hosts;
+mod lanes;
+mod pairs;
+
+use landeck_simulator::protocols::ProtocolFailure;
+use landeck_testing::{Random, seed};
+
+/// Whether this is the long form.
+fn is_soak() -> bool {
+    std::env::var_os("LANDECK_SOAK").is_some()
+}
+
+/// Runs seeds, and shows the first failure. With `LANDECK_SEED` set that seed alone runs.
+fn by_seed<R>(runs: u64, run: impl Fn(u64) -> Result<R, ProtocolFailure>) -> Vec<R> {
+    let is_replay = std::env::var_os("LANDECK_SEED").is_some();
+    let first = seed();
+    let mut random = Random::new(first);
+    let runs = match is_replay {
+        true => 1,
+        false => runs * if is_soak() { 40 } else { 1 },
+    };
+    let seeds = (0..runs).map(|number| if number == 0 { first } else { random.bits() });
+    seeds.map(|seed| run(seed).unwrap_or_else(|failure| panic!("\n{failure}"))).collect()
+}

@@ -1,0 +1,329 @@
+//! `cargo xtask mutants`: each checker of the simulated protocols catches a broken protocol.
+//!
+//! A mutant is one changed line of a shipped machine. It is made in a copy of the repository in `target/mutants`, and the
+//! test that is named beside it must fail there. A mutant that no test notices *survives*, which is a fault of the tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Problem;
+
+/// A changed line of a machine, and the test that must fail.
+struct Mutant {
+    /// The rule that it breaks.
+    breaks: &'static str,
+    file: &'static str,
+    line: &'static str,
+    changed: &'static str,
+    /// A part of the name of the test.
+    test: &'static str,
+}
+
+const LEASE: &str = "crates/groups/src/hosts/lease.rs";
+const DETECTOR: &str = "crates/groups/src/hosts/detector.rs";
+const TIMING: &str = "crates/groups/src/hosts/timing.rs";
+const ARBITER: &str = "crates/groups/src/hosts/arbiter.rs";
+const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
+const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
+const PAIR: &str = "crates/channel/src/pair.rs";
+
+const MUTANTS: &[Mutant] = &[
+    Mutant {
+        breaks: "no view is valid after a loss",
+        file: LEASE,
+        line: "self.renewed.map(|at| at + self.timing.timeout())",
+        changed: "self.renewed.map(|at| at + self.timing.timeout() * 2)",
+        test: "hosts::cut_hosts",
+    },
+    Mutant {
+        breaks: "nothing of a gone host runs",
+        file: LEASE,
+        line: "if self.end.is_none() && silent >= self.timing.lease() && self.looks.may_judge(self.timing)",
+        changed: "if self.end.is_none() && silent >= self.timing.lease() * 2 && self.looks.may_judge(self.timing)",
+        test: "hosts::cut_hosts",
+    },
+    Mutant {
+        breaks: "no host is lost that answers (it renews)",
+        file: DETECTOR,
+        line: "self.renewed = (self.confirmed, now);",
+        changed: "self.renewed = (self.confirmed, self.renewed.1);",
+        test: "hosts::no_host_is_lost",
+    },
+    Mutant {
+        breaks: "no host is lost that answers (a stopped daemon)",
+        file: DETECTOR,
+        line: "self.answered = self.answered.max(at);",
+        changed: "self.answered = self.answered.min(at);",
+        test: "hosts::stopped_daemons",
+    },
+    Mutant {
+        breaks: "no host is lost that answers (a late arbiter)",
+        file: TIMING,
+        line: "self.last.saturating_sub(self.punctual_since) >= timing.timeout()",
+        changed: "self.last.saturating_sub(self.punctual_since) <= timing.timeout() * 9_999",
+        test: "hosts::",
+    },
+    Mutant {
+        breaks: "a host that is cut off is lost in time (in one direction)",
+        file: DETECTOR,
+        line: "if heartbeat.echo > self.echoed && heartbeat.echo < self.next_number {",
+        changed: "if heartbeat.echo >= self.echoed && heartbeat.echo < self.next_number {",
+        test: "hosts::a_cut_in_one_direction",
+    },
+    Mutant {
+        breaks: "a lost host is gone in time",
+        file: TIMING,
+        line: "self.lease() + GONE_MARGIN",
+        changed: "self.lease() * 9 + GONE_MARGIN",
+        test: "hosts::",
+    },
+    Mutant {
+        breaks: "words have one order (a gap)",
+        file: FOLLOWER,
+        line: "while let Some(content) = self.ahead.remove(&(self.applied + 1)) {",
+        changed: "while let Some((_, content)) = self.ahead.pop_first() {",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "words have one order (a repetition)",
+        file: FOLLOWER,
+        line: "if word.number <= self.applied {",
+        changed: "if word.number < self.applied {",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "every host learns all words",
+        file: ARBITER,
+        line: "let applied = living.map(|known| known.applied).min().unwrap_or(self.last);",
+        changed: "let applied = living.map(|known| known.applied).max().unwrap_or(self.last);",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "the first word is final (a second end)",
+        file: ARBITER,
+        line: "if self.ended.contains_key(&process) {",
+        changed: "if self.ended.contains_key(&process) && self.last == 0 {",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "the first word is final (a host that is lost reports)",
+        file: ARBITER,
+        line: "known.entry.incarnation == incarnation && known.standing == HostStanding::Living",
+        changed: "known.entry.incarnation == incarnation",
+        test: "hosts::",
+    },
+    Mutant {
+        breaks: "only words change far records",
+        file: FOLLOWER,
+        line: "            outputs.extend(self.apply(content));",
+        changed: "            outputs.extend(self.apply(content.clone()));\n            outputs.extend(self.apply(content));",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "a job ends once",
+        file: ARBITER,
+        line: "words.end = Some((code, cause.clone()));",
+        changed: "words.failure = Some((code, cause.clone()));",
+        test: "hosts::",
+    },
+    Mutant {
+        breaks: "a block of numbers is given once",
+        file: ARBITER,
+        line: "words.next_number = first + BLOCK;",
+        changed: "words.next_number = first;",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "a pair has one living lane",
+        file: DIALLING,
+        line: "            ends.drop_lane(&mut outputs);\n            ends.open(lane, &mut outputs);",
+        changed: "            ends.open(lane, &mut outputs);",
+        test: "lanes::a_pair",
+    },
+    Mutant {
+        breaks: "numbers of lanes grow",
+        file: DIALLING,
+        line: "lane <= ends.seen || (is_dialling && ends.is_low())",
+        changed: "is_dialling && ends.is_low()",
+        test: "lanes::a_pair",
+    },
+    Mutant {
+        breaks: "a wanted lane comes",
+        file: DIALLING,
+        line: "Phase::Open { lane } => outputs.push(ends.send(DialContent::Accepted { lane })),\n                Phase::Idle if ends.is_wanted",
+        changed: "Phase::Idle if ends.is_owed",
+        test: "lanes::a_pair",
+    },
+    Mutant {
+        breaks: "a host that holds opens no lanes",
+        file: DIALLING,
+        line: "        if self.is_held {\n            ends.is_owed = true;\n        } else {",
+        changed: "        {",
+        test: "lanes::a_pair",
+    },
+    Mutant {
+        breaks: "an ended process gets no lane",
+        file: DIALLING,
+        line: "self.ended.insert(process);",
+        changed: "self.ended.remove(&process);",
+        test: "lanes::a_pair",
+    },
+    Mutant {
+        breaks: "no frame is lost or twice",
+        file: PAIR,
+        line: "            self.sent = positions.received;",
+        changed: "            self.sent = self.sent.max(positions.received);",
+        test: "pairs::",
+    },
+    Mutant {
+        breaks: "a lane with a lower number is refused",
+        file: PAIR,
+        line: "        if lane <= self.lane {",
+        changed: "        if lane == u32::MAX {",
+        test: "pairs::",
+    },
+    Mutant {
+        breaks: "a pair keeps at most 256 KiB",
+        file: PAIR,
+        line: "if self.kept_bytes + keeps > KEPT_MAX {",
+        changed: "if self.kept_bytes > KEPT_MAX {",
+        test: "pairs::",
+    },
+    Mutant {
+        breaks: "a pair changes its path when all is received",
+        file: PAIR,
+        line: "        self.kept.is_empty()",
+        changed: "        self.sent == self.pushed",
+        test: "pairs::",
+    },
+];
+
+/// The repetitions of a test that has not failed: its seeds are others each time.
+const REPETITIONS: usize = 3;
+
+/// Tries all mutants; true if each is caught.
+pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
+    let copy = Copy::make(root)?;
+    if !copy.passes("")? {
+        say!("test mutants/none ... FAILED");
+        say!("the tests fail without a mutant: repair them first");
+        return Ok(false);
+    }
+    let mut survivors = 0;
+    for mutant in MUTANTS {
+        let caught = copy.with(mutant, |copy| {
+            for _ in 0..REPETITIONS {
+                if !copy.passes(mutant.test)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })?;
+        survivors += usize::from(!caught);
+        say!("test mutants/{} ... {}", mutant.breaks, if caught { "ok" } else { "FAILED" });
+        if !caught {
+            say!("SURVIVED: {} ({}, test {})", mutant.line.trim(), mutant.file, mutant.test);
+        }
+    }
+    say!("{} passed, {survivors} failed", MUTANTS.len() - survivors);
+    Ok(survivors == 0)
+}
+
+/// A copy of the repository with a build of its own.
+struct Copy {
+    folder: PathBuf,
+}
+
+impl Copy {
+    fn make(root: &Path) -> Result<Self, Problem> {
+        let folder = root.join("target/mutants/source");
+        let mut list = Command::new("git");
+        list.current_dir(root).args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]);
+        let start = |error| Problem::Start { program: "git".into(), error };
+        let output = list.output().map_err(start)?;
+        for name in String::from_utf8_lossy(&output.stdout).split('\0') {
+            let (from, to) = (root.join(name), folder.join(name));
+            if name.is_empty() || !from.is_file() {
+                continue;
+            }
+            let content = fs::read(&from).map_err(|error| Problem::Read { path: from, error })?;
+            // An unchanged file keeps its time, so that it is not built again.
+            if fs::read(&to).ok().as_ref() == Some(&content) {
+                continue;
+            }
+            let parent = to.parent().unwrap_or(&folder);
+            fs::create_dir_all(parent)
+                .and_then(|()| fs::write(&to, content))
+                .map_err(|error| Problem::Write { path: to.clone(), error })?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// Runs something with the mutant in place.
+    fn with(
+        &self,
+        mutant: &Mutant,
+        act: impl Fn(&Self) -> Result<bool, Problem>,
+    ) -> Result<bool, Problem> {
+        let path = self.folder.join(mutant.file);
+        let text = fs::read_to_string(&path)
+            .map_err(|error| Problem::Read { path: path.clone(), error })?;
+        let at = text.find(mutant.line).filter(|_| text.matches(mutant.line).count() == 1);
+        if at.is_none() {
+            let line = mutant.line.trim().to_owned();
+            return Err(Problem::Mutant { path: mutant.file.into(), line });
+        }
+        let write = |text: &str| {
+            fs::write(&path, text).map_err(|error| Problem::Write { path: path.clone(), error })
+        };
+        write(&text.replacen(mutant.line, mutant.changed, 1))?;
+        let caught = act(self);
+        write(&text)?;
+        caught
+    }
+
+    /// Whether the tests with this in their names pass. A mutant that does not compile is no mutant.
+    fn passes(&self, test: &str) -> Result<bool, Problem> {
+        let cargo = |arguments: &[&str]| {
+            let mut command = Command::new("cargo");
+            command.current_dir(&self.folder).args([
+                "test",
+                "--quiet",
+                "--package",
+                "landeck-simulator",
+            ]);
+            command.args(["--test", "protocols"]).args(arguments);
+            command.env("CARGO_TARGET_DIR", self.folder.with_file_name("build"));
+            command
+                .env_remove("LANDECK_SOAK")
+                .env_remove("LANDECK_SEED")
+                .env("RUST_BACKTRACE", "0");
+            command
+        };
+        crate::complete(cargo(&["--no-run"]))?;
+        let start = |error| Problem::Start { program: "cargo".into(), error };
+        let output = cargo(&["--", test]).output().map_err(start)?;
+        Ok(output.status.success())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mutant_changes_one_place_of_a_file() {
+        for mutant in MUTANTS {
+            let text = fs::read_to_string(crate::root().join(mutant.file)).expect("a file");
+            assert_eq!(text.matches(mutant.line).count(), 1, "{}: {}", mutant.file, mutant.line);
+            assert_ne!(mutant.line, mutant.changed);
+        }
+    }
+}
