@@ -5,7 +5,7 @@ use std::io;
 use std::str::FromStr;
 
 /// Processors by the kernel's numbers, as affinity masks and sysfs lists name them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct CpuSet {
     /// Bit `n % 64` of word `n / 64` is processor `n`: the layout of the kernel's own mask.
     words: Vec<u64>,
