@@ -99,6 +99,12 @@ impl CpuSet {
         self.words.iter().enumerate().flat_map(bits)
     }
 
+    /// The processors in words: `processor 3`, `processors 0-1`.
+    pub(crate) fn in_words(&self) -> String {
+        let plural = if self.count() == 1 { "" } else { "s" };
+        format!("processor{plural} {self}")
+    }
+
     /// The kernel's mask.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words

@@ -43,8 +43,8 @@ pub(crate) struct Readers {
     block: Vec<u8>,
     /// One reader for each process; `None` if it no longer reads.
     readers: Vec<Option<Reader>>,
-    /// Pipes that are not written to any more, so that the event loop can forget them.
-    ended: Vec<OwnedFd>,
+    /// Pipes that are not written to any more, with their numbers, so that the event loop can forget them.
+    ended: Vec<(usize, OwnedFd)>,
 }
 
 /// A pipe to one process.
@@ -109,7 +109,7 @@ impl Input {
     /// Takes the pipes that have ended since the last call. Dropping them closes them, and the process sees the end of
     /// its input.
     pub fn take_ended(&mut self) -> Vec<OwnedFd> {
-        self.readers.take_ended()
+        self.readers.take_ended().into_iter().map(|(_, pipe)| pipe).collect()
     }
 
     /// Whether no input is left to pass on.
@@ -201,9 +201,9 @@ impl Readers {
 
     /// Writes as much as the pipes accept.
     pub(crate) fn write(&mut self) {
-        for slot in &mut self.readers {
+        for (number, slot) in self.readers.iter_mut().enumerate() {
             if slot.as_mut().is_some_and(|reader| !reader.write(&self.block)) {
-                self.ended.extend(slot.take().map(|reader| reader.pipe));
+                self.ended.extend(slot.take().map(|reader| (number, reader.pipe)));
             }
         }
         let length = self.block.len();
@@ -215,7 +215,8 @@ impl Readers {
 
     /// Ends the input, so that the readers see its end.
     pub(crate) fn end(&mut self) {
-        self.ended.extend(self.readers.drain(..).flatten().map(|reader| reader.pipe));
+        let open = self.readers.drain(..).enumerate();
+        self.ended.extend(open.filter_map(|(number, reader)| Some((number, reader?.pipe))));
     }
 
     /// Whether every process has taken the whole block, or reads no more.
@@ -237,8 +238,8 @@ impl Readers {
         })
     }
 
-    /// Takes the pipes that have ended since the last call.
-    pub(crate) fn take_ended(&mut self) -> Vec<OwnedFd> {
+    /// Takes the pipes that have ended since the last call, with their numbers.
+    pub(crate) fn take_ended(&mut self) -> Vec<(usize, OwnedFd)> {
         std::mem::take(&mut self.ended)
     }
 }

@@ -99,10 +99,7 @@ impl Job<'_> {
         job.complete_deeds();
         job.record.say_the_end(code, began.elapsed(), &mut job.started.output);
         job.write_out()?;
-        match code == 0 && job.started.output.has_lost() {
-            true => Ok(LAUNCHER_FAILED),
-            false => Ok(code),
-        }
+        Ok(code_with_losses(&job.started.output, code))
     }
 
     fn say_beforehand(&mut self) {
@@ -156,19 +153,7 @@ impl Job<'_> {
     /// join as well. The thread ends with the launcher at the latest.
     fn serve_groups(&mut self) -> Result<(), LaunchError> {
         let Some(serve) = self.serves_groups.take() else { return Ok(()) };
-        let host = HostId(self.started.witness.segment().plan().host);
-        let work = move || {
-            // A job that has ended has no groups to serve.
-            if let Err(why) = serve(&host.to_string())
-                && is_listened_to(&Address::of_job(host))
-            {
-                complain(format_args!("landeck: the launcher serves no groups: {why}"));
-            }
-        };
-        let builder = thread::Builder::new().name("landeck-groups".to_owned());
-        // It inherits the blocked signals, which belong to the launcher's loop.
-        builder.spawn(work).map_err(system("start a thread"))?;
-        Ok(())
+        serve_groups_of(serve, HostId(self.started.witness.segment().plan().host))
     }
 
     fn hear_guardian(&mut self) -> Result<(), LaunchError> {
@@ -280,13 +265,7 @@ impl Job<'_> {
     /// Watches the descriptors that can make progress now.
     fn set_interests(&mut self) -> std::io::Result<()> {
         let output = &mut self.started.output;
-        for sink in &self.watched_sinks - output.pending() {
-            self.watch.clear(SINKS + sink as u64, &output.target(sink));
-        }
-        for &sink in output.pending() {
-            self.watch.set(SINKS + sink as u64, &output.target(sink), EventFlags::OUT)?;
-        }
-        self.watched_sinks.clone_from(output.pending());
+        watch_sinks(&mut self.watch, output, &mut self.watched_sinks, SINKS)?;
         if output.take_room_changed() {
             watch_sources(&mut self.watch, output)?;
         }
@@ -324,6 +303,47 @@ impl Job<'_> {
         self.was_busy = true;
         self.see_to_its_end()
     }
+}
+
+/// Serves the named groups of the job with this segment in a thread of its own.
+///
+/// # Errors
+/// If there is no such thread.
+pub(crate) fn serve_groups_of(serve: ServeGroups, host: HostId) -> Result<(), LaunchError> {
+    let work = move || {
+        // A job that has ended has no groups to serve.
+        if let Err(why) = serve(&host.to_string())
+            && is_listened_to(&Address::of_job(host))
+        {
+            complain(format_args!("landeck: the launcher serves no groups: {why}"));
+        }
+    };
+    let builder = thread::Builder::new().name("landeck-groups".to_owned());
+    // It inherits the blocked signals, which belong to the launcher's loop.
+    builder.spawn(work).map_err(system("start a thread"))?;
+    Ok(())
+}
+
+/// The exit code of the launcher: 125 if nothing failed but output is lost.
+pub(crate) fn code_with_losses(output: &Output, code: u8) -> u8 {
+    if code == 0 && output.has_lost() { LAUNCHER_FAILED } else { code }
+}
+
+/// Watches the sinks that hold pending output, each under `token` and its number.
+pub(crate) fn watch_sinks(
+    watch: &mut Watch,
+    output: &Output,
+    watched: &mut BTreeSet<usize>,
+    token: u64,
+) -> std::io::Result<()> {
+    for sink in &*watched - output.pending() {
+        watch.clear(token + sink as u64, &output.target(sink));
+    }
+    for &sink in output.pending() {
+        watch.set(token + sink as u64, &output.target(sink), EventFlags::OUT)?;
+    }
+    watched.clone_from(output.pending());
+    Ok(())
 }
 
 fn watch_sources(watch: &mut Watch, output: &Output) -> std::io::Result<()> {

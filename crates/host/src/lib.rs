@@ -33,6 +33,7 @@ pub mod process;
 pub mod process_figures;
 pub mod program;
 mod record;
+pub mod remote;
 pub mod report;
 pub mod say;
 pub mod signals;

@@ -240,14 +240,14 @@ impl Output {
         self.end(source);
     }
 
-    /// Whether the sink of a source has room.
-    pub(crate) fn has_room(&self, source: usize) -> bool {
-        self.sinks[self.sources[source].sink].has_room()
+    /// Whether every sink has room.
+    pub(crate) fn all_have_room(&self) -> bool {
+        self.sinks.iter().all(Sink::has_room)
     }
 
-    /// Whether nobody reads the sink of a source any more.
-    pub(crate) fn is_unread(&self, source: usize) -> bool {
-        self.sinks[self.sources[source].sink].broken
+    /// The number of processes whose output is collected.
+    pub(crate) fn processes(&self) -> usize {
+        self.recent.len()
     }
 
     /// How many sources there are.

@@ -47,7 +47,7 @@ impl Launch {
         let segment = create_segment(
             SegmentPlan {
                 settings: self.settings,
-                name: self.job_name(plan),
+                name: JobName::new(&self.name_of(&plan.programs)),
                 is_hardened: self.is_hardened,
                 serves_groups: self.serves_groups.is_some(),
                 ..usual
@@ -89,10 +89,10 @@ impl Launch {
     }
 
     /// The name of the job: that of its first program's file, if the user gave none.
-    pub(crate) fn job_name(&self, plan: &Plan) -> JobName {
-        let file = plan.programs.first().and_then(|program| program.file.file_name());
+    pub(crate) fn name_of(&self, programs: &[PlannedProgram]) -> String {
+        let file = programs.first().and_then(|program| program.file.file_name());
         let usual = || file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        JobName::new(&self.name.clone().unwrap_or_else(usual))
+        self.name.clone().unwrap_or_else(usual)
     }
 
     fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {

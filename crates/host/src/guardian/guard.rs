@@ -513,7 +513,7 @@ pub(super) fn set_variable(image: &mut Image, name: &str, value: &str) {
 }
 
 /// A descriptor that is readable when a child has changed. Signals are blocked already.
-fn child_signals() -> io::Result<OwnedFd> {
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
     // SAFETY: the mask is initialised before it is read; a new descriptor is nobody else's.
     unsafe {

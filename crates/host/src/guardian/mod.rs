@@ -31,6 +31,7 @@ use crate::descendants;
 use crate::process::{self, Image, StartError};
 use conversation::{Conversation, Heard};
 use guard::Forker;
+pub(crate) use guard::child_signals;
 pub use served::ServedGuardian;
 pub(crate) use served::guard_for;
 
