@@ -2,6 +2,8 @@
 
 use crate::address::{Address, is_listened_to};
 use crate::guardian::{Command, Event};
+use crate::hosts_plan::HostsPlan;
+use crate::hosts_wish::HostsWish;
 use crate::input::{Input, InputTo};
 use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, system};
 use crate::output::Output;
@@ -39,17 +41,37 @@ impl Launch {
     /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
     /// job's end.
     pub fn run(&self) -> Result<u8, LaunchError> {
-        let plan = Plan::new(self)?;
-        if let InputTo::Rank(rank) = self.stdin
-            && rank >= plan.processes()
-        {
-            return Err(LaunchError::StdinRank { rank, processes: plan.processes() });
+        if let Some(hosts) = &self.hosts {
+            return self.run_on_hosts(hosts);
         }
+        let plan = Plan::new(self)?;
+        self.check_input(plan.processes())?;
         if self.dry_run {
             say(&plan.text())?;
             return Ok(0);
         }
         Job::run(self, &plan, self.start(&plan)?)
+    }
+
+    /// Runs the job on several hosts.
+    fn run_on_hosts(&self, hosts: &HostsWish) -> Result<u8, LaunchError> {
+        let plan = HostsPlan::new(self, hosts)?;
+        self.check_input(plan.processes())?;
+        if self.dry_run {
+            say(&plan.text())?;
+            return Ok(0);
+        }
+        self.run_over_hosts(&plan, hosts)
+    }
+
+    /// Fails if the standard input is for a rank that does not exist.
+    fn check_input(&self, processes: u32) -> Result<(), LaunchError> {
+        match self.stdin {
+            InputTo::Rank(rank) if rank >= processes => {
+                Err(LaunchError::StdinRank { rank, processes })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,13 +1,15 @@
-//! A job to be started on this host, as `landeck run` was asked for it.
+//! A job to be started on this host or several, as `landeck run` was asked for it.
 
 use crate::budget::BudgetError;
 use crate::environment::Export;
 use crate::guardian::{GuardianError, OnFailure};
+use crate::hosts_wish::HostsWish;
 use crate::input::InputTo;
 use crate::output::Tag;
 use crate::placement::{BindTo, MapBy, PlacementError};
 use crate::program::ProgramError;
 use crate::say::SayError;
+use landeck_machine::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 use std::ffi::OsString;
@@ -59,6 +61,8 @@ pub struct Launch {
     pub summary: bool,
     /// The settings of all processes.
     pub settings: [u64; SETTINGS_WORDS],
+    /// The hosts of the job; `None` is this host alone.
+    pub hosts: Option<HostsWish>,
     /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
 }
@@ -113,6 +117,9 @@ pub enum LaunchError {
     /// Processes cannot be placed as asked.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    /// Ranks cannot be placed on the hosts.
+    #[error(transparent)]
+    Hosts(#[from] HostPlacementError),
     /// The limits are too small for the job.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -237,6 +244,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
+            hosts: None,
             serves_groups: None,
         }
     }

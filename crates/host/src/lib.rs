@@ -14,6 +14,8 @@ pub mod examination;
 pub mod file;
 pub mod foreign;
 pub mod guardian;
+pub mod hosts_plan;
+pub mod hosts_wish;
 pub mod index;
 pub mod inherited;
 pub mod input;

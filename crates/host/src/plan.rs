@@ -97,11 +97,7 @@ impl Plan {
             if let Some(cpus) = &self.placement.cpus[rank as usize] {
                 text += &format!("{}, ", cpus.in_words());
             }
-            text += &format!("in {}: {}", program.directory.display(), program.file.display());
-            for argument in &program.arguments[1..] {
-                text += &format!(" {}", quoted(&argument.to_string_lossy()));
-            }
-            text.push('\n');
+            text += &format!("in {}: {}\n", program.directory.display(), with_arguments(program));
         }
         text
     }
@@ -151,7 +147,7 @@ fn usable_cores(usable: &CpuSet, cpus: u32) -> u32 {
     u32::try_from(cores).unwrap_or(u32::MAX).clamp(1, cpus)
 }
 
-/// Resolves a program, which `default` processes run if it does not say.
+/// Finds a program, which `default` processes run if it does not say, and its directory on this host.
 pub(crate) fn resolve(program: &Program, default: u32) -> Result<PlannedProgram, LaunchError> {
     let directory = match &program.directory {
         None => PathBuf::from("."),
@@ -202,7 +198,17 @@ pub(crate) fn binding_text(placement: &Placement) -> String {
     }
 }
 
-fn count(processes: u32) -> String {
+/// A program's file and its arguments, quoted as for a shell.
+pub(crate) fn with_arguments(program: &PlannedProgram) -> String {
+    let mut text = program.file.display().to_string();
+    for argument in &program.arguments[1..] {
+        text += &format!(" {}", quoted(&argument.to_string_lossy()));
+    }
+    text
+}
+
+/// A number of processes in words.
+pub(crate) fn count(processes: u32) -> String {
     if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") }
 }
 

@@ -211,10 +211,6 @@ impl<'a> Record<'a> {
         (0..).zip(&self.processes).filter(move |(_, process)| alive(process))
     }
 
-    /// The processes of a host.
-    pub(crate) fn ranks_on(&self, host: usize) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.host_of).filter(move |(_, at)| **at == host).map(|(rank, _)| rank)
-    }
 
     /// The name of a host.
     pub(crate) fn host(&self, host: usize) -> &str {

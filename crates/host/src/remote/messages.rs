@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -113,8 +114,21 @@ pub struct Request {
     pub spec: JobSpec,
     /// How daemons on other hosts are started.
     pub way: StartWay,
-    /// The arguments for every daemon, such as `--plain`.
-    pub options: Vec<String>,
+    /// The options of the machine that is made for the job.
+    pub options: MachineOptions,
+}
+
+/// The options of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineOptions {
+    /// The time that a host may be silent before it counts as lost, in milliseconds.
+    pub host_timeout_ms: u64,
+    /// Whether messages travel unencrypted.
+    pub is_plain: bool,
+    /// The first and the last port for everything that listens; `None` leaves the choice to the kernel.
+    pub ports: Option<(u16, u16)>,
+    /// The networks that hosts use first, each by an address and the number of common bits.
+    pub networks: Vec<(IpAddr, u8)>,
 }
 
 /// A message of the launcher to its arbiter.

@@ -3,23 +3,28 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck_machine::{HostRequest, RankPlace};
 use landeck_wire::{HostId, HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::messages::{MessageStream, PartCommand, PartEvent, Report, Request, ToArbiter};
+use super::messages::{
+    MachineOptions, MessageStream, PartCommand, PartEvent, Report, Request, ToArbiter,
+};
 use super::spec::{HostSpec, JobSpec, ProgramSpec, RankSpec};
-use super::start::{StartWay, find_daemon};
+use super::start::{StartTool, StartWay, find_daemon};
+use crate::hosts_plan::HostsPlan;
+use crate::hosts_wish::{HostStart, HostsWish};
 use crate::input::{InputTo, Origin};
 use crate::job::{STACKS_MAX, code_with_losses, serve_groups_of, watch_sinks};
-use crate::launch::{Launch, LaunchError, ServeGroups, system};
+use crate::launch::{Launch, LaunchError, Program, ServeGroups, system};
 use crate::output::{Output, Stream};
-use crate::plan::{PlannedProgram, resolve};
+use crate::plan::PlannedProgram;
 use crate::record::Record;
 use crate::signals::{self, Conduct, Reaction, Signals};
 use crate::start::{make_directory, open_output_file, own_streams, random_number};
@@ -36,21 +41,6 @@ const SINKS: u64 = 3 << 32;
 const ARBITER_END: Duration = Duration::from_secs(5);
 /// How long hosts have to say where their processes are.
 const PLACES_TIME: Duration = Duration::from_secs(5);
-
-/// The hosts of a launch.
-#[derive(Debug, Clone)]
-pub(crate) struct HostsPlan {
-    /// The names of the hosts, as their user gave them.
-    pub(crate) names: Vec<String>,
-    /// The host of each rank, as a place in `names`.
-    pub(crate) host_of: Vec<usize>,
-    /// The number of processes of each program.
-    pub(crate) processes: Vec<u32>,
-    /// How daemons on other hosts are started.
-    pub(crate) way: StartWay,
-    /// The arguments for every daemon.
-    pub(crate) options: Vec<String>,
-}
 
 /// The launcher's view of one host.
 #[derive(Debug)]
@@ -108,25 +98,22 @@ impl Launch {
     ///
     /// # Errors
     /// If no such job is possible; nothing was started in that case.
-    pub(crate) fn run_on_hosts(&self, hosts: &HostsPlan) -> Result<u8, LaunchError> {
-        let programs = self.programs.iter().zip(&hosts.processes);
-        let programs = programs.map(|(program, &processes)| resolve(program, processes));
-        let programs = programs.collect::<Result<Vec<PlannedProgram>, LaunchError>>()?;
-        let processes = hosts.host_of.len();
-        if let InputTo::Rank(rank) = self.stdin
-            && rank as usize >= processes
-        {
-            return Err(LaunchError::StdinRank { rank, processes: processes as u32 });
-        }
+    pub(crate) fn run_over_hosts(
+        &self,
+        plan: &HostsPlan,
+        wish: &HostsWish,
+    ) -> Result<u8, LaunchError> {
+        let processes = plan.processes() as usize;
         self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
         let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
         let output = Output::new(processes, stdout, stderr);
-        let spec = self.spec(&programs, hosts, output.is_merged())?;
-        let (socket, arbiter) = start_arbiter()?;
+        let spec = self.spec(plan, output.is_merged())?;
+        let way = way_of(wish)?;
+        let (socket, arbiter) = start_arbiter(&way.daemon)?;
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let fail = system("talk to the arbiter");
         let mut stream = MessageStream::new(socket).map_err(&fail)?;
-        let (way, options) = (hosts.way.clone(), hosts.options.clone());
+        let options = options_of(wish);
         stream.send(&ToArbiter::Start(Box::new(Request { spec, way, options })));
         let origin = match self.stdin {
             InputTo::None => None,
@@ -136,40 +123,34 @@ impl Launch {
             }
         };
         let watch = Watch::new().map_err(system("watch the processes"))?;
-        let job = RemoteJob::new(self, &programs, stream, arbiter, signals, output, origin, watch);
+        let job =
+            RemoteJob::new(self, &plan.programs, stream, arbiter, signals, output, origin, watch);
         job.run()
     }
 
-    fn spec(
-        &self,
-        programs: &[PlannedProgram],
-        hosts: &HostsPlan,
-        is_merged: bool,
-    ) -> Result<JobSpec, LaunchError> {
-        let here = std::env::current_dir().map_err(system("find its working directory"))?;
-        let program = |(program, planned): (&crate::launch::Program, &PlannedProgram)| {
+    fn spec(&self, plan: &HostsPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
+        let program = |(program, planned): (&Program, &PlannedProgram)| {
             let variables = planned.environment.for_other_hosts(&program.exports);
-            ProgramSpec::new(planned, variables, program.inherit, here.join(&planned.directory))
+            ProgramSpec::new(planned, variables, program.inherit)
         };
-        let host = |name: &String| -> Result<HostSpec, LaunchError> {
+        let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
             let (number, segment) = (HostNumber::NONE, HostId(random_number()?));
-            Ok(HostSpec { number, name: name.clone(), segment })
+            Ok(HostSpec { number, name: host.name.clone(), segment })
         };
         let program_of = (0..)
-            .zip(programs)
+            .zip(&plan.programs)
             .flat_map(|(number, program)| (0..program.processes).map(move |_| number));
-        let mut next = vec![0; hosts.names.len()];
-        let ranks = hosts.host_of.iter().zip(program_of).map(|(&host, program): (&usize, u16)| {
-            let slot = next[host];
-            next[host] += 1;
-            RankSpec { host: host as u16, slot, program }
-        });
+        let rank = |(place, program): (&RankPlace, u16)| RankSpec {
+            host: place.host as u16,
+            slot: place.slot,
+            program,
+        };
         Ok(JobSpec {
             job: JobId(random_number()?),
-            name: self.name_of(programs),
-            programs: self.programs.iter().zip(programs).map(program).collect(),
-            ranks: ranks.collect(),
-            hosts: hosts.names.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?,
+            name: self.name_of(&plan.programs),
+            programs: self.programs.iter().zip(&plan.programs).map(program).collect(),
+            ranks: plan.placement.places().iter().zip(program_of).map(rank).collect(),
+            hosts: plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?,
             map_by: self.map_by,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
@@ -184,14 +165,32 @@ impl Launch {
     }
 }
 
+/// How the daemons of other hosts are started.
+fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
+    let own = std::env::current_exe().ok();
+    let folder = own.and_then(|own| own.parent().map(PathBuf::from)).unwrap_or_default();
+    let daemon = find_daemon().ok_or(LaunchError::NoDaemon { folder })?;
+    let tool = match wish.start {
+        HostStart::Ssh if wish.rsh == ["ssh"] => StartTool::Ssh,
+        HostStart::Ssh => StartTool::Rsh(wish.rsh.clone()),
+        HostStart::Slurm => StartTool::Srun,
+        HostStart::ByHand => StartTool::ByHand,
+    };
+    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone() })
+}
+
+/// The wishes that all daemons must know.
+fn options_of(wish: &HostsWish) -> MachineOptions {
+    MachineOptions {
+        host_timeout_ms: u64::try_from(wish.host_timeout.as_millis()).unwrap_or(u64::MAX),
+        is_plain: wish.is_plain,
+        ports: wish.ports.map(|ports| (ports.first, ports.last)),
+        networks: wish.networks.iter().map(|network| (network.address, network.bits)).collect(),
+    }
+}
+
 /// Starts the arbiter, which finds its end of the conversation in its standard input.
-fn start_arbiter() -> Result<(OwnedFd, Child), LaunchError> {
-    let daemon = find_daemon().ok_or_else(|| LaunchError::NoDaemon {
-        folder: std::env::current_exe()
-            .ok()
-            .and_then(|own| own.parent().map(PathBuf::from))
-            .unwrap_or_default(),
-    })?;
+fn start_arbiter(daemon: &Path) -> Result<(OwnedFd, Child), LaunchError> {
     let fail = system("talk to the arbiter");
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
@@ -178,19 +177,17 @@ impl JobSpec {
 }
 
 impl ProgramSpec {
-    /// The program with what other hosts need of it. `directory` is absolute.
+    /// The program with what other hosts need of it. Its paths are absolute.
     pub(crate) fn new(
         program: &PlannedProgram,
         variables: Vec<(OsString, OsString)>,
         inherits: bool,
-        directory: PathBuf,
     ) -> ProgramSpec {
         let pair = |(name, value): (OsString, OsString)| (name.into_vec(), value.into_vec());
-        let file = std::path::absolute(&program.file).unwrap_or_else(|_| program.file.clone());
         ProgramSpec {
-            file: file.into_os_string().into_vec(),
+            file: program.file.as_os_str().as_bytes().to_vec(),
             arguments: program.arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
-            directory: directory.into_os_string().into_vec(),
+            directory: program.directory.as_os_str().as_bytes().to_vec(),
             variables: variables.into_iter().map(pair).collect(),
             inherits,
         }

@@ -43,10 +43,12 @@ pub struct StartWay {
 pub enum StartTool {
     /// `ssh`.
     Ssh,
-    /// Another command, called as `COMMAND HOST LINE` (`--rsh`). Its words are separated by blanks.
-    Rsh(String),
+    /// Another command with its own arguments, called as `COMMAND HOST LINE` (`--rsh`).
+    Rsh(Vec<String>),
     /// `srun` in an allocation of Slurm, which starts all daemons at once.
     Srun,
+    /// The user, who starts `landeckd join` on each host. No remote shell is started.
+    ByHand,
 }
 
 /// The progress of a start.
@@ -60,7 +62,7 @@ pub enum StartProgress {
 
 /// A remote shell that starts a daemon, or has started one.
 #[derive(Debug)]
-pub struct HostStart {
+pub struct RemoteStart {
     /// The host as the user named it; several names for srun.
     host: String,
     tool: String,
@@ -82,18 +84,19 @@ impl StartWay {
     fn command(&self, hosts: &[String]) -> (String, Command) {
         let line = self.remote_line();
         match &self.tool {
-            StartTool::Ssh => {
+            StartTool::Ssh | StartTool::ByHand => {
                 let mut ssh = Command::new("ssh");
                 ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]);
                 ssh.arg(hosts.concat()).arg(line);
                 ("ssh".to_owned(), ssh)
             }
             StartTool::Rsh(words) => {
-                let mut words = words.split_whitespace();
-                let program = words.next().unwrap_or("ssh").to_owned();
-                let mut shell = Command::new(&program);
-                shell.args(words).arg(hosts.concat()).arg(line);
-                (program, shell)
+                let (program, own) = words
+                    .split_first()
+                    .map_or(("ssh", &[][..]), |(first, own)| (first.as_str(), own));
+                let mut shell = Command::new(program);
+                shell.args(own).arg(hosts.concat()).arg(line);
+                (program.to_owned(), shell)
             }
             StartTool::Srun => {
                 let count = hosts.len().to_string();
@@ -126,12 +129,12 @@ impl StartWay {
     }
 }
 
-impl HostStart {
+impl RemoteStart {
     /// Begins to start daemons on these hosts: on one, or with srun on all.
     ///
     /// # Errors
     /// The reason, with the host's name and the cure, if the remote shell cannot even be started.
-    pub fn begin(way: &StartWay, hosts: &[String]) -> Result<HostStart, String> {
+    pub fn begin(way: &StartWay, hosts: &[String]) -> Result<RemoteStart, String> {
         let host = hosts.join(", ");
         let (tool, mut command) = way.command(hosts);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -151,7 +154,7 @@ impl HostStart {
             // A pipe cannot refuse this.
             let _ = rustix::io::ioctl_fionbio(stream, true);
         }
-        Ok(HostStart {
+        Ok(RemoteStart {
             host,
             tool,
             child,
@@ -333,7 +336,7 @@ impl HostStart {
     }
 }
 
-impl Drop for HostStart {
+impl Drop for RemoteStart {
     fn drop(&mut self) {
         // It is our own child, not reaped yet, or both calls do nothing.
         let _ = self.child.kill();
@@ -404,19 +407,23 @@ mod tests {
         StartWay { tool, daemon: "/opt/it's/landeckd".into(), prefix: Some("/srv/l".into()) }
     }
 
+    fn rsh(words: &str) -> StartTool {
+        StartTool::Rsh(words.split(' ').map(String::from).collect())
+    }
+
     fn words(command: &Command) -> Vec<String> {
         command.get_args().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     /// Starts a "daemon" by a remote shell that is a script, and returns what came of it.
-    fn outcome(script: &str) -> (HostStart, StartProgress) {
+    fn outcome(script: &str) -> (RemoteStart, StartProgress) {
         let _watchdog = Watchdog::start(Duration::from_secs(60));
         let folder = std::env::temp_dir().join(format!("landeck-rsh-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join(format!("{:x}", script.len() * 31 + script.as_bytes()[0] as usize));
         std::fs::write(&path, script).unwrap();
-        let rsh = StartTool::Rsh(format!("sh {}", path.display()));
-        let mut start = HostStart::begin(&way(rsh), &["n2".to_owned()]).unwrap();
+        let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
+        let mut start = RemoteStart::begin(&way(rsh), &["n2".to_owned()]).unwrap();
         loop {
             if let Some(progress) = start.next() {
                 let _ = std::fs::remove_file(&path);
@@ -436,9 +443,9 @@ mod tests {
         let args = words(&ssh);
         assert!(args.contains(&"BatchMode=yes".to_owned()) && args.contains(&"n1".to_owned()));
         assert!(args.last().unwrap().starts_with("sh -c "), "{args:?}");
-        let (name, rsh) = way(StartTool::Rsh("my-rsh -q".to_owned())).command(&hosts);
+        let (name, other) = way(rsh("my-rsh -q")).command(&hosts);
         assert_eq!(
-            (name.as_str(), &words(&rsh)[..2]),
+            (name.as_str(), &words(&other)[..2]),
             ("my-rsh", &["-q", "n1"].map(String::from)[..])
         );
         let (_, srun) = way(StartTool::Srun).command(&["a".to_owned(), "b".to_owned()]);
@@ -480,8 +487,8 @@ mod tests {
 
     #[test]
     fn a_silent_host_fails_in_the_end() {
-        let rsh = StartTool::Rsh("sh -c read".to_owned());
-        let mut start = HostStart::begin(&way(rsh), &["n2".to_owned()]).unwrap();
+        let tool = rsh("sh -c read");
+        let mut start = RemoteStart::begin(&way(tool), &["n2".to_owned()]).unwrap();
         start.look_at_clock(Instant::now());
         assert_eq!(start.next(), None);
         start.look_at_clock(Instant::now() + START_TIME);
@@ -491,8 +498,8 @@ mod tests {
 
     #[test]
     fn a_missing_remote_shell_is_named() {
-        let rsh = StartTool::Rsh("no-such-rsh".to_owned());
-        let text = HostStart::begin(&way(rsh), &["n2".to_owned()]).unwrap_err();
+        let tool = rsh("no-such-rsh");
+        let text = RemoteStart::begin(&way(tool), &["n2".to_owned()]).unwrap_err();
         assert!(text.contains("no program \"no-such-rsh\"") && text.contains("--rsh"), "{text}");
     }
 
