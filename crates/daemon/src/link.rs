@@ -129,9 +129,14 @@ impl Link {
         self.carrier.map(|carrier| carrier.token)
     }
 
-    /// Whether a trunk is or was open.
-    pub(crate) const fn was_up(&self) -> bool {
-        self.was_up
+    /// Opens a trunk from now on, if there is none.
+    pub(crate) fn want(&mut self, now: Duration) {
+        self.is_wanted = true;
+        self.down_since = now;
+        (self.next_address, self.is_refused, self.refused_rounds) = (0, true, 0);
+        if matches!(self.attempt, Attempt::Pause(_)) {
+            self.attempt = Attempt::Pause(now);
+        }
     }
 
     /// Whether a whole round over all addresses has failed since there was a trunk, or there is no address.
