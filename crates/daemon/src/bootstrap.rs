@@ -78,7 +78,9 @@ pub struct Assignment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// It does not begin as such a line does.
-    #[error("{0:?} is no line of landeckd: the program on that host is another one, or its shell writes something")]
+    #[error(
+        "{0:?} is no line of landeckd: the program on that host is another one, or its shell writes something"
+    )]
     Begin(String),
     /// The program is another release, whose lines have another form.
     #[error(
@@ -114,7 +116,8 @@ impl FromStr for Announcement {
     fn from_str(line: &str) -> Result<Self, LineError> {
         let parts = parts_of(line)?;
         // The release stands where every version of the line has it.
-        let release = parts.get(1).copied().and_then(unescaped).ok_or(LineError::Part("release"))?;
+        let release =
+            parts.get(1).copied().and_then(unescaped).ok_or(LineError::Part("release"))?;
         let &[key, _, port, addresses, facts] = &parts[..] else {
             return Err(LineError::Release { theirs: release });
         };
@@ -226,7 +229,10 @@ mod tests {
             incarnation: HostIncarnation(u64::MAX),
             arbiter: HostIncarnation(1),
             arbiter_key: KeyHash([9; 32]),
-            arbiter_addresses: vec!["10.0.0.9:4000".parse().unwrap(), "[fd00::9]:4000".parse().unwrap()],
+            arbiter_addresses: vec![
+                "10.0.0.9:4000".parse().unwrap(),
+                "[fd00::9]:4000".parse().unwrap(),
+            ],
             name: "a strange name".into(),
             options: DaemonOptions { host_timeout_ms: 500, is_plain: true },
         }

@@ -193,9 +193,7 @@ mod tests {
         let contents = [&b""[..], b"a", b"several bytes"];
         let whole: Vec<u8> = contents
             .iter()
-            .flat_map(|content| {
-                [&envelope(content.len() as u32).encode()[..], content].concat()
-            })
+            .flat_map(|content| [&envelope(content.len() as u32).encode()[..], content].concat())
             .collect();
         for step in 1..whole.len() {
             let (mut splitter, mut found) = (Splitter::default(), Vec::new());

@@ -290,7 +290,8 @@ mod tests {
     fn another_release_is_refused_with_host_path_and_both_releases() {
         let here = HostFacts { release: "1.2.0".into(), ..HostFacts::here() };
         assert_eq!(here.admits("b", &here), Ok(()));
-        let other = HostFacts { release: "1.3.0".into(), path: "/opt/landeckd".into(), ..here.clone() };
+        let other =
+            HostFacts { release: "1.3.0".into(), path: "/opt/landeckd".into(), ..here.clone() };
         let error = here.admits("b", &other).unwrap_err().to_string();
         for part in ["host b", "/opt/landeckd", "1.3.0", "1.2.0"] {
             assert!(error.contains(part), "{error}");
@@ -310,13 +311,15 @@ mod tests {
         let format = HostFacts { long_double: format, ..here.clone() };
         assert!(refused(format).contains("format of long double"));
         assert!(refused(HostFacts { protocol: 9, ..here.clone() }).contains("version 9"));
-        let faster = HostFacts { processor: "faster".into(), has_aes: !here.has_aes, ..here.clone() };
+        let faster =
+            HostFacts { processor: "faster".into(), has_aes: !here.has_aes, ..here.clone() };
         assert_eq!(here.admits("b", &faster), Ok(()));
     }
 
     #[test]
     fn the_processor_is_found() {
-        let information = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t\t: fpu aes sse\n";
+        let information =
+            "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t\t: fpu aes sse\n";
         assert_eq!(processor_model(information), "Some CPU @ 2 GHz");
         assert!(has_aes(information) && !has_aes("flags : aesni"));
         assert_eq!(processor_model(""), "an unknown processor");

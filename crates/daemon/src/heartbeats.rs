@@ -62,8 +62,8 @@ struct Correspondent {
 impl Heartbeats {
     /// Heartbeats over this socket.
     pub(crate) fn new(socket: OwnedFd, own: HostNumber) -> Self {
-        let is_version_6 =
-            getsockname(&socket).is_ok_and(|address| address.address_family() == AddressFamily::INET6);
+        let is_version_6 = getsockname(&socket)
+            .is_ok_and(|address| address.address_family() == AddressFamily::INET6);
         Self { socket, is_version_6, own, peers: BTreeMap::new() }
     }
 
@@ -127,12 +127,13 @@ impl Heartbeats {
         // One byte more than a heartbeat has, so that longer datagrams are recognised.
         let mut buffer = [0; DATAGRAM_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_TURN {
-            let (length, address) = match recvfrom(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                Ok((_, length, address)) => (length.min(buffer.len()), address),
-                Err(Errno::AGAIN) => return true,
-                // An earlier datagram was refused, or a signal came.
-                Err(_) => continue,
-            };
+            let (length, address) =
+                match recvfrom(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                    Ok((_, length, address)) => (length.min(buffer.len()), address),
+                    Err(Errno::AGAIN) => return true,
+                    // An earlier datagram was refused, or a signal came.
+                    Err(_) => continue,
+                };
             let Some(beat) = self.open(&buffer[..length]) else { continue };
             if let Some(peer) = self.peers.get_mut(&beat.from) {
                 peer.datagram_at = now;
@@ -146,7 +147,12 @@ impl Heartbeats {
     }
 
     /// Takes a heartbeat that came over the trunk of a host.
-    pub(crate) fn take_envelope(&mut self, from: HostNumber, bytes: &[u8], now: Duration) -> Option<HeardBeat> {
+    pub(crate) fn take_envelope(
+        &mut self,
+        from: HostNumber,
+        bytes: &[u8],
+        now: Duration,
+    ) -> Option<HeardBeat> {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.envelope_at = Some(now);
         }
@@ -221,7 +227,11 @@ mod tests {
         let expected = HeardBeat { from: HostNumber(0), number: 1, heartbeat: beat(7) };
         assert_eq!(heard, [expected]);
         let known = other.peers[&HostNumber(0)].address.unwrap();
-        assert_eq!(known.ip(), IpAddr::from([127, 0, 0, 1]), "it answers where the datagram came from");
+        assert_eq!(
+            known.ip(),
+            IpAddr::from([127, 0, 0, 1]),
+            "it answers where the datagram came from"
+        );
         let again = one.send(HostNumber(1), 1, &beat(7), at(0));
         assert_eq!(again, None, "no number is used twice");
     }
@@ -241,7 +251,10 @@ mod tests {
         // The other side used the trunk a moment ago, so it does not hear datagrams.
         other.peers.get_mut(&HostNumber(0)).unwrap().address = Some("127.0.0.1:9".parse().unwrap());
         assert!(other.send(HostNumber(0), 1, &beat(1), at(500)).is_some());
-        assert!(other.send(HostNumber(0), 2, &beat(1), at(1_600)).is_some(), "none came for a second");
+        assert!(
+            other.send(HostNumber(0), 2, &beat(1), at(1_600)).is_some(),
+            "none came for a second"
+        );
     }
 
     #[test]

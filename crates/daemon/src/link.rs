@@ -98,7 +98,12 @@ pub(crate) struct Link {
 
 impl Link {
     /// A link without a trunk.
-    pub(crate) fn new(entry: HostEntry, own: &[IpAddr], first_attempt: Duration, now: Duration) -> Self {
+    pub(crate) fn new(
+        entry: HostEntry,
+        own: &[IpAddr],
+        first_attempt: Duration,
+        now: Duration,
+    ) -> Self {
         let addresses = in_order(own, &entry.addresses);
         Self {
             entry,
@@ -287,6 +292,11 @@ impl Link {
         }
     }
 
+    /// Whether the other side has not confirmed everything.
+    pub(crate) const fn has_unconfirmed(&self) -> bool {
+        self.control.bytes() + self.bulk.bytes() > 0
+    }
+
     /// Whether contents wait for the trunk.
     pub(crate) fn has_more(&self) -> bool {
         self.control.has_more() || self.bulk.has_more()
@@ -296,7 +306,11 @@ impl Link {
     ///
     /// # Errors
     /// The content has no number, or one that does not follow.
-    pub(crate) fn receive(&mut self, class: EnvelopeClass, content: &[u8]) -> Result<Option<usize>, ()> {
+    pub(crate) fn receive(
+        &mut self,
+        class: EnvelopeClass,
+        content: &[u8],
+    ) -> Result<Option<usize>, ()> {
         let number = content.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or(())?;
         let end = match class {
             EnvelopeClass::Bulk => &mut self.bulk_in,

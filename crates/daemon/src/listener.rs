@@ -151,7 +151,9 @@ impl Listener {
             self.strangers.insert(token, stranger);
             if let Some(gone) = self.places.enter(token, is_known(address.ip()), now) {
                 match self.strangers.remove(&gone) {
-                    Some(gone) => self.refusals.count("others came, and it had proven nothing", gone.address),
+                    Some(gone) => {
+                        self.refusals.count("others came, and it had proven nothing", gone.address)
+                    }
                     None => ousted.push(gone),
                 }
             }
@@ -224,7 +226,9 @@ impl Listener {
         let mut callers = Vec::new();
         for late in self.places.take_late(now) {
             match self.strangers.remove(&late) {
-                Some(late) => self.refusals.count("it did not prove who it is in time", late.address),
+                Some(late) => {
+                    self.refusals.count("it did not prove who it is in time", late.address)
+                }
                 None => callers.push(late),
             }
         }
@@ -257,7 +261,8 @@ impl Stranger {
         let challenge = random::bytes()?;
         let _ = set_tcp_nodelay(&socket, true);
         // The buffer of a new socket has room for it.
-        if send(&socket, &challenge, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)? != challenge.len() {
+        if send(&socket, &challenge, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)? != challenge.len()
+        {
             return Err(io::ErrorKind::WriteZero.into());
         }
         Ok(Self { socket, address, challenge, bytes: [0; PREAMBLE_BYTES], filled: 0 })

@@ -148,7 +148,8 @@ impl Trunks {
     /// Adds a host of the host table.
     pub(crate) fn add_host(&mut self, entry: HostEntry, now: Duration) {
         let host = entry.host;
-        let is_known = self.links.get(&host).is_some_and(|link| link.entry.incarnation == entry.incarnation);
+        let is_known =
+            self.links.get(&host).is_some_and(|link| link.entry.incarnation == entry.incarnation);
         if host == self.own || is_known {
             return;
         }
@@ -163,7 +164,10 @@ impl Trunks {
         self.links.remove(&host);
         self.streams.remove(&host);
         self.dials.retain(|_, (to, _)| *to != host);
-        let its = self.trunks.iter().filter(|(_, one)| matches!(one.serves, Use::Link { host: of, .. } if of == host));
+        let its = self
+            .trunks
+            .iter()
+            .filter(|(_, one)| matches!(one.serves, Use::Link { host: of, .. } if of == host));
         for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
             if let Some(mut gone) = self.forget(token) {
                 gone.trunk.close(reactor);
@@ -226,7 +230,13 @@ impl Trunks {
     }
 
     /// Keeps two streams that lead to a host, in case no port is reached.
-    pub(crate) fn add_streams(&mut self, host: HostNumber, input: OwnedFd, output: OwnedFd, now: Duration) {
+    pub(crate) fn add_streams(
+        &mut self,
+        host: HostNumber,
+        input: OwnedFd,
+        output: OwnedFd,
+        now: Duration,
+    ) {
         self.streams.insert(host, (input, output, now + STREAMS_AFTER));
     }
 
@@ -248,7 +258,8 @@ impl Trunks {
             None => return Err(TrunkError::Order),
         };
         let trunk = Trunk::over_streams(reactor, streams, session, (self.own, host), now)?;
-        let token = self.keep(trunk, Use::Link { host, by: host }, None, "the streams of ssh".into());
+        let token =
+            self.keep(trunk, Use::Link { host, by: host }, None, "the streams of ssh".into());
         let mut events = Vec::new();
         let taken = self.trunks.get_mut(&token).map(|one| one.trunk.take_early(early, &mut events));
         self.digest(reactor, token, events, taken.unwrap_or(Ok(())), now);
@@ -290,7 +301,13 @@ impl Trunks {
     }
 
     /// Goes on with a descriptor that is ready.
-    pub(crate) fn ready(&mut self, reactor: &Reactor, token: u64, flags: EventFlags, now: Duration) {
+    pub(crate) fn ready(
+        &mut self,
+        reactor: &Reactor,
+        token: u64,
+        flags: EventFlags,
+        now: Duration,
+    ) {
         if self.dials.contains_key(&token) {
             return self.dialled(reactor, token, now);
         }
@@ -299,7 +316,9 @@ impl Trunks {
         let Some(one) = self.trunks.get_mut(&token) else { return };
         let mut events = Vec::new();
         let outcome = match output {
-            Some(_) if flags.intersects(EventFlags::ERR | EventFlags::HUP) => Err(TrunkError::Ended),
+            Some(_) if flags.intersects(EventFlags::ERR | EventFlags::HUP) => {
+                Err(TrunkError::Ended)
+            }
             Some(_) => Ok(()),
             None if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) => {
                 one.trunk.read(&mut events)
@@ -319,7 +338,8 @@ impl Trunks {
         content: &[u8],
         now: Duration,
     ) {
-        let parcel = Parcel { source: self.own, destination: to, class, hops: 0, content: content.into() };
+        let parcel =
+            Parcel { source: self.own, destination: to, class, hops: 0, content: content.into() };
         self.post(reactor, parcel, now);
     }
 
@@ -339,7 +359,32 @@ impl Trunks {
         }
     }
 
-    /// Answers a caller that is no member. `is_last` ends its connection behind the answer.
+    /// Ends the trunk of a caller that has lost its place.
+    pub(crate) fn oust(
+        &mut self,
+        reactor: &Reactor,
+        caller: u64,
+        error: &TrunkError,
+        now: Duration,
+    ) {
+        if self.trunks.get(&caller).is_some_and(|one| one.stranger.is_some()) {
+            self.end(reactor, caller, error, now);
+        }
+    }
+
+    /// Gives up a host that has said goodbye.
+    pub(crate) fn leave(&mut self, reactor: &Reactor, host: HostNumber, why: String) {
+        if self.links.contains_key(&host) {
+            self.give_up(reactor, host, why);
+        }
+    }
+
+    /// Whether some host that is connected has not confirmed everything.
+    pub(crate) fn has_unconfirmed(&self) -> bool {
+        self.links.values().any(|link| link.trunk().is_some() && link.has_unconfirmed())
+    }
+
+    /// Answers a caller that is no member, and ends its connection behind the answer.
     pub(crate) fn answer_guest(&mut self, reactor: &Reactor, trunk: u64, content: &[u8]) {
         if let Some(mut one) = self.forget(trunk) {
             one.trunk.put_own(EnvelopeClass::Daemon, content);
@@ -355,7 +400,9 @@ impl Trunks {
         match (link.trunk(), is_bounded) {
             (Some(token), true) => self.flush(reactor, token, now),
             (None, true) => {}
-            (_, false) => self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into()),
+            (_, false) => {
+                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into())
+            }
         }
     }
 
@@ -369,8 +416,12 @@ impl Trunks {
 
     /// Does what is due: dials, and ends what takes too long.
     pub(crate) fn tick(&mut self, reactor: &mut Reactor, now: Duration) {
-        let late: Vec<u64> =
-            self.dials.iter().filter(|(_, (_, dial))| now >= dial.deadline()).map(|(token, _)| *token).collect();
+        let late: Vec<u64> = self
+            .dials
+            .iter()
+            .filter(|(_, (_, dial))| now >= dial.deadline())
+            .map(|(token, _)| *token)
+            .collect();
         for token in late {
             self.dial_failed(token, "no answer".into(), false, now);
         }
@@ -448,9 +499,10 @@ impl Trunks {
         let Some((input, output, _)) = self.streams.remove(&host) else { return };
         let Some(link) = self.links.get_mut(&host) else { return };
         let key = KeyHash(link.entry.key);
-        let begun = Session::connect(&self.pair, key).map_err(TrunkError::from).and_then(|session| {
-            Ok(Trunk::over_streams(reactor, (input, output), session, (self.own, host), now)?)
-        });
+        let begun =
+            Session::connect(&self.pair, key).map_err(TrunkError::from).and_then(|session| {
+                Ok(Trunk::over_streams(reactor, (input, output), session, (self.own, host), now)?)
+            });
         match begun {
             Ok(trunk) => {
                 if let Attempt::Dial(token) = link.attempt {
@@ -505,7 +557,13 @@ impl Trunks {
         }
     }
 
-    fn keep(&mut self, trunk: Trunk, serves: Use, stranger: Option<SocketAddr>, address: String) -> u64 {
+    fn keep(
+        &mut self,
+        trunk: Trunk,
+        serves: Use,
+        stranger: Option<SocketAddr>,
+        address: String,
+    ) -> u64 {
         let [token, output] = trunk.tokens();
         if output != token {
             self.outputs.insert(output, token);

@@ -132,7 +132,8 @@ impl SilenceWatch {
         match self {
             Self::Arbiter { detectors, .. } => {
                 let each = detectors.iter_mut();
-                each.flat_map(|(host, one)| of_detector(*host, one.look(now, drained, word))).collect()
+                each.flat_map(|(host, one)| of_detector(*host, one.look(now, drained, word)))
+                    .collect()
             }
             Self::Host(lease) => {
                 let each = lease.look(now, drained, word).into_iter();
@@ -176,8 +177,12 @@ impl SilenceWatch {
 
 fn of_detector(host: HostNumber, outputs: Vec<DetectorOutput>) -> Vec<WatchEvent> {
     let each = outputs.into_iter().map(|output| match output {
-        DetectorOutput::Send { number, heartbeat } => WatchEvent::Beat { to: host, number, heartbeat },
-        DetectorOutput::Lost { incarnation, silent } => WatchEvent::Lost { host, incarnation, silent },
+        DetectorOutput::Send { number, heartbeat } => {
+            WatchEvent::Beat { to: host, number, heartbeat }
+        }
+        DetectorOutput::Lost { incarnation, silent } => {
+            WatchEvent::Lost { host, incarnation, silent }
+        }
         DetectorOutput::Gone { incarnation } => WatchEvent::Gone { host, incarnation },
         DetectorOutput::Exclude { incarnation } => WatchEvent::Exclude { host, incarnation },
     });

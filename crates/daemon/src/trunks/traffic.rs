@@ -45,7 +45,9 @@ impl Trunks {
     ) -> Result<(), TrunkError> {
         match event {
             TrunkEvent::Authenticated(key) => self.authenticated(token, key, now),
-            TrunkEvent::Came(envelope, content) => self.came(reactor, token, envelope, content, now),
+            TrunkEvent::Came(envelope, content) => {
+                self.came(reactor, token, envelope, content, now)
+            }
             TrunkEvent::Open(receipt) => self.opened(reactor, token, receipt, now),
         }
     }
@@ -173,7 +175,11 @@ impl Trunks {
             self.events.push_back(TrunksEvent::Content { from: source, class, content });
         } else if self.own == HostNumber::ARBITER && hops < HOPS_MAX {
             let hops = hops + 1;
-            self.post(reactor, Parcel { source, destination, class, hops, content: content.into() }, now);
+            self.post(
+                reactor,
+                Parcel { source, destination, class, hops, content: content.into() },
+                now,
+            );
         } else {
             return Err(TrunkError::Order);
         }
@@ -182,7 +188,9 @@ impl Trunks {
 
     /// Confirms the contents that have come on a trunk since the last receipt.
     fn confirm(&mut self, token: u64) {
-        let Some(one) = self.trunks.get_mut(&token).filter(|one| one.trunk.is_open()) else { return };
+        let Some(one) = self.trunks.get_mut(&token).filter(|one| one.trunk.is_open()) else {
+            return;
+        };
         let Use::Link { host, .. } = one.serves else { return };
         if let Some(receipt) = self.links.get_mut(&host).and_then(|link| link.due_receipt()) {
             one.trunk.put_own(EnvelopeClass::Receipt, &receipt.encode());
