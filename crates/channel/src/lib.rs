@@ -20,6 +20,7 @@
 //! | [`conformance`] | tests that every channel must pass |
 //! | [`loopback`] | endpoints of one process, including the sender itself |
 //! | [`faulty`] | another channel with injected faults |
+//! | [`pair`] | the positions of two processes on different hosts |
 //! | [`recorder`] | another channel with counts of its messages |
 
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@
 pub mod conformance;
 pub mod faulty;
 pub mod loopback;
+pub mod pair;
 pub mod recorder;
 
 use std::os::fd::BorrowedFd;

@@ -1,12 +1,13 @@
-//! Views, membership, the door, agreement, flood and the group service, as pure state machines. They decide which
-//! processes belong together, which others are admitted, and what members that may die agree on. Time is an argument,
-//! and a machine returns its actions instead of performing them.
+//! Views, membership, the door, agreement, flood, the group service and several hosts, as pure state machines. They
+//! decide which processes belong together, which others are admitted, and what members that may die agree on. Time is
+//! an argument, and a machine returns its actions instead of performing them.
 
 #![forbid(unsafe_code)]
 
 pub mod agreement;
 pub mod door;
 pub mod flood;
+pub mod hosts;
 pub mod membership;
 mod record;
 pub mod restarts;

@@ -26,7 +26,7 @@ pub mod memory_groups;
 pub mod objects;
 pub mod observe;
 pub mod output;
-mod peer;
+pub mod peer;
 pub mod placement;
 pub mod plan;
 pub mod pmi;

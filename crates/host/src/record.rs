@@ -211,7 +211,6 @@ impl<'a> Record<'a> {
         (0..).zip(&self.processes).filter(move |(_, process)| alive(process))
     }
 
-
     /// The name of a host.
     pub(crate) fn host(&self, host: usize) -> &str {
         self.hosts.get(host).map_or("", String::as_str)

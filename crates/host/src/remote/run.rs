@@ -176,7 +176,14 @@ fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
         HostStart::Slurm => StartTool::Srun,
         HostStart::ByHand => StartTool::ByHand,
     };
-    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone() })
+    let mut arguments = Vec::new();
+    if let Some(ports) = wish.ports {
+        arguments.extend(["--port-range".to_owned(), ports.to_string()]);
+    }
+    for network in &wish.networks {
+        arguments.extend(["--network".to_owned(), network.to_string()]);
+    }
+    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone(), arguments })
 }
 
 /// The wishes that all daemons must know.

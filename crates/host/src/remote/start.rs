@@ -1,4 +1,4 @@
-//! Starting daemons on other hosts: by ssh or another remote shell, one for each host, or by srun, one for all.
+//! Starting daemons on other hosts: by ssh, another remote shell or srun, one for each host.
 //!
 //! A daemon introduces itself by one line on its standard output and then waits for the answer, which is a line on its
 //! standard input. Both streams can carry its trunk afterwards. What a remote shell says on its standard error is kept
@@ -36,6 +36,8 @@ pub struct StartWay {
     pub daemon: PathBuf,
     /// The folder of an installation on the other hosts (`--remote-prefix`).
     pub prefix: Option<PathBuf>,
+    /// The arguments of `landeckd bootstrap`.
+    pub arguments: Vec<String>,
 }
 
 /// The program that reaches other hosts.
@@ -45,7 +47,7 @@ pub enum StartTool {
     Ssh,
     /// Another command with its own arguments, called as `COMMAND HOST LINE` (`--rsh`).
     Rsh(Vec<String>),
-    /// `srun` in an allocation of Slurm, which starts all daemons at once.
+    /// `srun` in an allocation of Slurm.
     Srun,
     /// The user, who starts `landeckd join` on each host. No remote shell is started.
     ByHand,
@@ -54,7 +56,7 @@ pub enum StartTool {
 /// The progress of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartProgress {
-    /// A daemon has introduced itself by this line.
+    /// The daemon has introduced itself by this line.
     Introduced(String),
     /// It will not start, for this reason.
     Failed(String),
@@ -63,7 +65,7 @@ pub enum StartProgress {
 /// A remote shell that starts a daemon, or has started one.
 #[derive(Debug)]
 pub struct RemoteStart {
-    /// The host as the user named it; several names for srun.
+    /// The host as the user named it.
     host: String,
     tool: String,
     child: Child,
@@ -74,20 +76,20 @@ pub struct RemoteStart {
     complaints: Vec<u8>,
     skipped: usize,
     deadline: Instant,
-    /// How many daemons have yet to introduce themselves.
-    awaited: usize,
+    /// Whether the daemon has yet to introduce itself.
+    is_awaited: bool,
     progress: VecDeque<StartProgress>,
 }
 
 impl StartWay {
-    /// The command that starts a daemon on each of these hosts: on one, or with srun on all.
-    fn command(&self, hosts: &[String]) -> (String, Command) {
+    /// The command that starts a daemon on a host.
+    fn command(&self, host: &str) -> (String, Command) {
         let line = self.remote_line();
         match &self.tool {
             StartTool::Ssh | StartTool::ByHand => {
                 let mut ssh = Command::new("ssh");
                 ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]);
-                ssh.arg(hosts.concat()).arg(line);
+                ssh.arg(host).arg(line);
                 ("ssh".to_owned(), ssh)
             }
             StartTool::Rsh(words) => {
@@ -95,15 +97,14 @@ impl StartWay {
                     .split_first()
                     .map_or(("ssh", &[][..]), |(first, own)| (first.as_str(), own));
                 let mut shell = Command::new(program);
-                shell.args(own).arg(hosts.concat()).arg(line);
+                shell.args(own).arg(host).arg(line);
                 (program.to_owned(), shell)
             }
             StartTool::Srun => {
-                let count = hosts.len().to_string();
                 let mut srun = Command::new("srun");
-                srun.args(["-N", &count, "-n", &count, "--ntasks-per-node=1", "--cpu-bind=none"]);
-                srun.args(["--mpi=none", "--kill-on-bad-exit=0", "--overlap", "-w"]);
-                srun.arg(hosts.join(",")).args(["sh", "-c", &self.script()]);
+                srun.args(["-N", "1", "-n", "1", "--cpu-bind=none", "--mpi=none"]);
+                srun.args(["--kill-on-bad-exit=0", "--overlap", "-w", host]);
+                srun.args(["sh", "-c", &self.script()]);
                 ("srun".to_owned(), srun)
             }
         }
@@ -121,22 +122,23 @@ impl StartWay {
         let mut words: Vec<String> =
             paths.map(|path| quoted(path.as_os_str().as_bytes())).collect();
         words.push("landeckd".to_owned());
+        let arguments: String =
+            self.arguments.iter().map(|word| format!(" {}", quoted(word.as_bytes()))).collect();
         format!(
-            "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then exec \"$p\" bootstrap; fi; done; \
-             echo {MISSING}",
+            "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then exec \"$p\" bootstrap{arguments}; fi; \
+             done; echo {MISSING}",
             words.join(" ")
         )
     }
 }
 
 impl RemoteStart {
-    /// Begins to start daemons on these hosts: on one, or with srun on all.
+    /// Begins to start a daemon on a host.
     ///
     /// # Errors
     /// The reason, with the host's name and the cure, if the remote shell cannot even be started.
-    pub fn begin(way: &StartWay, hosts: &[String]) -> Result<RemoteStart, String> {
-        let host = hosts.join(", ");
-        let (tool, mut command) = way.command(hosts);
+    pub fn begin(way: &StartWay, host: &str) -> Result<RemoteStart, String> {
+        let (tool, mut command) = way.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Keys pressed at the terminal must not signal the remote shell.
         command.process_group(0);
@@ -155,7 +157,7 @@ impl RemoteStart {
             let _ = rustix::io::ioctl_fionbio(stream, true);
         }
         Ok(RemoteStart {
-            host,
+            host: host.to_owned(),
             tool,
             child,
             input,
@@ -165,7 +167,7 @@ impl RemoteStart {
             complaints: Vec::new(),
             skipped: 0,
             deadline: Instant::now() + START_TIME,
-            awaited: hosts.len(),
+            is_awaited: true,
             progress: VecDeque::new(),
         })
     }
@@ -185,9 +187,9 @@ impl RemoteStart {
         self.errors.as_ref().map(AsFd::as_fd)
     }
 
-    /// When the start counts as failed; `None` if all daemons have introduced themselves.
+    /// When the start counts as failed; `None` if the daemon has introduced itself.
     pub fn deadline(&self) -> Option<Instant> {
-        (self.awaited > 0).then_some(self.deadline)
+        self.is_awaited.then_some(self.deadline)
     }
 
     /// The next progress.
@@ -198,7 +200,7 @@ impl RemoteStart {
     /// Reads from the standard output, which is ready. The descriptor is closed at its end, so the loop must have
     /// stopped watching it if it is returned.
     pub fn read_output(&mut self) -> Option<OwnedFd> {
-        let output = self.output.as_ref().filter(|_| self.awaited > 0)?;
+        let output = self.output.as_ref().filter(|_| self.is_awaited)?;
         let mut bytes = [0; 4096];
         match rustix::io::read(output, &mut bytes) {
             Err(Errno::INTR | Errno::AGAIN) => None,
@@ -248,7 +250,7 @@ impl RemoteStart {
         }
     }
 
-    /// Writes the answer to the daemons. It is shorter than a pipe, so this does not wait.
+    /// Writes the answer to the daemon. It is shorter than a pipe, so this does not wait.
     ///
     /// # Errors
     /// The kernel's error: the daemon has ended.
@@ -284,10 +286,10 @@ impl RemoteStart {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim_end().to_owned();
         // A greeting may stand in front of it.
         if let Some(at) = line.find(INTRODUCTION) {
-            self.awaited = self.awaited.saturating_sub(1);
+            self.is_awaited = false;
             self.progress.push_back(StartProgress::Introduced(line[at..].to_owned()));
         } else if line.ends_with(MISSING) {
-            self.awaited = 0;
+            self.is_awaited = false;
             self.progress.push_back(StartProgress::Failed(format!(
                 "host {}: there is no landeckd, neither where it is on this host nor in PATH. Install Landeck there, \
                  or name its folder with --remote-prefix",
@@ -303,7 +305,7 @@ impl RemoteStart {
 
     /// Fails the start: the remote shell has ended without an introduction.
     fn fail(&mut self) {
-        if self.awaited == 0 {
+        if !self.is_awaited {
             return;
         }
         if let Some(errors) = &self.errors {
@@ -329,7 +331,7 @@ impl RemoteStart {
     }
 
     fn fail_with(&mut self, what: &str) {
-        self.awaited = 0;
+        self.is_awaited = false;
         let said = String::from_utf8_lossy(&self.complaints).trim_end().to_owned();
         let text = failure_text(&self.host, what, &said);
         self.progress.push_back(StartProgress::Failed(text));
@@ -404,7 +406,12 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, poll};
 
     fn way(tool: StartTool) -> StartWay {
-        StartWay { tool, daemon: "/opt/it's/landeckd".into(), prefix: Some("/srv/l".into()) }
+        StartWay {
+            tool,
+            daemon: "/opt/it's/landeckd".into(),
+            prefix: Some("/srv/l".into()),
+            arguments: vec!["--network".to_owned(), "fd00::/8".to_owned()],
+        }
     }
 
     fn rsh(words: &str) -> StartTool {
@@ -423,7 +430,7 @@ mod tests {
         let path = folder.join(format!("{:x}", script.len() * 31 + script.as_bytes()[0] as usize));
         std::fs::write(&path, script).unwrap();
         let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
-        let mut start = RemoteStart::begin(&way(rsh), &["n2".to_owned()]).unwrap();
+        let mut start = RemoteStart::begin(&way(rsh), "n2").unwrap();
         loop {
             if let Some(progress) = start.next() {
                 let _ = std::fs::remove_file(&path);
@@ -438,20 +445,19 @@ mod tests {
 
     #[test]
     fn each_tool_is_called_as_it_wants() {
-        let hosts = ["n1".to_owned()];
-        let (_, ssh) = way(StartTool::Ssh).command(&hosts);
+        let (_, ssh) = way(StartTool::Ssh).command("n1");
         let args = words(&ssh);
         assert!(args.contains(&"BatchMode=yes".to_owned()) && args.contains(&"n1".to_owned()));
         assert!(args.last().unwrap().starts_with("sh -c "), "{args:?}");
-        let (name, other) = way(rsh("my-rsh -q")).command(&hosts);
+        let (name, other) = way(rsh("my-rsh -q")).command("n1");
         assert_eq!(
             (name.as_str(), &words(&other)[..2]),
             ("my-rsh", &["-q", "n1"].map(String::from)[..])
         );
-        let (_, srun) = way(StartTool::Srun).command(&["a".to_owned(), "b".to_owned()]);
+        let (_, srun) = way(StartTool::Srun).command("n1");
         let args = words(&srun);
-        assert!(args.starts_with(&["-N", "2"].map(String::from)), "{args:?}");
-        assert!(args.contains(&"a,b".to_owned()) && args.contains(&"--overlap".to_owned()));
+        assert!(args.starts_with(&["-N", "1"].map(String::from)), "{args:?}");
+        assert!(args.contains(&"n1".to_owned()) && args.contains(&"--overlap".to_owned()));
     }
 
     #[test]
@@ -488,7 +494,7 @@ mod tests {
     #[test]
     fn a_silent_host_fails_in_the_end() {
         let tool = rsh("sh -c read");
-        let mut start = RemoteStart::begin(&way(tool), &["n2".to_owned()]).unwrap();
+        let mut start = RemoteStart::begin(&way(tool), "n2").unwrap();
         start.look_at_clock(Instant::now());
         assert_eq!(start.next(), None);
         start.look_at_clock(Instant::now() + START_TIME);
@@ -499,7 +505,7 @@ mod tests {
     #[test]
     fn a_missing_remote_shell_is_named() {
         let tool = rsh("no-such-rsh");
-        let text = RemoteStart::begin(&way(tool), &["n2".to_owned()]).unwrap_err();
+        let text = RemoteStart::begin(&way(tool), "n2").unwrap_err();
         assert!(text.contains("no program \"no-such-rsh\"") && text.contains("--rsh"), "{text}");
     }
 

@@ -1,0 +1,574 @@
+//! The arbiter: it numbers everything that all hosts must learn in one order.
+//!
+//! A process's end is reported by its own host, a host's loss by the host's detector. The first word on an incarnation
+//! is final: a second end of a process is dropped, and so is everything that a lost host reports. A host's loss has one
+//! word; each host derives from it the state of those processes whose end has no word.
+//!
+//! A word is kept until every living host has applied it. A host that joins later gets a [`Snapshot`] of everything
+//! that was said before.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
+use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, ProcessId};
+use serde::{Deserialize, Serialize};
+
+/// The number of group numbers in a block.
+const BLOCK: u32 = 4_096;
+/// The first group number that is not given out.
+const NUMBERS_END: u32 = 1 << 27;
+
+/// The state of a host, as words say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostStanding {
+    /// It takes part.
+    Living,
+    /// Calls that need its processes fail.
+    Lost,
+    /// Nothing of it runs any more.
+    Gone,
+}
+
+/// Everything that the words up to one number have said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The number of the last word.
+    pub number: u64,
+    /// The newest incarnation of each host.
+    pub hosts: Vec<(HostEntry, HostStanding)>,
+    /// The processes that have ended.
+    pub ended: Vec<(ProcessId, JobId, ProcessEnd)>,
+    /// The jobs that end, with code and cause.
+    pub ending: Vec<(JobId, u8, String)>,
+}
+
+/// An action for the arbiter's daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArbiterOutput {
+    /// Send a word to a host.
+    Send {
+        /// The host.
+        to: HostNumber,
+        /// The word.
+        word: Word,
+    },
+    /// Send a host that has just joined everything that was said before.
+    Welcome {
+        /// The host.
+        to: HostNumber,
+        /// Everything that was said.
+        snapshot: Snapshot,
+    },
+    /// Tell a host that this incarnation of it is excluded.
+    Exclude {
+        /// The host.
+        to: HostNumber,
+        /// The incarnation.
+        incarnation: HostIncarnation,
+    },
+}
+
+/// The reason why a host is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdmissionError {
+    /// An earlier incarnation of this host may still run.
+    #[error("host {} is still in the machine as incarnation {incarnation}: wait until that is gone", .host.0)]
+    StillThere {
+        /// The host.
+        host: HostNumber,
+        /// The earlier incarnation.
+        incarnation: HostIncarnation,
+    },
+    /// This incarnation was called lost.
+    #[error("incarnation {incarnation} of host {} was called lost: start its daemon again", .host.0)]
+    Excluded {
+        /// The host.
+        host: HostNumber,
+        /// The incarnation.
+        incarnation: HostIncarnation,
+    },
+}
+
+/// A block of group numbers that one host may give out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberBlock {
+    /// The first number.
+    pub first: u32,
+    /// The number of numbers.
+    pub count: u32,
+}
+
+/// The reason why a host gets no block of group numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NumbersError {
+    /// All numbers of the job have been given out.
+    #[error("job {job} has used all its group numbers: free groups, or run it as several jobs")]
+    Exhausted {
+        /// The job.
+        job: JobId,
+    },
+    /// The host does not take part.
+    #[error("host {} takes no part in the machine as incarnation {incarnation}", .host.0)]
+    NoHost {
+        /// The host.
+        host: HostNumber,
+        /// The incarnation that asked.
+        incarnation: HostIncarnation,
+    },
+}
+
+/// The arbiter of a machine.
+#[derive(Clone, Debug)]
+pub struct Arbiter {
+    hosts: BTreeMap<HostNumber, Admitted>,
+    segments: BTreeMap<HostId, Part>,
+    jobs: BTreeMap<JobId, JobWords>,
+    ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
+    /// The words that some living host has not applied, oldest first.
+    kept: VecDeque<Word>,
+    last: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Admitted {
+    entry: HostEntry,
+    standing: HostStanding,
+    /// The number of the word that it has joined.
+    joined: u64,
+    /// The number of the last word that the host has applied.
+    applied: u64,
+}
+
+/// A segment of a job on a host.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    job: JobId,
+    host: HostNumber,
+    incarnation: HostIncarnation,
+}
+
+#[derive(Clone, Debug)]
+struct JobWords {
+    /// Code and cause of the first failure that has a word.
+    failure: Option<(u8, String)>,
+    end: Option<(u8, String)>,
+    /// The first group number of the next block. Those below the first block are known to every host.
+    next_number: u32,
+    /// The last request of each host, with its answer.
+    requests: BTreeMap<(HostNumber, HostIncarnation), (u64, NumberBlock)>,
+}
+
+impl Default for JobWords {
+    fn default() -> Self {
+        Self { failure: None, end: None, next_number: BLOCK, requests: BTreeMap::new() }
+    }
+}
+
+impl Arbiter {
+    /// Creates the arbiter of a machine that has its own host alone, and gives the word that this host has joined.
+    #[must_use]
+    pub fn new(own: HostEntry) -> (Self, Vec<ArbiterOutput>) {
+        let mut arbiter = Self {
+            hosts: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            kept: VecDeque::new(),
+            last: 0,
+        };
+        let outputs = arbiter.join(own);
+        (arbiter, outputs)
+    }
+
+    /// The number of the last word.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The number of words that are kept because some living host has not applied them.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Admits a host. One that is a member already gets what it misses.
+    ///
+    /// # Errors
+    /// [`AdmissionError`] if an earlier incarnation may still run, or if this one was called lost.
+    pub fn admit(&mut self, entry: HostEntry) -> Result<Vec<ArbiterOutput>, AdmissionError> {
+        let host = entry.host;
+        match self.hosts.get(&host) {
+            Some(known) if known.entry.incarnation == entry.incarnation => {
+                let incarnation = entry.incarnation;
+                match known.standing {
+                    HostStanding::Living => Ok(self.trunk_renewed(host, incarnation)),
+                    _ => Err(AdmissionError::Excluded { host, incarnation }),
+                }
+            }
+            Some(known) if known.standing != HostStanding::Gone => {
+                Err(AdmissionError::StillThere { host, incarnation: known.entry.incarnation })
+            }
+            _ => Ok(self.join(entry)),
+        }
+    }
+
+    /// Records that a job has a segment on a host, whose processes that host may report from now on.
+    pub fn add_part(
+        &mut self,
+        job: JobId,
+        segment: HostId,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+    ) {
+        self.jobs.entry(job).or_default();
+        self.segments.insert(segment, Part { job, host, incarnation });
+    }
+
+    /// Takes the report of a host that a process of its own has ended. Only the first counts.
+    pub fn process_ended(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        process: ProcessId,
+        end: ProcessEnd,
+    ) -> Vec<ArbiterOutput> {
+        if !self.is_living(host, incarnation) {
+            return vec![ArbiterOutput::Exclude { to: host, incarnation }];
+        }
+        let part = self.segments.get(&process.host);
+        let own = |part: &&Part| part.host == host && part.incarnation == incarnation;
+        let Some(&Part { job, .. }) = part.filter(own) else { return Vec::new() };
+        if self.ended.contains_key(&process) {
+            return Vec::new();
+        }
+        self.ended.insert(process, (job, end));
+        if let ProcessEnd::Died { pid, status } = end {
+            let cause = format!("process {process} (pid {pid}, host {}) died", self.name(host));
+            self.note_failure(job, exit_code(status), cause);
+        }
+        self.give(WordContent::ProcessEnded { job, process, end })
+    }
+
+    /// Takes the verdict of a host's detector that it is lost.
+    pub fn host_lost(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        silent_ms: u64,
+    ) -> Vec<ArbiterOutput> {
+        if !self.is_living(host, incarnation) {
+            return Vec::new();
+        }
+        let cause = format!("host {} did not answer for {silent_ms} ms", self.name(host));
+        let lost = |part: &&Part| part.host == host && part.incarnation == incarnation;
+        let jobs: Vec<JobId> = self.segments.values().filter(lost).map(|part| part.job).collect();
+        jobs.into_iter().for_each(|job| self.note_failure(job, 1, cause.clone()));
+        self.set_standing(host, HostStanding::Lost);
+        self.give(WordContent::HostLost { host, incarnation, silent_ms })
+    }
+
+    /// Takes the verdict that nothing of a lost host runs any more.
+    pub fn host_gone(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+    ) -> Vec<ArbiterOutput> {
+        let is_lost = self.hosts.get(&host).is_some_and(|known| {
+            known.entry.incarnation == incarnation && known.standing == HostStanding::Lost
+        });
+        if !is_lost {
+            return Vec::new();
+        }
+        self.set_standing(host, HostStanding::Gone);
+        self.give(WordContent::HostGone { host, incarnation })
+    }
+
+    /// Ends a job. Only the first end of a job counts. If a failure of the job has a word, the job ends with the code
+    /// and the cause of the first one; otherwise with those given here.
+    pub fn end_job(&mut self, job: JobId, code: u8, cause: String) -> Vec<ArbiterOutput> {
+        let words = self.jobs.entry(job).or_default();
+        if words.end.is_some() {
+            return Vec::new();
+        }
+        let (code, cause) = words.failure.clone().unwrap_or((code, cause));
+        words.end = Some((code, cause.clone()));
+        self.give(WordContent::JobEnds { job, code, cause })
+    }
+
+    /// Records that a living host has applied all words up to a number.
+    pub fn applied(&mut self, host: HostNumber, incarnation: HostIncarnation, number: u64) {
+        let last = self.last;
+        let known =
+            self.hosts.get_mut(&host).filter(|known| known.entry.incarnation == incarnation);
+        if let Some(known) = known {
+            known.applied = known.applied.max(number.min(last));
+        }
+        self.forget_applied();
+    }
+
+    /// Sends a host everything that it has not applied: its trunk is new, or it asks for what it misses.
+    pub fn trunk_renewed(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+    ) -> Vec<ArbiterOutput> {
+        let Some(known) = self.hosts.get(&host).filter(|_| self.is_living(host, incarnation))
+        else {
+            return vec![ArbiterOutput::Exclude { to: host, incarnation }];
+        };
+        // A host that has not applied the word that it joined may not have got its welcome.
+        let is_new = known.applied < known.joined;
+        let welcome =
+            is_new.then(|| ArbiterOutput::Welcome { to: host, snapshot: self.snapshot() });
+        let missing = self.kept.iter().filter(|word| word.number > known.applied);
+        let words = missing.map(|word| ArbiterOutput::Send { to: host, word: word.clone() });
+        welcome.into_iter().chain(words).collect()
+    }
+
+    /// Gives a host a block of a job's group numbers. A request that is repeated with its number gets the same block.
+    ///
+    /// # Errors
+    /// [`NumbersError`] if all numbers are used, or if the host takes no part.
+    pub fn lease_numbers(
+        &mut self,
+        job: JobId,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        request: u64,
+    ) -> Result<NumberBlock, NumbersError> {
+        if !self.is_living(host, incarnation) {
+            return Err(NumbersError::NoHost { host, incarnation });
+        }
+        let words = self.jobs.entry(job).or_default();
+        let former = words.requests.get(&(host, incarnation));
+        if let Some((_, block)) = former.filter(|(number, _)| *number == request) {
+            return Ok(*block);
+        }
+        let first = words.next_number;
+        if first >= NUMBERS_END {
+            return Err(NumbersError::Exhausted { job });
+        }
+        words.next_number = first + BLOCK;
+        let block = NumberBlock { first, count: BLOCK };
+        words.requests.insert((host, incarnation), (request, block));
+        Ok(block)
+    }
+
+    /// Forgets everything about a job that no host has any more.
+    pub fn forget_job(&mut self, job: JobId) {
+        self.jobs.remove(&job);
+        self.segments.retain(|_, part| part.job != job);
+        self.ended.retain(|_, (of, _)| *of != job);
+    }
+
+    /// Everything that has been said so far.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let ending = self.jobs.iter().filter_map(|(job, words)| {
+            let (code, cause) = words.end.clone()?;
+            Some((*job, code, cause))
+        });
+        Snapshot {
+            number: self.last,
+            hosts: self.hosts.values().map(|known| (known.entry.clone(), known.standing)).collect(),
+            ended: self.ended.iter().map(|(process, (job, end))| (*process, *job, *end)).collect(),
+            ending: ending.collect(),
+        }
+    }
+
+    /// Whether this incarnation of a host takes part.
+    #[must_use]
+    pub fn is_living(&self, host: HostNumber, incarnation: HostIncarnation) -> bool {
+        self.hosts.get(&host).is_some_and(|known| {
+            known.entry.incarnation == incarnation && known.standing == HostStanding::Living
+        })
+    }
+
+    fn join(&mut self, entry: HostEntry) -> Vec<ArbiterOutput> {
+        let to = entry.host;
+        let welcome = ArbiterOutput::Welcome { to, snapshot: self.snapshot() };
+        let (standing, applied) = (HostStanding::Living, self.last);
+        let known = Admitted { entry: entry.clone(), standing, joined: self.last + 1, applied };
+        self.hosts.insert(to, known);
+        let mut outputs = vec![welcome];
+        outputs.extend(self.give(WordContent::HostJoined(entry)));
+        outputs
+    }
+
+    fn give(&mut self, content: WordContent) -> Vec<ArbiterOutput> {
+        self.last += 1;
+        let word = Word { number: self.last, content };
+        self.kept.push_back(word.clone());
+        let living = self.hosts.iter().filter(|(_, known)| known.standing == HostStanding::Living);
+        let outputs =
+            living.map(|(to, _)| ArbiterOutput::Send { to: *to, word: word.clone() }).collect();
+        self.forget_applied();
+        outputs
+    }
+
+    fn forget_applied(&mut self) {
+        let living = self.hosts.values().filter(|known| known.standing == HostStanding::Living);
+        let applied = living.map(|known| known.applied).min().unwrap_or(self.last);
+        while self.kept.front().is_some_and(|word| word.number <= applied) {
+            self.kept.pop_front();
+        }
+    }
+
+    fn note_failure(&mut self, job: JobId, code: u8, cause: String) {
+        let words = self.jobs.entry(job).or_default();
+        words.failure.get_or_insert((code, cause));
+    }
+
+    fn set_standing(&mut self, host: HostNumber, standing: HostStanding) {
+        if let Some(known) = self.hosts.get_mut(&host) {
+            known.standing = standing;
+        }
+    }
+
+    fn name(&self, host: HostNumber) -> &str {
+        self.hosts.get(&host).map_or("?", |known| &known.entry.name)
+    }
+}
+
+/// The exit code of a job whose first failure was a process with this raw wait status.
+fn exit_code(status: i32) -> u8 {
+    match (status & 0x7f, status >> 8 & 0xff) {
+        _ if status < 0 => 1,
+        (0, 0) => 1,
+        (0, code) => code as u8,
+        (signal, _) => 128 + signal as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::{Incarnation, Slot};
+
+    const JOB: JobId = JobId(5);
+
+    fn entry(host: u16, incarnation: u64) -> HostEntry {
+        let incarnation = HostIncarnation(incarnation);
+        let name = format!("h{host}");
+        HostEntry { host: HostNumber(host), incarnation, name, key: [0; 32], addresses: Vec::new() }
+    }
+
+    fn process(segment: u64) -> ProcessId {
+        ProcessId { host: HostId(segment), slot: Slot(0), incarnation: Incarnation(1) }
+    }
+
+    fn arbiter() -> Arbiter {
+        let (mut arbiter, first) = Arbiter::new(entry(0, 10));
+        assert_eq!(first.len(), 2);
+        for host in 1..3 {
+            let outputs = arbiter.admit(entry(host, 10 + u64::from(host))).expect("new");
+            assert_eq!(outputs.len(), 2 + usize::from(host), "welcome, and the word to everybody");
+            arbiter.add_part(
+                JOB,
+                HostId(host.into()),
+                HostNumber(host),
+                HostIncarnation(10 + u64::from(host)),
+            );
+        }
+        arbiter
+    }
+
+    fn died(arbiter: &mut Arbiter, host: u16, status: i32) -> usize {
+        let incarnation = HostIncarnation(10 + u64::from(host));
+        let end = ProcessEnd::Died { pid: 1, status };
+        arbiter.process_ended(HostNumber(host), incarnation, process(host.into()), end).len()
+    }
+
+    #[test]
+    fn the_first_word_is_final() {
+        let mut arbiter = arbiter();
+        assert_eq!((died(&mut arbiter, 1, 9), died(&mut arbiter, 1, 0)), (3, 0));
+        let lost = arbiter.host_lost(HostNumber(2), HostIncarnation(12), 3_100);
+        assert_eq!(lost.len(), 2, "not to itself");
+        assert!(arbiter.host_lost(HostNumber(2), HostIncarnation(12), 3_200).is_empty());
+        let end = ProcessEnd::Left;
+        let late = arbiter.process_ended(HostNumber(2), HostIncarnation(12), process(2), end);
+        assert!(matches!(late[..], [ArbiterOutput::Exclude { .. }]), "{late:?}");
+        let foreign = arbiter.process_ended(HostNumber(1), HostIncarnation(11), process(2), end);
+        assert!(foreign.is_empty(), "the process of another host");
+        assert_eq!(arbiter.host_gone(HostNumber(2), HostIncarnation(12)).len(), 2);
+        assert!(arbiter.host_gone(HostNumber(1), HostIncarnation(11)).is_empty(), "not lost");
+    }
+
+    #[test]
+    fn a_host_returns_only_as_a_new_incarnation_after_it_is_gone() {
+        let mut arbiter = arbiter();
+        let still = Err(AdmissionError::StillThere {
+            host: HostNumber(1),
+            incarnation: HostIncarnation(11),
+        });
+        assert_eq!(arbiter.admit(entry(1, 21)), still);
+        arbiter.host_lost(HostNumber(1), HostIncarnation(11), 1);
+        assert_eq!(arbiter.admit(entry(1, 21)), still);
+        arbiter.host_gone(HostNumber(1), HostIncarnation(11));
+        assert!(matches!(arbiter.admit(entry(1, 11)), Err(AdmissionError::Excluded { .. })));
+        let outputs = arbiter.admit(entry(1, 21)).expect("a new incarnation");
+        let ArbiterOutput::Welcome { snapshot, .. } = &outputs[0] else { panic!("{outputs:?}") };
+        assert_eq!((snapshot.number, snapshot.hosts.len()), (5, 3));
+    }
+
+    #[test]
+    fn words_are_kept_until_every_living_host_has_applied_them() {
+        let mut arbiter = arbiter();
+        let last = arbiter.last();
+        arbiter.applied(HostNumber(0), HostIncarnation(10), last);
+        arbiter.applied(HostNumber(1), HostIncarnation(11), last);
+        assert_eq!(arbiter.kept(), 1, "host 2 joined with this word");
+        let missing = arbiter.trunk_renewed(HostNumber(2), HostIncarnation(12));
+        assert!(matches!(missing[..], [ArbiterOutput::Welcome { .. }, ArbiterOutput::Send { .. }]));
+        arbiter.applied(HostNumber(2), HostIncarnation(99), last);
+        assert_eq!(arbiter.kept(), 1, "another incarnation");
+        arbiter.host_lost(HostNumber(2), HostIncarnation(12), 1);
+        assert_eq!(arbiter.kept(), 1, "the loss itself");
+        let excluded = arbiter.trunk_renewed(HostNumber(2), HostIncarnation(12));
+        assert!(matches!(excluded[..], [ArbiterOutput::Exclude { .. }]));
+    }
+
+    #[test]
+    fn a_job_ends_once_with_the_first_failure_that_has_a_word() {
+        let mut arbiter = arbiter();
+        died(&mut arbiter, 2, 9);
+        died(&mut arbiter, 1, 3 << 8);
+        let outputs = arbiter.end_job(JOB, 3, "rank 0 failed".into());
+        let ArbiterOutput::Send { word, .. } = &outputs[0] else { panic!("{outputs:?}") };
+        let WordContent::JobEnds { code, cause, .. } = &word.content else { panic!("{word:?}") };
+        assert_eq!(*code, 137);
+        assert!(cause.contains("host h2"), "{cause}");
+        assert!(arbiter.end_job(JOB, 1, String::new()).is_empty());
+        let other = arbiter.end_job(JobId(6), 4, "as asked".into());
+        assert!(format!("{other:?}").contains("code: 4"), "{other:?}");
+        arbiter.forget_job(JOB);
+        assert_eq!(arbiter.snapshot().ended, []);
+    }
+
+    #[test]
+    fn each_block_is_given_once_and_the_last_is_the_end() {
+        let mut arbiter = arbiter();
+        let mut lease = |host: u16, request| {
+            arbiter.lease_numbers(
+                JOB,
+                HostNumber(host),
+                HostIncarnation(10 + u64::from(host)),
+                request,
+            )
+        };
+        assert_eq!(lease(1, 1), Ok(NumberBlock { first: 4_096, count: 4_096 }));
+        assert_eq!(lease(1, 1), Ok(NumberBlock { first: 4_096, count: 4_096 }), "repeated");
+        assert_eq!(lease(2, 1), Ok(NumberBlock { first: 8_192, count: 4_096 }));
+        let blocks = (2..).take_while(|&request| lease(1, request).is_ok()).count();
+        assert_eq!(blocks, (1 << 15) - 3);
+        assert_eq!(lease(1, 0), Err(NumbersError::Exhausted { job: JOB }));
+        assert!(matches!(lease(9, 1), Err(NumbersError::NoHost { .. })));
+    }
+
+    #[test]
+    fn a_wait_status_gives_the_exit_code_of_a_shell() {
+        assert_eq!([9, 3 << 8, 0, -1, 134].map(exit_code), [137, 3, 1, 1, 134]);
+    }
+}

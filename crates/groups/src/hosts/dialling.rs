@@ -1,0 +1,733 @@
+//! Lanes between processes on different hosts, as the daemon of one end sees them.
+//!
+//! For each pair one side dials: the one that can reach the other, else the one with the lower [`ProcessId`]. The other
+//! side asks for the lane over the trunk. The accepting daemon confirms a lane over the trunk. The dialling daemon hands
+//! its socket over only then, so neither process gets a lane that the other one will not have.
+//!
+//! A dial that fails goes on with the next address. After the last one the other side has its turn, and when that has
+//! failed too, the pair is unreachable until a process wants the lane again.
+//!
+//! Numbers of lanes grow. The lower process takes odd ones, the higher even ones, so that two sides that both dial,
+//! because their host tables differ, never use one number. Then the lower side's dial wins. A lane with a number that is
+//! not above all that were accepted is refused. The daemon that accepts a lane closes the older one of the pair.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use landeck_wire::{HostNumber, ProcessId};
+use serde::{Deserialize, Serialize};
+
+/// The directions in which connections between this host and another one can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostReach {
+    /// Each reaches the other.
+    Both,
+    /// Only this host reaches the other.
+    FromHere,
+    /// Only the other host reaches this one.
+    FromThere,
+}
+
+/// A message between the two daemons of a pair, over their trunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DialMessage {
+    /// The process on the sender's host.
+    pub from: ProcessId,
+    /// The process on the receiver's host.
+    pub to: ProcessId,
+    /// The content.
+    pub content: DialContent,
+}
+
+/// The content of a message between two daemons about a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DialContent {
+    /// The sender wants a lane with a number above this one.
+    Ask {
+        /// The highest number that the sender knows. Lanes up to it are dead.
+        after: u32,
+    },
+    /// The sender has tried all addresses: it is the receiver's turn to dial.
+    Turn {
+        /// The highest number that the sender knows. Lanes up to it are dead.
+        after: u32,
+    },
+    /// The sender has accepted this lane.
+    Accepted {
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// The sender holds, and has refused this lane. It will ask.
+    Later {
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// Both sides have tried all addresses.
+    Unreachable,
+}
+
+/// An action for the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DialOutput {
+    /// Connect to an address of a host, and answer its challenge with the preamble of this lane.
+    Dial {
+        /// The process of this host.
+        own: ProcessId,
+        /// The process that the lane leads to.
+        far: ProcessId,
+        /// Its host.
+        host: HostNumber,
+        /// The number of the lane.
+        lane: u32,
+        /// The place of the address in the host's entry.
+        address: usize,
+    },
+    /// Stop dialling this lane, and close its socket.
+    Cancel {
+        /// The process of this host.
+        own: ProcessId,
+        /// The other process.
+        far: ProcessId,
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// Hand the lane's socket to the process of this host.
+    HandOver {
+        /// The process of this host.
+        own: ProcessId,
+        /// The other process.
+        far: ProcessId,
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// Tell the process of this host to close a lane that it has, unread.
+    Close {
+        /// The process of this host.
+        own: ProcessId,
+        /// The other process.
+        far: ProcessId,
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// Close the connection that has arrived for this lane.
+    Refuse {
+        /// The process of this host.
+        own: ProcessId,
+        /// The other process.
+        far: ProcessId,
+        /// The number of the lane.
+        lane: u32,
+    },
+    /// Send a message over the trunk.
+    Send {
+        /// The host that it leads to.
+        to: HostNumber,
+        /// The message.
+        message: DialMessage,
+    },
+    /// Tell the process of this host that no address of either side leads to the other process.
+    Unreachable {
+        /// The process of this host.
+        own: ProcessId,
+        /// The other process.
+        far: ProcessId,
+    },
+}
+
+/// The lanes of all processes of one host.
+#[derive(Clone, Debug)]
+pub struct Dialling {
+    /// The time within which a connected lane must be confirmed.
+    limit: Duration,
+    hosts: BTreeMap<HostNumber, Route>,
+    pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
+    ended: BTreeSet<ProcessId>,
+    is_held: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    reach: HostReach,
+    addresses: usize,
+}
+
+/// A pair of processes.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    own: ProcessId,
+    far: ProcessId,
+    host: HostNumber,
+    phase: Phase,
+    is_wanted: bool,
+    /// The other side has tried all its addresses.
+    is_second: bool,
+    /// A request came while this host held.
+    is_owed: bool,
+    /// The highest number that this side has used.
+    tried: u32,
+    /// The highest number of a lane that was accepted, or that the other side has given up.
+    seen: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// The other side has been asked, or it has its turn.
+    Asked {
+        is_turn: bool,
+    },
+    Dialling {
+        lane: u32,
+        address: usize,
+        is_accepted: bool,
+    },
+    /// The connection stands, and its confirmation is awaited until then.
+    Offered {
+        lane: u32,
+        address: usize,
+        until: Duration,
+    },
+    Open {
+        lane: u32,
+    },
+    Unreachable,
+}
+
+impl Dialling {
+    /// Creates the lanes of a host that has none. A connected lane that is not confirmed within `limit` has failed.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
+        let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { limit, hosts, pairs, ended, is_held: false }
+    }
+
+    /// Adds a host, or says anew how it is reached and how many addresses it has.
+    pub fn set_host(&mut self, host: HostNumber, reach: HostReach, addresses: usize) {
+        self.hosts.insert(host, Route { reach, addresses });
+    }
+
+    /// A process of this host wants a lane to a process of another one.
+    pub fn want(&mut self, own: ProcessId, far: ProcessId, host: HostNumber) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let Some(mut ends) = self.ends(own, far, host) else { return outputs };
+        ends.is_wanted = !matches!(ends.phase, Phase::Open { .. });
+        if matches!(ends.phase, Phase::Idle | Phase::Unreachable) {
+            ends.is_second = false;
+            self.start(&mut ends, &mut outputs);
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// A dial has connected, and its preamble is sent.
+    pub fn dialled(
+        &mut self,
+        own: ProcessId,
+        far: ProcessId,
+        lane: u32,
+        now: Duration,
+    ) -> Vec<DialOutput> {
+        let Some(mut ends) = self.pairs.get(&(own, far)).copied() else {
+            return vec![DialOutput::Cancel { own, far, lane }];
+        };
+        let mut outputs = Vec::new();
+        match ends.phase {
+            Phase::Dialling { lane: current, is_accepted: true, .. } if current == lane => {
+                ends.open(lane, &mut outputs);
+            }
+            Phase::Dialling { lane: current, address, .. } if current == lane => {
+                ends.phase = Phase::Offered { lane, address, until: now + self.limit };
+            }
+            _ => outputs.push(DialOutput::Cancel { own, far, lane }),
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// A dial has failed, or the other side has closed the connection before it confirmed the lane.
+    pub fn dial_failed(&mut self, own: ProcessId, far: ProcessId, lane: u32) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let Some(mut ends) = self.pairs.get(&(own, far)).copied() else { return outputs };
+        match ends.phase {
+            Phase::Dialling { lane: current, address, .. }
+            | Phase::Offered { lane: current, address, .. }
+                if current == lane =>
+            {
+                self.dial(&mut ends, address + 1, &mut outputs);
+            }
+            _ => {}
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// A connection from another host has shown a valid preamble.
+    pub fn arrived(
+        &mut self,
+        own: ProcessId,
+        far: ProcessId,
+        host: HostNumber,
+        lane: u32,
+    ) -> Vec<DialOutput> {
+        let refuse = DialOutput::Refuse { own, far, lane };
+        let Some(mut ends) = self.ends(own, far, host) else { return vec![refuse] };
+        let mut outputs = Vec::new();
+        let is_dialling = matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. });
+        if self.is_held {
+            ends.is_owed = true;
+            outputs.extend([refuse, ends.send(DialContent::Later { lane })]);
+        } else if lane <= ends.seen || (is_dialling && ends.is_low()) {
+            outputs.push(refuse);
+        } else {
+            ends.drop_lane(&mut outputs);
+            ends.open(lane, &mut outputs);
+            outputs.push(ends.send(DialContent::Accepted { lane }));
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// A message of another daemon has come.
+    pub fn heard(&mut self, from: HostNumber, message: DialMessage) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let Some(mut ends) = self.ends(message.to, message.from, from) else { return outputs };
+        match message.content {
+            DialContent::Ask { after } => self.asked(&mut ends, after, false, &mut outputs),
+            DialContent::Turn { after } => self.asked(&mut ends, after, true, &mut outputs),
+            DialContent::Accepted { lane: accepted } => match &mut ends.phase {
+                Phase::Dialling { lane, is_accepted, .. } if *lane == accepted => {
+                    *is_accepted = true
+                }
+                Phase::Offered { lane, .. } if *lane == accepted => {
+                    ends.open(accepted, &mut outputs)
+                }
+                _ => {}
+            },
+            DialContent::Later { lane: refused } => match ends.phase {
+                Phase::Dialling { lane, .. } | Phase::Offered { lane, .. } if lane == refused => {
+                    ends.drop_lane(&mut outputs);
+                }
+                _ => {}
+            },
+            DialContent::Unreachable => {
+                if matches!(ends.phase, Phase::Asked { .. }) {
+                    ends.unreachable(&mut outputs);
+                }
+            }
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// A process of this host has reported that a lane of its own is broken. A new one is opened when it is wanted.
+    pub fn broken(&mut self, own: ProcessId, far: ProcessId, lane: u32) {
+        if let Some(ends) = self.pairs.get_mut(&(own, far)) {
+            if ends.phase == (Phase::Open { lane }) {
+                ends.phase = Phase::Idle;
+            }
+        }
+    }
+
+    /// The trunk to a host is new, so messages may have been lost.
+    pub fn trunk_renewed(&mut self, host: HostNumber) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        for mut ends in self.pairs_of(|ends| ends.host == host) {
+            match ends.phase {
+                Phase::Asked { is_turn: false } => {
+                    outputs.push(ends.send(DialContent::Ask { after: ends.highest() }));
+                }
+                Phase::Asked { is_turn: true } => {
+                    outputs.push(ends.send(DialContent::Turn { after: ends.highest() }));
+                }
+                Phase::Open { lane } => outputs.push(ends.send(DialContent::Accepted { lane })),
+                Phase::Idle if ends.is_wanted => self.start(&mut ends, &mut outputs),
+                _ => {}
+            }
+            self.keep(ends);
+        }
+        outputs
+    }
+
+    /// Looks at the time: a connected lane that was not confirmed has failed.
+    pub fn look(&mut self, now: Duration) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let late = |ends: &Ends| matches!(ends.phase, Phase::Offered { until, .. } if until <= now);
+        for ends in self.pairs_of(late) {
+            let Phase::Offered { lane, .. } = ends.phase else { continue };
+            let (own, far) = (ends.own, ends.far);
+            outputs.push(DialOutput::Cancel { own, far, lane });
+            outputs.extend(self.dial_failed(own, far, lane));
+        }
+        outputs
+    }
+
+    /// The time at which the driver has to look again, if any.
+    #[must_use]
+    pub fn next_look(&self) -> Option<Duration> {
+        let until = |ends: &Ends| match ends.phase {
+            Phase::Offered { until, .. } => Some(until),
+            _ => None,
+        };
+        self.pairs.values().filter_map(until).min()
+    }
+
+    /// The view of this host has become invalid (it holds), or valid again. A host that holds opens no lanes; requests
+    /// that come meanwhile are met afterwards.
+    pub fn hold(&mut self, is_held: bool) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        if std::mem::replace(&mut self.is_held, is_held) == is_held {
+            return outputs;
+        }
+        let concerned = |ends: &Ends| match is_held {
+            true => matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. }),
+            false => (ends.is_owed || ends.is_wanted) && !matches!(ends.phase, Phase::Open { .. }),
+        };
+        for mut ends in self.pairs_of(concerned) {
+            if is_held {
+                ends.drop_lane(&mut outputs);
+                ends.is_owed = true;
+            } else {
+                self.start(&mut ends, &mut outputs);
+            }
+            self.keep(ends);
+        }
+        outputs
+    }
+
+    /// A process has ended, on this host or another one.
+    pub fn process_ended(&mut self, process: ProcessId) -> Vec<DialOutput> {
+        self.ended.insert(process);
+        self.forget(|ends| ends.own == process || ends.far == process)
+    }
+
+    /// A host is lost. Its lanes stay until they are read to their ends; nothing new is opened.
+    pub fn host_lost(&mut self, host: HostNumber) -> Vec<DialOutput> {
+        self.hosts.remove(&host);
+        self.forget(|ends| ends.host == host)
+    }
+
+    /// The number of the open lane of a pair, if there is one.
+    #[must_use]
+    pub fn open_lane(&self, own: ProcessId, far: ProcessId) -> Option<u32> {
+        match self.pairs.get(&(own, far))?.phase {
+            Phase::Open { lane } => Some(lane),
+            _ => None,
+        }
+    }
+
+    fn forget(&mut self, concerned: impl Fn(&Ends) -> bool) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        for mut ends in self.pairs_of(concerned) {
+            if !matches!(ends.phase, Phase::Open { .. }) {
+                ends.drop_lane(&mut outputs);
+            }
+            self.pairs.remove(&(ends.own, ends.far));
+        }
+        outputs
+    }
+
+    fn pairs_of(&self, concerned: impl Fn(&Ends) -> bool) -> Vec<Ends> {
+        self.pairs.values().filter(|ends| concerned(ends)).copied().collect()
+    }
+
+    /// The pair of two processes, unless one has ended or the host takes no part.
+    fn ends(&self, own: ProcessId, far: ProcessId, host: HostNumber) -> Option<Ends> {
+        let is_over = self.ended.contains(&own)
+            || self.ended.contains(&far)
+            || !self.hosts.contains_key(&host);
+        let new = Ends {
+            own,
+            far,
+            host,
+            phase: Phase::Idle,
+            is_wanted: false,
+            is_second: false,
+            is_owed: false,
+            tried: 0,
+            seen: 0,
+        };
+        (!is_over).then(|| self.pairs.get(&(own, far)).copied().unwrap_or(new))
+    }
+
+    fn keep(&mut self, ends: Ends) {
+        self.pairs.insert((ends.own, ends.far), ends);
+    }
+
+    /// Takes a request for a lane above a number, or the turn to dial.
+    fn asked(&self, ends: &mut Ends, after: u32, is_turn: bool, outputs: &mut Vec<DialOutput>) {
+        ends.is_second |= is_turn;
+        let is_newer = ends.lane().is_some_and(|lane| lane > after);
+        // Both sides have asked: the lower one dials.
+        let waits = matches!(ends.phase, Phase::Asked { .. }) && !is_turn && !ends.is_low();
+        if is_newer || waits {
+            return;
+        }
+        ends.seen = ends.seen.max(after);
+        ends.drop_lane(outputs);
+        if self.is_held {
+            ends.is_owed = true;
+        } else {
+            self.dial(ends, 0, outputs);
+        }
+    }
+
+    /// Begins to open a lane, from the side that dials.
+    fn start(&self, ends: &mut Ends, outputs: &mut Vec<DialOutput>) {
+        if self.is_held {
+            return;
+        }
+        ends.is_owed = false;
+        let reach = self.hosts.get(&ends.host).map_or(HostReach::Both, |route| route.reach);
+        let dials = match reach {
+            HostReach::FromHere => true,
+            HostReach::FromThere => false,
+            HostReach::Both => ends.is_low(),
+        };
+        if dials || ends.is_second {
+            self.dial(ends, 0, outputs);
+        } else {
+            ends.phase = Phase::Asked { is_turn: false };
+            outputs.push(ends.send(DialContent::Ask { after: ends.highest() }));
+        }
+    }
+
+    /// Dials an address. Beyond the last one the other side has its turn, unless it has had it.
+    fn dial(&self, ends: &mut Ends, address: usize, outputs: &mut Vec<DialOutput>) {
+        let addresses = self.hosts.get(&ends.host).map_or(0, |route| route.addresses);
+        if address < addresses {
+            let lane = ends.next_lane();
+            ends.tried = lane;
+            ends.phase = Phase::Dialling { lane, address, is_accepted: false };
+            let (own, far, host) = (ends.own, ends.far, ends.host);
+            outputs.push(DialOutput::Dial { own, far, host, lane, address });
+        } else if ends.is_second {
+            outputs.push(ends.send(DialContent::Unreachable));
+            ends.unreachable(outputs);
+        } else {
+            ends.phase = Phase::Asked { is_turn: true };
+            outputs.push(ends.send(DialContent::Turn { after: ends.highest() }));
+        }
+    }
+}
+
+impl Ends {
+    fn is_low(&self) -> bool {
+        self.own < self.far
+    }
+
+    const fn lane(&self) -> Option<u32> {
+        match self.phase {
+            Phase::Dialling { lane, .. } | Phase::Offered { lane, .. } | Phase::Open { lane } => {
+                Some(lane)
+            }
+            _ => None,
+        }
+    }
+
+    fn highest(&self) -> u32 {
+        self.tried.max(self.seen)
+    }
+
+    /// The next number of this side: the lower process takes odd ones.
+    fn next_lane(&self) -> u32 {
+        let next = self.highest() + 1;
+        next + u32::from((next % 2 == 1) != self.is_low())
+    }
+
+    fn send(&self, content: DialContent) -> DialOutput {
+        let message = DialMessage { from: self.own, to: self.far, content };
+        DialOutput::Send { to: self.host, message }
+    }
+
+    fn open(&mut self, lane: u32, outputs: &mut Vec<DialOutput>) {
+        let (own, far) = (self.own, self.far);
+        (self.is_wanted, self.is_second, self.is_owed) = (false, false, false);
+        self.seen = self.seen.max(lane);
+        self.phase = Phase::Open { lane };
+        outputs.push(DialOutput::HandOver { own, far, lane });
+    }
+
+    /// Gives up the lane that there is or that is being dialled.
+    fn drop_lane(&mut self, outputs: &mut Vec<DialOutput>) {
+        let (own, far) = (self.own, self.far);
+        match self.phase {
+            Phase::Dialling { lane, .. } | Phase::Offered { lane, .. } => {
+                outputs.push(DialOutput::Cancel { own, far, lane });
+            }
+            Phase::Open { lane } => outputs.push(DialOutput::Close { own, far, lane }),
+            _ => {}
+        }
+        self.phase = Phase::Idle;
+    }
+
+    fn unreachable(&mut self, outputs: &mut Vec<DialOutput>) {
+        self.phase = Phase::Unreachable;
+        self.is_second = false;
+        if std::mem::take(&mut self.is_wanted) {
+            outputs.push(DialOutput::Unreachable { own: self.own, far: self.far });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::{HostId, Incarnation, Slot};
+
+    const A: HostNumber = HostNumber(0);
+    const B: HostNumber = HostNumber(1);
+
+    fn process(host: HostNumber) -> ProcessId {
+        ProcessId { host: HostId(host.0.into()), slot: Slot(0), incarnation: Incarnation(1) }
+    }
+
+    fn daemon(other: HostNumber, reach: HostReach) -> Dialling {
+        let mut dialling = Dialling::new(Duration::from_secs(5));
+        dialling.set_host(other, reach, 2);
+        dialling
+    }
+
+    /// The messages among outputs.
+    fn messages(outputs: &[DialOutput]) -> Vec<DialMessage> {
+        let message = |output: &DialOutput| match output {
+            DialOutput::Send { message, .. } => Some(*message),
+            _ => None,
+        };
+        outputs.iter().filter_map(message).collect()
+    }
+
+    fn dialled(outputs: &[DialOutput]) -> Vec<(u32, usize)> {
+        let dial = |output: &DialOutput| match output {
+            DialOutput::Dial { lane, address, .. } => Some((*lane, *address)),
+            _ => None,
+        };
+        outputs.iter().filter_map(dial).collect()
+    }
+
+    #[test]
+    fn the_higher_process_asks_and_both_get_one_lane() {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        let asked = high.want(b, a, A);
+        assert_eq!(messages(&asked)[0].content, DialContent::Ask { after: 0 });
+        let outputs = low.heard(B, messages(&asked)[0]);
+        assert_eq!(dialled(&outputs), [(1, 0)]);
+        assert_eq!(low.want(a, b, B), [], "it dials already");
+        assert_eq!(low.dialled(a, b, 1, Duration::ZERO), []);
+        let accepted = high.arrived(b, a, A, 1);
+        assert_eq!(accepted[0], DialOutput::HandOver { own: b, far: a, lane: 1 });
+        let opened = low.heard(B, messages(&accepted)[0]);
+        assert_eq!(opened, [DialOutput::HandOver { own: a, far: b, lane: 1 }]);
+        assert_eq!(
+            high.arrived(b, a, A, 1),
+            [DialOutput::Refuse { own: b, far: a, lane: 1 }],
+            "seen"
+        );
+        assert_eq!((low.open_lane(a, b), high.open_lane(b, a)), (Some(1), Some(1)));
+    }
+
+    #[test]
+    fn a_dial_that_fails_tries_all_addresses_then_the_other_side() {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
+        assert_eq!(dialled(&low.dial_failed(a, b, 1)), [(3, 1)]);
+        assert_eq!(low.dial_failed(a, b, 1), [], "an old one");
+        let turn = messages(&low.dial_failed(a, b, 3));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 3 });
+        assert_eq!(dialled(&high.heard(A, turn[0])), [(4, 0)]);
+        assert_eq!(dialled(&high.dial_failed(b, a, 4)), [(6, 1)]);
+        let end = high.dial_failed(b, a, 6);
+        assert_eq!(messages(&end)[0].content, DialContent::Unreachable);
+        assert_eq!(end.len(), 1, "no process of its own wanted it");
+        assert_eq!(low.heard(B, messages(&end)[0]), [DialOutput::Unreachable { own: a, far: b }]);
+        assert_eq!(dialled(&low.want(a, b, B)), [(5, 0)], "wanted again");
+    }
+
+    #[test]
+    fn the_side_that_reaches_the_other_dials() {
+        let (a, b) = (process(A), process(B));
+        let mut low = daemon(B, HostReach::FromThere);
+        assert_eq!(messages(&low.want(a, b, B)).len(), 1);
+        let mut high = daemon(A, HostReach::FromHere);
+        assert_eq!(dialled(&high.want(b, a, A)), [(2, 0)]);
+        high.dialled(b, a, 2, Duration::ZERO);
+        assert_eq!(high.next_look(), Some(Duration::from_secs(5)));
+        let late = high.look(Duration::from_secs(5));
+        assert_eq!(late[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
+        assert_eq!(dialled(&late), [(4, 1)]);
+    }
+
+    #[test]
+    fn if_both_dial_the_lower_side_wins() {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::FromHere), daemon(A, HostReach::FromHere));
+        low.want(a, b, B);
+        high.want(b, a, A);
+        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+        let outputs = high.arrived(b, a, A, 1);
+        assert_eq!(outputs[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
+        assert_eq!(high.open_lane(b, a), Some(1));
+        low.heard(B, messages(&outputs)[0]);
+        assert_eq!(
+            low.dialled(a, b, 1, Duration::ZERO),
+            [DialOutput::HandOver { own: a, far: b, lane: 1 }]
+        );
+    }
+
+    #[test]
+    fn a_host_that_holds_opens_nothing_until_its_view_is_valid() {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        assert_eq!(high.hold(true), []);
+        low.want(a, b, B);
+        let later = high.arrived(b, a, A, 1);
+        assert_eq!(later[0], DialOutput::Refuse { own: b, far: a, lane: 1 });
+        assert_eq!(
+            low.heard(B, messages(&later)[0]),
+            [DialOutput::Cancel { own: a, far: b, lane: 1 }]
+        );
+        let asked = messages(&high.hold(false));
+        assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(3, 0)]);
+        assert_eq!(low.hold(true), [DialOutput::Cancel { own: a, far: b, lane: 3 }]);
+        assert_eq!(low.want(a, b, B), []);
+        assert_eq!(dialled(&low.hold(false)), [(5, 0)]);
+    }
+
+    #[test]
+    fn a_broken_lane_is_followed_by_one_with_a_higher_number() {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        low.want(a, b, B);
+        low.dialled(a, b, 1, Duration::ZERO);
+        let accepted = messages(&high.arrived(b, a, A, 1));
+        low.heard(B, accepted[0]);
+        high.broken(b, a, 1);
+        let asked = messages(&high.want(b, a, A));
+        assert_eq!(asked[0].content, DialContent::Ask { after: 1 });
+        let outputs = low.heard(B, asked[0]);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 1 });
+        assert_eq!(dialled(&outputs), [(3, 0)]);
+        assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
+        let late = messages(&high.trunk_renewed(A));
+        assert_eq!(late[0].content, DialContent::Ask { after: 1 });
+    }
+
+    #[test]
+    fn ended_processes_and_lost_hosts_get_no_lanes() {
+        let (a, b) = (process(A), process(B));
+        let mut low = daemon(B, HostReach::Both);
+        low.want(a, b, B);
+        assert_eq!(low.process_ended(b), [DialOutput::Cancel { own: a, far: b, lane: 1 }]);
+        assert_eq!(
+            low.dialled(a, b, 1, Duration::ZERO),
+            [DialOutput::Cancel { own: a, far: b, lane: 1 }]
+        );
+        assert_eq!(low.want(a, b, B), []);
+        let mut low = daemon(B, HostReach::Both);
+        assert_eq!(low.host_lost(B), []);
+        assert_eq!(low.want(a, b, B), []);
+        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+    }
+}

@@ -1,0 +1,29 @@
+//! The machines of several hosts: leases, lost hosts, words, and the lanes that daemons open.
+//!
+//! The daemon drives them, and the simulator runs them with lost datagrams, cut links, stopped daemons and paused
+//! hosts. Each machine has the boot-time clock of one host as an argument. No two hosts' clocks are compared.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`timing`] | the times that follow from `--host-timeout` |
+//! | [`lease`] | a host's side: how long its view is valid, and when its part of the job ends |
+//! | [`detector`] | the arbiter's side: when a host is lost, and when it is gone |
+//! | [`arbiter`] | words: numbered once, kept until every host has them; blocks of group numbers |
+//! | [`follower`] | a host's copy of the words, and the changes of far records |
+//! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
+
+pub mod arbiter;
+pub mod detector;
+pub mod dialling;
+pub mod follower;
+pub mod lease;
+pub mod timing;
+
+pub use arbiter::{
+    AdmissionError, Arbiter, ArbiterOutput, HostStanding, NumberBlock, NumbersError, Snapshot,
+};
+pub use detector::{Detector, DetectorOutput, HostSight};
+pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
+pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
+pub use lease::{HostEnd, Lease, LeaseOutput};
+pub use timing::HostTiming;
