@@ -82,7 +82,7 @@ impl Launch {
             let image = image_of(program, identity, cpus, [stdin, stdout, stderr]);
             starts.push(Start { slot: rank, image });
         }
-        let witness = Witness::new(segment.clone(), (0..processes).collect(), groups);
+        let witness = Witness::new(segment.clone(), &(0..processes).collect::<Vec<u32>>(), groups);
         let order = Order { starts, on_failure: self.on_failure, grace: self.grace };
         let guardian = guardian::fork(&segment, order)?;
         Ok(Started { witness, guardian, signals, output, input })

@@ -83,8 +83,6 @@ pub enum Happened {
 #[derive(Debug)]
 pub(crate) struct Witness {
     segment: Segment,
-    /// The rank of each peer: first the processes of this host, by slot, then those of other hosts.
-    ranks_of_peers: Vec<u32>,
     /// The rank of each slot whose process has been started.
     ranks: HashMap<u32, u32>,
     /// The slot of the last process of each rank.
@@ -95,14 +93,13 @@ pub(crate) struct Witness {
 
 impl Witness {
     /// A witness of the processes of this segment; the rank of slot `n` is `ranks[n]`.
-    pub(crate) fn new(segment: Segment, ranks: Vec<u32>, groups: MemoryGroups) -> Witness {
+    pub(crate) fn new(segment: Segment, ranks: &[u32], groups: MemoryGroups) -> Witness {
         let out_of_memory_kills = groups.out_of_memory_kills();
         let pairs = || (0..).zip(ranks.iter().copied());
         Witness {
             segment,
             ranks: pairs().collect(),
             slots: pairs().map(|(slot, rank)| (rank, slot)).collect(),
-            ranks_of_peers: ranks,
             groups,
             out_of_memory_kills,
         }
@@ -175,7 +172,7 @@ impl Witness {
 
     /// Records that this slot has the process that was first started as this one of the host's processes.
     fn take_slot(&mut self, slot: u32, first: u32) -> u32 {
-        let rank = self.ranks_of_peers.get(first as usize).copied().unwrap_or(first);
+        let rank = self.rank_of_peer(first);
         self.ranks.insert(slot, rank);
         self.slots.insert(rank, slot);
         rank
@@ -188,7 +185,7 @@ impl Witness {
     }
 
     fn rank_of_peer(&self, peer: u32) -> u32 {
-        self.ranks_of_peers.get(peer as usize).copied().unwrap_or(peer)
+        self.segment.rank_of_peer(peer).unwrap_or(peer)
     }
 
     /// Adds the reason to a failure: a kill may be the kernel's own, for lack of memory.

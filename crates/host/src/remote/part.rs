@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::Instant;
 
-use landeck_memory::{JobName, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
@@ -179,7 +179,7 @@ impl Part {
         let segment = make_segment(&spec, place, &ranks, &placement, &groups)?;
         let mut part = Part {
             place,
-            witness: Witness::new(segment, peers(&spec, place, &ranks), groups),
+            witness: Witness::new(segment, &ranks, groups),
             ranks,
             spec,
             order: None,
@@ -613,13 +613,6 @@ fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
     Ok(reader)
 }
 
-/// The rank of each peer of a segment: its slots first, then its far records. Slots without a rank have a number that
-/// is none.
-fn peers(spec: &JobSpec, place: usize, ranks: &[u32]) -> Vec<u32> {
-    let _ = (spec, place);
-    ranks.to_vec()
-}
-
 fn make_segment(
     spec: &JobSpec,
     place: usize,
@@ -629,7 +622,14 @@ fn make_segment(
 ) -> Result<Segment, LaunchError> {
     let host = spec.hosts[place].segment.0;
     let usual = SegmentPlan::new(host, ranks.len() as u32);
+    let elsewhere = spec.processes() - usual.processes;
+    let last_host = spec.hosts.iter().map(|host| u32::from(host.number.0)).max().unwrap_or(0);
     let plan = SegmentPlan {
+        job: spec.job.0,
+        ranks: spec.processes(),
+        // The rest is for processes of other jobs.
+        far: usual.far + elsewhere,
+        hosts: usual.hosts.max(last_host + 1),
         cpus: landeck_memory::processors::usable(),
         settings: spec.settings(),
         name: JobName::new(&spec.name),
@@ -639,5 +639,52 @@ fn make_segment(
     };
     let segment = create_segment(plan, spec.on_failure, groups)?;
     (0..).zip(caches_of(placement)).for_each(|(slot, cache)| segment.set_cache(slot, cache));
+    write_tables(&segment, spec, place, ranks);
     Ok(segment)
+}
+
+/// Writes who is where: the names of the hosts, the processes elsewhere, the peer of each rank.
+fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) {
+    for host in &spec.hosts {
+        segment.set_host_name(host.number.0, JobName::new(&host.name));
+    }
+    for (slot, &rank) in (0..).zip(ranks) {
+        segment.set_peer_of_rank(rank, slot);
+    }
+    for (far, rank) in (0..).zip(spec.ranks_elsewhere(place)) {
+        let ProcessId { host, slot, incarnation } = spec.process_of(rank);
+        let host_place = usize::from(spec.ranks[rank as usize].host);
+        let record = FarRecord {
+            process: FarProcess { host: host.0, slot: slot.0, incarnation: incarnation.0 },
+            host_number: spec.hosts[host_place].number.0,
+            rank: Some(rank),
+            state: SlotState::Reserved,
+            ..FarRecord::default()
+        };
+        segment.set_far_record(far, record);
+        segment.set_peer_of_rank(rank, segment.plan().slots() + far);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::spec::tests::spec;
+
+    #[test]
+    fn a_segment_knows_the_whole_job() {
+        let mut job = spec(&["true", "true", "true", "true"], &[0, 1, 0, 1]);
+        job.hosts[1].number = HostNumber(9);
+        let part = Part::prepare(job.clone(), HostNumber(0)).unwrap();
+        let segment = part.segment();
+        let slots = segment.plan().slots();
+        let peers = [0, 1, 2, 3].map(|rank| segment.peer_of_rank(rank));
+        assert_eq!(peers, [0, slots, 1, slots + 1]);
+        let record = segment.far_record(1);
+        assert_eq!((record.process.host, record.process.slot), (101, 1));
+        assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
+        assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
+        assert_eq!(part.far(), [1, 3].map(|rank| job.process_of(rank)));
+        assert_eq!((segment.plan().job, segment.plan().ranks), (7, 4));
+    }
 }
