@@ -38,13 +38,14 @@ pub(crate) fn fork_guardian_server() -> Result<GuardianServer, GuardianError> {
 /// The jobs of this host.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    server: GuardianServer,
-    is_server_watched: bool,
+    part: Option<(JobId, Part)>,
     whole: Option<WholeJob>,
     /// The job as it was checked.
     spec: Option<JobSpec>,
-    part: Option<(JobId, Part)>,
     over: Option<u8>,
+    is_server_watched: bool,
+    /// It stands last, and so is dropped last: it waits for its guardians, which end with the part.
+    server: GuardianServer,
 }
 
 /// The options of the machine that the launcher asks for.

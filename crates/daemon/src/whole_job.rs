@@ -104,7 +104,7 @@ impl WholeJob {
     pub(crate) fn asked_by(launcher: OwnedFd) -> io::Result<(Self, MachineOptions)> {
         let mut launcher = MessageStream::<ToArbiter, Report>::new(launcher)?;
         let request = loop {
-            match launcher.next() {
+            match launcher.take_next() {
                 Some(ToArbiter::Start(request)) => break *request,
                 Some(ToArbiter::Command { .. }) => {}
                 None if launcher.has_ended() => {
@@ -302,7 +302,7 @@ impl WholeJob {
     fn hear_launcher(&mut self, context: &mut Context<'_>) {
         self.launcher.flush();
         self.launcher.read();
-        while let Some(message) = self.launcher.next() {
+        while let Some(message) = self.launcher.take_next() {
             let ToArbiter::Command { host, command } = message else { continue };
             match host {
                 _ if self.phase != Phase::Running => {}
@@ -414,7 +414,7 @@ impl WholeJob {
     }
 
     fn take_progress(&mut self, context: &mut Context<'_>, number: usize) {
-        let next = self.places[number].start.as_mut().and_then(RemoteStart::next);
+        let next = self.places[number].start.as_mut().and_then(RemoteStart::take_progress);
         match next {
             None => {}
             Some(StartProgress::Failed(why)) => self.refuse(number, why),

@@ -24,6 +24,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+mod from_hosts;
+
 /// The longest line that is passed on whole.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// How long a part of a line is held before it is shown.
@@ -208,46 +210,6 @@ impl Output {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
         self.sources.push(Source { process, sink, pipe, tag, part, held_since, line });
         self.sources.len() - 1
-    }
-
-    /// Adds a stream of a process on another host, whose bytes come through [`Output::feed`]; returns the source's
-    /// number.
-    pub(crate) fn add_remote(&mut self, process: usize, stream: Stream, tag: String) -> usize {
-        self.push_source(process, self.sink_of(stream), None, tag)
-    }
-
-    /// Adds a stream of a process on another host whose bytes go into a file of their own, called `name` in messages;
-    /// returns the source's number.
-    pub(crate) fn add_remote_with_file(
-        &mut self,
-        process: usize,
-        file: OwnedFd,
-        name: String,
-    ) -> usize {
-        self.sinks.push(Sink::new(name, file, false));
-        self.push_source(process, self.sinks.len() - 1, None, String::new())
-    }
-
-    /// Takes bytes of a stream of a process on another host.
-    pub(crate) fn feed(&mut self, source: usize, bytes: &[u8], now: Instant) {
-        if !bytes.is_empty() && !self.sinks[self.sources[source].sink].broken {
-            self.take(source, bytes, now);
-        }
-    }
-
-    /// Ends a stream of a process on another host.
-    pub(crate) fn finish(&mut self, source: usize) {
-        self.end(source);
-    }
-
-    /// Whether every sink has room.
-    pub(crate) fn all_have_room(&self) -> bool {
-        self.sinks.iter().all(Sink::has_room)
-    }
-
-    /// The number of processes whose output is collected.
-    pub(crate) fn processes(&self) -> usize {
-        self.recent.len()
     }
 
     /// How many sources there are.

@@ -115,7 +115,7 @@ impl Witness {
         self.ranks.get(&slot).copied()
     }
 
-    /// What an event of the guardian means; `None` if it is about a guest, of which nobody keeps a record.
+    /// The meaning of an event of the guardian; `None` if it is about a guest, of which nobody keeps a record.
     pub(crate) fn understand(&mut self, event: Event) -> Option<Happened> {
         let again = |again: Option<crate::guardian::Restart>| {
             again.map(|restart| (restart.number, restart.after))

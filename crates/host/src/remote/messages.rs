@@ -1,4 +1,4 @@
-//! What launcher, arbiter and the parts of a job say to each other, and the stream between launcher and arbiter.
+//! The messages between launcher, arbiter and the parts of a job, and the stream between launcher and arbiter.
 
 use std::collections::VecDeque;
 use std::io;
@@ -253,7 +253,7 @@ impl<In: DeserializeOwned, Out: Serialize> MessageStream<In, Out> {
     }
 
     /// The next whole message that has come. After a message that cannot be understood, the stream counts as ended.
-    pub fn next(&mut self) -> Option<In> {
+    pub fn take_next(&mut self) -> Option<In> {
         let head: [u8; 4] = self.came.get(..4)?.try_into().ok()?;
         let length = u32::from_le_bytes(head) as usize;
         if length > MESSAGE_BYTES_MAX {
@@ -288,13 +288,13 @@ mod tests {
         let mut came = Vec::new();
         while came.len() < 20 {
             launcher.read();
-            came.extend(std::iter::from_fn(|| launcher.next()));
+            came.extend(std::iter::from_fn(|| launcher.take_next()));
             arbiter.flush();
         }
         assert!((0..).zip(&came).all(|(byte, message)| *message == output(byte)));
         drop(arbiter);
         launcher.read();
-        assert!(launcher.has_ended() && launcher.next().is_none());
+        assert!(launcher.has_ended() && launcher.take_next().is_none());
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             send(&other, &rubbish, SendFlags::NOSIGNAL).unwrap();
             stream.read();
             stream.has_ended = false;
-            assert!(stream.next().is_none() && stream.has_ended());
+            assert!(stream.take_next().is_none() && stream.has_ended());
             stream.came.clear();
         }
     }

@@ -5,13 +5,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_machine::{HostRequest, RankPlace};
 use landeck_wire::{HostId, HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::messages::{
     MachineOptions, MessageStream, PartCommand, PartEvent, Report, Request, ToArbiter,
@@ -274,16 +275,16 @@ impl<'a> RemoteJob<'a> {
     fn end_arbiter(self) {
         let RemoteJob { stream, mut arbiter, .. } = self;
         drop(stream);
-        let give_up = Instant::now() + ARBITER_END;
-        while matches!(arbiter.try_wait(), Ok(None)) {
-            if Instant::now() >= give_up {
-                // Its guardian server and all trunks end with it.
-                let _ = arbiter.kill();
-                let _ = arbiter.wait();
-                return;
-            }
-            thread::sleep(Duration::from_millis(2));
+        let process = pidfd_open(Pid::from_child(&arbiter), PidfdFlags::empty());
+        let has_ended = process.is_ok_and(|process| {
+            let time = Timespec::try_from(ARBITER_END).ok();
+            matches!(poll(&mut [PollFd::new(&process, PollFlags::IN)], time.as_ref()), Ok(1))
+        });
+        if !has_ended {
+            // Its guardian server and all trunks end with it.
+            let _ = arbiter.kill();
         }
+        let _ = arbiter.wait();
     }
 
     fn see_to_its_end(&mut self) -> Result<(), LaunchError> {
@@ -317,7 +318,7 @@ impl<'a> RemoteJob<'a> {
     fn hear_arbiter(&mut self) {
         self.stream.flush();
         self.stream.read();
-        while let Some(report) = self.stream.next() {
+        while let Some(report) = self.stream.take_next() {
             self.take_report(report);
         }
         if self.stream.has_ended() && !self.is_over {

@@ -193,7 +193,7 @@ impl RemoteStart {
     }
 
     /// The next progress.
-    pub fn next(&mut self) -> Option<StartProgress> {
+    pub fn take_progress(&mut self) -> Option<StartProgress> {
         self.progress.pop_front()
     }
 
@@ -432,7 +432,7 @@ mod tests {
         let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
         let mut start = RemoteStart::begin(&way(rsh), "n2").unwrap();
         loop {
-            if let Some(progress) = start.next() {
+            if let Some(progress) = start.take_progress() {
                 let _ = std::fs::remove_file(&path);
                 return (start, progress);
             }
@@ -496,9 +496,11 @@ mod tests {
         let tool = rsh("sh -c read");
         let mut start = RemoteStart::begin(&way(tool), "n2").unwrap();
         start.look_at_clock(Instant::now());
-        assert_eq!(start.next(), None);
+        assert_eq!(start.take_progress(), None);
         start.look_at_clock(Instant::now() + START_TIME);
-        let Some(StartProgress::Failed(text)) = start.next() else { panic!("it has not failed") };
+        let Some(StartProgress::Failed(text)) = start.take_progress() else {
+            panic!("it has not failed")
+        };
         assert!(text.contains("within 30 s"), "{text}");
     }
 
