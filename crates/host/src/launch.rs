@@ -120,15 +120,6 @@ pub enum LaunchError {
     /// Ranks cannot be placed on the hosts.
     #[error(transparent)]
     Hosts(#[from] HostPlacementError),
-    /// Processes cannot be started on other hosts yet.
-    #[error(
-        "the job is for {hosts} hosts, but this build starts processes on its own host only; run with \
-         --host localhost, or see the placement with --dry-run"
-    )]
-    SeveralHosts {
-        /// The number of hosts.
-        hosts: usize,
-    },
     /// The limits are too small for the job.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -167,6 +158,27 @@ pub enum LaunchError {
         /// The number of processes.
         processes: u32,
     },
+    /// The daemon that connects hosts is not installed.
+    #[error(
+        "landeckd, which connects hosts, is neither in {} nor in PATH; install it beside landeck", .folder.display()
+    )]
+    NoDaemon {
+        /// The folder of the launcher.
+        folder: PathBuf,
+    },
+    /// Hosts cannot take part in the job.
+    #[error("{text}")]
+    Refused {
+        /// The exit code.
+        exit_code: u8,
+        /// The reasons, with the names of the hosts.
+        text: String,
+    },
+    /// The arbiter has ended before the job began.
+    #[error(
+        "the daemon of this host (landeckd) has ended before the job began; its message stands above"
+    )]
+    ArbiterEnded,
     /// A necessary system call was refused.
     #[error("the launcher cannot {attempt}: {source}")]
     System {
@@ -191,6 +203,7 @@ impl LaunchError {
     pub fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Program(error) => error.exit_code(),
+            LaunchError::Refused { exit_code, .. } => *exit_code,
             _ => LAUNCHER_FAILED,
         }
     }

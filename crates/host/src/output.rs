@@ -24,6 +24,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+mod from_hosts;
+
 /// The longest line that is passed on whole.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// How long a part of a line is held before it is shown.
@@ -49,7 +51,7 @@ pub enum Tag {
 }
 
 /// One of the two streams of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Stream {
     /// Standard output.
     Output,
@@ -84,7 +86,7 @@ pub struct Output {
 struct Source {
     process: usize,
     sink: usize,
-    /// The pipe; `None` once it has ended.
+    /// The pipe; `None` once it has ended, or if the process is on another host.
     pipe: Option<OwnedFd>,
     tag: String,
     /// The held part of a line whose end has not come yet.
@@ -195,8 +197,18 @@ impl Output {
         // A ready pipe may be empty when it is read, since `read_rest` may have read it. While others hold the
         // writing end, as after a restart, a blocking read would wait for them. A pipe cannot refuse this.
         let _ = rustix::io::ioctl_fionbio(&pipe, true);
+        self.push_source(process, sink, Some(pipe), tag)
+    }
+
+    fn push_source(
+        &mut self,
+        process: usize,
+        sink: usize,
+        pipe: Option<OwnedFd>,
+        tag: String,
+    ) -> usize {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
-        self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
+        self.sources.push(Source { process, sink, pipe, tag, part, held_since, line });
         self.sources.len() - 1
     }
 

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::time::Duration;
 
 /// Whether the connection has nothing to read after all.
 pub(crate) fn is_quiet(connection: &OwnedFd) -> bool {
@@ -35,8 +37,11 @@ pub(crate) fn pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
 }
 
-/// The user ID and the PID of the other end.
-pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
+/// The user ID and the PID of the other end of a Unix socket.
+///
+/// # Errors
+/// The kernel's error.
+pub fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
     // rustix cannot express the PID zero, which a process in another namespace has.
     let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
@@ -54,6 +59,29 @@ pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
         return Err(io::Error::last_os_error());
     }
     Ok((credentials.uid, credentials.pid.cast_unsigned()))
+}
+
+/// The time since the kernel at the other end of a TCP connection last acknowledged anything, or sent data.
+pub fn kernel_silence(connection: &OwnedFd) -> Option<Duration> {
+    let mut information = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to the structure of that size.
+    let answer = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            information.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    if answer != 0 {
+        return None;
+    }
+    // SAFETY: all bytes were zero before the kernel wrote some of them, and zeros are valid in all fields.
+    let information = unsafe { information.assume_init() };
+    let last = information.tcpi_last_ack_recv.min(information.tcpi_last_data_recv);
+    Some(Duration::from_millis(u64::from(last)))
 }
 
 /// The raw wait status of a process that has ended, as far as the kernel tells it to a process that is not its parent.

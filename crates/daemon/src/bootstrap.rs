@@ -1,0 +1,266 @@
+//! The two lines by which a daemon is started on another host: it says what it is, and learns what it is for.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use landeck_trust::KeyHash;
+use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{HostFacts, RELEASE, escaped, unescaped};
+
+/// The first words of both lines.
+const BEGINS: &str = "landeckd 1 ";
+/// The longest line.
+pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The options that all daemons of a machine have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonOptions {
+    /// T: the time after which a host that does not answer is lost, in milliseconds.
+    pub host_timeout_ms: u64,
+    /// Whether frames of lanes are sent in clear.
+    pub is_plain: bool,
+}
+
+impl Default for DaemonOptions {
+    fn default() -> Self {
+        Self { host_timeout_ms: 3_000, is_plain: false }
+    }
+}
+
+impl DaemonOptions {
+    /// T.
+    pub const fn host_timeout(self) -> Duration {
+        Duration::from_millis(self.host_timeout_ms)
+    }
+}
+
+/// The line that a daemon writes when it was started:
+/// `landeckd 1 KEYHASH RELEASE PORT ADDRESS,ADDRESS,... FACTS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The hash of its public key.
+    pub key: KeyHash,
+    /// The port that it listens on.
+    pub port: u16,
+    /// The addresses of its host.
+    pub addresses: Vec<IpAddr>,
+    /// The facts of its host, with its release.
+    pub facts: HostFacts,
+}
+
+/// The line that it reads then:
+/// `landeckd 1 MACHINE HOST INCARNATION ARBITER-INCARNATION ARBITER-KEYHASH ADDRESS,ADDRESS,... NAME OPTIONS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The machine.
+    pub machine: MachineId,
+    /// The number of its host.
+    pub host: HostNumber,
+    /// The incarnation under which it was admitted.
+    pub incarnation: HostIncarnation,
+    /// The incarnation of the arbiter.
+    pub arbiter: HostIncarnation,
+    /// The hash of the arbiter's public key.
+    pub arbiter_key: KeyHash,
+    /// The addresses of the arbiter's daemon.
+    pub arbiter_addresses: Vec<SocketAddr>,
+    /// The name by which the user asked for this host.
+    pub name: String,
+    /// The options of the machine.
+    pub options: DaemonOptions,
+}
+
+/// The reason why a line is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// It does not begin as such a line does.
+    #[error(
+        "{0:?} is no line of landeckd: the program on that host is another one, or its shell writes something"
+    )]
+    Begin(String),
+    /// The program is another release, whose lines have another form.
+    #[error(
+        "landeckd on that host is release {theirs}, and release {RELEASE} is wanted: install one release on all hosts"
+    )]
+    Release {
+        /// The other release.
+        theirs: String,
+    },
+    /// A part has an unknown form.
+    #[error("a line of landeckd has no valid {0}")]
+    Part(&'static str),
+}
+
+impl Announcement {
+    /// The addresses with the port.
+    pub fn socket_addresses(&self) -> Vec<SocketAddr> {
+        self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
+    }
+}
+
+impl fmt::Display for Announcement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, port, addresses, facts } = self;
+        let release = escaped(&facts.release);
+        write!(formatter, "{BEGINS}{key} {release} {port} {} {facts}", listed(addresses))
+    }
+}
+
+impl FromStr for Announcement {
+    type Err = LineError;
+
+    fn from_str(line: &str) -> Result<Self, LineError> {
+        let parts = parts_of(line)?;
+        // The release stands where every version of the line has it.
+        let release =
+            parts.get(1).copied().and_then(unescaped).ok_or(LineError::Part("release"))?;
+        let &[key, _, port, addresses, facts] = &parts[..] else {
+            return Err(LineError::Release { theirs: release });
+        };
+        let facts: HostFacts = match facts.parse() {
+            Ok(facts) => facts,
+            Err(_) if release != RELEASE => return Err(LineError::Release { theirs: release }),
+            Err(_) => return Err(LineError::Part("facts")),
+        };
+        Ok(Self {
+            key: key.parse().map_err(|_| LineError::Part("key"))?,
+            port: port.parse().map_err(|_| LineError::Part("port"))?,
+            addresses: list(addresses).ok_or(LineError::Part("addresses"))?,
+            facts,
+        })
+    }
+}
+
+impl fmt::Display for Assignment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{BEGINS}{:016x} {} {:016x} {:016x} {} {} {} timeout-ms={},plain={}",
+            self.machine.0,
+            self.host.0,
+            self.incarnation.0,
+            self.arbiter.0,
+            self.arbiter_key,
+            listed(&self.arbiter_addresses),
+            escaped(&self.name),
+            self.options.host_timeout_ms,
+            u8::from(self.options.is_plain),
+        )
+    }
+}
+
+impl FromStr for Assignment {
+    type Err = LineError;
+
+    fn from_str(line: &str) -> Result<Self, LineError> {
+        let parts = parts_of(line)?;
+        let &[machine, host, incarnation, arbiter, key, addresses, name, options] = &parts[..]
+        else {
+            return Err(LineError::Part("number of parts"));
+        };
+        let long = |text, what| u64::from_str_radix(text, 16).map_err(|_| LineError::Part(what));
+        Ok(Self {
+            machine: MachineId(long(machine, "machine")?),
+            host: HostNumber(host.parse().map_err(|_| LineError::Part("host"))?),
+            incarnation: HostIncarnation(long(incarnation, "incarnation")?),
+            arbiter: HostIncarnation(long(arbiter, "incarnation of the arbiter")?),
+            arbiter_key: key.parse().map_err(|_| LineError::Part("key"))?,
+            arbiter_addresses: list(addresses).ok_or(LineError::Part("addresses"))?,
+            name: unescaped(name).ok_or(LineError::Part("name"))?,
+            options: options_of(options).ok_or(LineError::Part("options"))?,
+        })
+    }
+}
+
+fn options_of(text: &str) -> Option<DaemonOptions> {
+    let (timeout, plain) = text.split_once(',')?;
+    Some(DaemonOptions {
+        host_timeout_ms: timeout.strip_prefix("timeout-ms=")?.parse().ok()?,
+        is_plain: match plain.strip_prefix("plain=")? {
+            "0" => false,
+            "1" => true,
+            _ => return None,
+        },
+    })
+}
+
+fn parts_of(line: &str) -> Result<Vec<&str>, LineError> {
+    let begin = || LineError::Begin(line.chars().take(80).collect());
+    let rest = line.trim_end_matches(['\n', '\r']).strip_prefix(BEGINS).ok_or_else(begin)?;
+    Ok(rest.split(' ').collect())
+}
+
+/// The values with commas between them; a dash for none.
+fn listed<T: fmt::Display>(values: &[T]) -> String {
+    match values {
+        [] => "-".to_owned(),
+        _ => values.iter().map(T::to_string).collect::<Vec<_>>().join(","),
+    }
+}
+
+fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
+    match text {
+        "-" => Some(Vec::new()),
+        _ => text.split(',').map(|value| value.parse().ok()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announcement() -> Announcement {
+        Announcement {
+            key: KeyHash([7; 32]),
+            port: 40_001,
+            addresses: vec!["10.0.0.1".parse().unwrap(), "fd00::2".parse().unwrap()],
+            facts: HostFacts::here(),
+        }
+    }
+
+    fn assignment() -> Assignment {
+        Assignment {
+            machine: MachineId(0xabc),
+            host: HostNumber(3),
+            incarnation: HostIncarnation(u64::MAX),
+            arbiter: HostIncarnation(1),
+            arbiter_key: KeyHash([9; 32]),
+            arbiter_addresses: vec![
+                "10.0.0.9:4000".parse().unwrap(),
+                "[fd00::9]:4000".parse().unwrap(),
+            ],
+            name: "a strange name".into(),
+            options: DaemonOptions { host_timeout_ms: 500, is_plain: true },
+        }
+    }
+
+    #[test]
+    fn both_lines_survive_their_form() {
+        assert_eq!(format!("{}\n", announcement()).parse(), Ok(announcement()));
+        let none = Announcement { addresses: Vec::new(), ..announcement() };
+        assert_eq!(none.to_string().parse(), Ok(none));
+        assert_eq!(assignment().to_string().parse(), Ok(assignment()));
+    }
+
+    #[test]
+    fn another_release_is_named_whatever_its_line_looks_like() {
+        let line = format!("landeckd 1 {} 9.9.9 1 2 3 4 5", KeyHash([0; 32]));
+        let release = LineError::Release { theirs: "9.9.9".into() };
+        assert_eq!(line.parse::<Announcement>(), Err(release.clone()));
+        let line = format!("landeckd 1 {} 9.9.9 1 - unknown", KeyHash([0; 32]));
+        assert_eq!(line.parse::<Announcement>(), Err(release));
+    }
+
+    #[test]
+    fn other_lines_are_refused_by_their_part() {
+        assert!(matches!("Welcome to b".parse::<Announcement>(), Err(LineError::Begin(_))));
+        let broken = assignment().to_string().replace("plain=1", "plain=2");
+        assert_eq!(broken.parse::<Assignment>(), Err(LineError::Part("options")));
+        let broken = announcement().to_string().replace("40001", "70001");
+        assert_eq!(broken.parse::<Announcement>(), Err(LineError::Part("port")));
+    }
+}

@@ -1,0 +1,242 @@
+//! What the daemon offers to the jobs on its host, and what it calls of them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use landeck_memory::Segment;
+use landeck_trust::{KeyHash, Token, TrustError};
+use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
+use rustix::event::epoll::EventFlags;
+
+use crate::bootstrap::DaemonOptions;
+use crate::daemon_message::DaemonMessage;
+use crate::envelope::EnvelopeClass;
+use crate::facts::HostFacts;
+use crate::hub::{Hub, Incoming};
+use crate::job_message::JobMessage;
+use crate::reactor::JOB_TOKENS;
+
+/// The daemon, as the jobs of its host see it.
+pub(crate) struct Context<'a> {
+    hub: &'a mut Hub,
+}
+
+/// The jobs of a host, as the daemon's loop sees them.
+pub(crate) trait JobHandler {
+    /// A message of a job has come from another daemon, or from this one.
+    fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage);
+    /// A word was applied on this host.
+    fn word(&mut self, context: &mut Context<'_>, word: &Word);
+    /// A descriptor that the jobs watch is ready.
+    fn ready(&mut self, context: &mut Context<'_>, token: u64, events: EventFlags);
+    /// A turn of the loop is over.
+    fn tick(&mut self, context: &mut Context<'_>);
+    /// A host is connected: its trunk is open, for the first time or again.
+    fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber);
+    /// A host is not connected any more: its trunk ended and could not be renewed.
+    fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String);
+    /// The exit code of the daemon, once it is to end.
+    fn is_over(&self) -> Option<u8>;
+}
+
+impl<'a> Context<'a> {
+    /// The jobs' sight of a daemon.
+    pub(crate) const fn new(hub: &'a mut Hub) -> Self {
+        Self { hub }
+    }
+
+    /// The time since the daemon began, by the clock that goes on while the host sleeps.
+    pub(crate) fn now(&self) -> Duration {
+        self.hub.now()
+    }
+
+    /// The number of this host.
+    pub(crate) fn own_host(&self) -> HostNumber {
+        self.hub.own()
+    }
+
+    /// The machine.
+    pub(crate) fn machine(&self) -> MachineId {
+        self.hub.station.machine
+    }
+
+    /// The options of the machine.
+    pub(crate) fn options(&self) -> DaemonOptions {
+        self.hub.station.options
+    }
+
+    /// The facts of this host.
+    pub(crate) fn facts(&self) -> &HostFacts {
+        &self.hub.facts
+    }
+
+    /// The entry of this host, before the word on it is applied too.
+    pub(crate) fn own_entry(&self) -> &HostEntry {
+        &self.hub.station.own
+    }
+
+    /// Whether this daemon is the arbiter.
+    pub(crate) fn is_arbiter(&self) -> bool {
+        self.hub.members.is_arbiter()
+    }
+
+    /// The entry of a host in the host table, whether or not it still takes part.
+    pub(crate) fn host(&self, number: HostNumber) -> Option<&HostEntry> {
+        self.hub.members.host(number)
+    }
+
+    /// The hosts that take part.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
+        self.hub.members.hosts()
+    }
+
+    /// Whether the trunk to a host, or to the arbiter on the way to it, is open now.
+    pub(crate) fn is_up(&self, host: HostNumber) -> bool {
+        self.hub.trunks.is_up(host)
+    }
+
+    /// Sends a message to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it
+    /// is delivered in the next turn of the loop.
+    pub(crate) fn send(&mut self, to: HostNumber, message: &JobMessage) {
+        self.post(to, EnvelopeClass::Job, message);
+    }
+
+    /// Sends output or input to a host: in order among themselves, and never before other messages.
+    pub(crate) fn send_bulk(&mut self, to: HostNumber, message: &JobMessage) {
+        self.post(to, EnvelopeClass::Bulk, message);
+    }
+
+    fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: &JobMessage) {
+        if to == self.own_host() {
+            return self.hub.inbox.push_back(Incoming::Message(to, message.clone()));
+        }
+        // Only a value of unknown length fails, and there is none.
+        let content = postcard::to_stdvec(message).unwrap_or_default();
+        let now = self.now();
+        self.hub.trunks.send(&self.hub.reactor, to, class, &content, now);
+    }
+
+    /// The bytes of output and input on the way to a host that it has not confirmed.
+    pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
+        self.hub.trunks.unsent_bulk(to)
+    }
+
+    /// Asks the arbiter for a word; the arbiter gives it.
+    pub(crate) fn tell(&mut self, content: WordContent) {
+        self.hub.tell(content);
+    }
+
+    /// Watches a descriptor. Its token must be at least 2^32.
+    ///
+    /// # Errors
+    /// The kernel's error; for files it is EPERM, since they are always ready.
+    pub(crate) fn watch(
+        &mut self,
+        descriptor: BorrowedFd<'_>,
+        token: u64,
+        wanted: EventFlags,
+    ) -> io::Result<()> {
+        debug_assert!(token >= JOB_TOKENS, "smaller tokens are the daemon's");
+        self.hub.reactor.watch(descriptor, token, wanted)
+    }
+
+    /// Changes the events for which a descriptor is watched.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn rewatch(
+        &mut self,
+        descriptor: BorrowedFd<'_>,
+        token: u64,
+        wanted: EventFlags,
+    ) -> io::Result<()> {
+        self.hub.reactor.rewatch(descriptor, token, wanted)
+    }
+
+    /// Ends the watch of a descriptor.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn unwatch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        self.hub.reactor.unwatch(descriptor)
+    }
+
+    /// Calls [`JobHandler::tick`] at this time at the latest. The earliest wish that lies ahead counts.
+    pub(crate) fn wake_at(&mut self, at: Duration) {
+        self.hub.wake_at = Some(self.hub.wake_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Adds the part of a job on this host. From now on words reach the far records of its segment, and its processes
+    /// get lanes and numbers for groups. The segment's far records name the processes and their hosts already.
+    ///
+    /// # Errors
+    /// The kernel's error: the socket for the processes cannot be opened.
+    pub(crate) fn add_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        far: Vec<ProcessId>,
+    ) -> io::Result<()> {
+        let hub = &mut *self.hub;
+        let host = HostId(segment.plan().host);
+        hub.parts.add(job, segment, far, hub.members.words());
+        if let Some(part) = hub.parts.get(job)
+            && let Err(error) = hub.lanes.add_part(&mut hub.reactor, job, part)
+        {
+            hub.parts.remove(job);
+            return Err(error);
+        }
+        if hub.members.is_arbiter() {
+            hub.members.part_added(job, host, HostNumber::ARBITER);
+        } else {
+            hub.send(HostNumber::ARBITER, &DaemonMessage::PartAdded { job, segment: host });
+        }
+        Ok(())
+    }
+
+    /// Forgets the part of a job on this host.
+    pub(crate) fn remove_part(&mut self, job: JobId) {
+        if let Some(part) = self.hub.parts.remove(job) {
+            self.hub.lanes.remove_part(job, &part);
+        }
+    }
+
+    /// Admits a host to the machine, and makes the word that says so; for the arbiter. Returns its number.
+    pub(crate) fn admit(
+        &mut self,
+        name: String,
+        key: KeyHash,
+        incarnation: HostIncarnation,
+        addresses: Vec<SocketAddr>,
+    ) -> HostNumber {
+        self.hub.admit(name, key, incarnation, addresses)
+    }
+
+    /// Keeps the streams of a daemon that was started by ssh, in case none of its ports is reached within seconds. The
+    /// streams begin behind the two lines that both sides have exchanged.
+    pub(crate) fn add_stdio_trunk(
+        &mut self,
+        host: HostNumber,
+        child_output: OwnedFd,
+        child_input: OwnedFd,
+    ) {
+        let now = self.now();
+        self.hub.trunks.add_streams(host, child_output, child_input, now);
+    }
+
+    /// Issues a token, by which one host joins by hand within 15 minutes.
+    ///
+    /// # Errors
+    /// [`TrustError::Randomness`].
+    pub(crate) fn issue_token(&mut self) -> Result<Token, TrustError> {
+        let now_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
+        let none = SocketAddr::from(([127, 0, 0, 1], 0));
+        let address = self.hub.station.own.addresses.first().copied().unwrap_or(none);
+        let founder = self.hub.pair().hash();
+        self.hub.trunks.admit_guests(true);
+        self.hub.tokens.issue(now_ns, address, founder)
+    }
+}

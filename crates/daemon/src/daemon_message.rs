@@ -1,0 +1,106 @@
+//! The messages between daemons, apart from those of jobs.
+
+use std::net::IpAddr;
+
+use landeck_groups::hosts::{DialMessage, NumberBlock, Snapshot};
+use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId};
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::DaemonOptions;
+use crate::facts::HostFacts;
+
+/// A message between two daemons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum DaemonMessage {
+    /// A host that is no member shows the secret of its token.
+    Join {
+        /// The secret.
+        secret: [u8; 16],
+        /// The name that it goes by.
+        name: String,
+        /// The incarnation of its daemon.
+        incarnation: HostIncarnation,
+        /// The port of its daemon.
+        port: u16,
+        /// Its addresses.
+        addresses: Vec<IpAddr>,
+        /// Its facts.
+        facts: HostFacts,
+    },
+    /// The arbiter has admitted it.
+    Admitted {
+        /// The machine.
+        machine: MachineId,
+        /// Its number.
+        host: HostNumber,
+        /// The arbiter's entry in the host table.
+        arbiter: HostEntry,
+        /// The options of the machine.
+        options: DaemonOptions,
+    },
+    /// The arbiter refuses it.
+    Refused {
+        /// The reason.
+        why: String,
+    },
+    /// The arbiter tells a host that has just joined everything that was said before.
+    Welcome(Snapshot),
+    /// The arbiter gives a word.
+    Word(Word),
+    /// The arbiter has called this incarnation lost.
+    Excluded {
+        /// The incarnation.
+        incarnation: HostIncarnation,
+    },
+    /// A host asks for all words from this number on.
+    Resend {
+        /// The number.
+        from: u64,
+    },
+    /// A host asks the arbiter for a word.
+    Ask(WordContent),
+    /// A host has a part of a job from now on.
+    PartAdded {
+        /// The job.
+        job: JobId,
+        /// The segment of the part.
+        segment: HostId,
+    },
+    /// A host needs numbers for the groups of a job.
+    NumbersWanted {
+        /// The job.
+        job: JobId,
+        /// The number of the request, which is repeated with it.
+        request: u64,
+    },
+    /// The arbiter has leased numbers, or says why not.
+    Numbers {
+        /// The job.
+        job: JobId,
+        /// The request.
+        request: u64,
+        /// The numbers.
+        outcome: Result<NumberBlock, String>,
+    },
+    /// About lanes between processes of both hosts.
+    Dial(DialMessage),
+    /// The daemon ends in order. Nothing of its host's parts runs any more.
+    Goodbye {
+        /// The incarnation that ends.
+        incarnation: HostIncarnation,
+    },
+}
+
+impl DaemonMessage {
+    /// Encodes the message.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        // Only a value of unknown length fails, and there is none.
+        postcard::to_stdvec(self).unwrap_or_default()
+    }
+
+    /// Decodes a message; `None` if no daemon of this release writes such bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+}

@@ -1,0 +1,402 @@
+//! The daemon's state, without the jobs: everything that connects hosts, in one place.
+//!
+//! The hub holds no decision. It passes what comes from descriptors to the machines that decide, and carries out what
+//! they say. What concerns jobs waits in the inbox for the next turn of the loop.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_groups::hosts::{HostEnd, HostTiming, Lease};
+use landeck_host::signals::Signals;
+use landeck_host::{peer, say};
+use landeck_trust::{KeyPair, Tokens};
+use landeck_wire::preamble::Purpose;
+use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use rustix::event::epoll::EventFlags;
+
+use crate::addresses::{self, NetworkPrefix};
+use crate::bootstrap::DaemonOptions;
+use crate::clock::BootClock;
+use crate::daemon_message::DaemonMessage;
+use crate::envelope::EnvelopeClass;
+use crate::facts::HostFacts;
+use crate::heartbeats::{HeardBeat, Heartbeats};
+use crate::job_message::JobMessage;
+use crate::lanes::{LaneTools, Lanes, LanesEvent};
+use crate::listener::{Listener, PortRange};
+use crate::members::{Members, MembersEvent};
+use crate::parts::Parts;
+use crate::reactor::Reactor;
+use crate::trunks::{Trunks, TrunksEvent};
+use crate::watch::{SilenceWatch, WatchEvent};
+
+mod events;
+mod messages;
+
+/// The time between two looks at segments that may need numbers for groups.
+const NUMBERS_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Something for the jobs.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// A message of another daemon, or of this one.
+    Message(HostNumber, JobMessage),
+    /// A word was applied.
+    Word(Word),
+    /// A host is connected.
+    Up(HostNumber),
+    /// A host is not connected any more, and will not be again.
+    Down(HostNumber, String),
+}
+
+/// The open port of a daemon, before it belongs to a machine.
+#[derive(Debug)]
+pub(crate) struct Port {
+    /// The descriptors.
+    pub(crate) reactor: Reactor,
+    /// The port for connections.
+    pub(crate) listener: Listener,
+    /// The port for datagrams.
+    pub(crate) datagrams: OwnedFd,
+    /// The keys of this daemon.
+    pub(crate) pair: KeyPair,
+    /// The addresses of this host.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// The clock.
+    pub(crate) clock: BootClock,
+}
+
+/// The place of a daemon in its machine.
+#[derive(Debug)]
+pub(crate) struct Station {
+    /// The machine.
+    pub(crate) machine: MachineId,
+    /// Its options.
+    pub(crate) options: DaemonOptions,
+    /// The entry of this host.
+    pub(crate) own: HostEntry,
+    /// The entry of the arbiter. On the arbiter it is that of this host.
+    pub(crate) arbiter: HostEntry,
+}
+
+/// The reason of the end of a daemon, apart from its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HubEnd {
+    /// It got SIGTERM.
+    Asked,
+    /// The streams that it was started with have ended.
+    StreamsEnded,
+}
+
+/// The state of a daemon.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) reactor: Reactor,
+    pub(crate) clock: BootClock,
+    pub(crate) station: Station,
+    pub(crate) members: Members,
+    pub(crate) trunks: Trunks,
+    pub(crate) lanes: Lanes,
+    pub(crate) parts: Parts,
+    pub(crate) inbox: VecDeque<Incoming>,
+    pub(crate) wake_at: Option<Duration>,
+    pub(crate) tokens: Tokens,
+    pub(crate) facts: HostFacts,
+    pair: KeyPair,
+    listener: Listener,
+    heartbeats: Heartbeats,
+    datagrams_token: u64,
+    watch: SilenceWatch,
+    is_drained: bool,
+    holds: bool,
+    numbers_at: Duration,
+    is_arbiter_down: bool,
+    signals: Option<(u64, Signals)>,
+    streams: Option<(u64, OwnedFd, OwnedFd)>,
+    end: Option<HubEnd>,
+}
+
+impl Port {
+    /// Opens the port of this daemon, and makes its keys.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    pub(crate) fn open(range: Option<PortRange>, networks: &[NetworkPrefix]) -> io::Result<Self> {
+        let mut reactor = Reactor::new()?;
+        let (listener, datagrams) = Listener::open(&mut reactor, range)?;
+        let pair = KeyPair::generate().map_err(io::Error::other)?;
+        let (addresses, clock) = (addresses::here(networks), BootClock::start());
+        Ok(Self { reactor, listener, datagrams, pair, addresses, clock })
+    }
+
+    /// The addresses of this daemon.
+    pub(crate) fn socket_addresses(&self) -> Vec<SocketAddr> {
+        let port = self.listener.port();
+        self.addresses.iter().map(|address| SocketAddr::new(*address, port)).collect()
+    }
+
+    /// The entry of this host in a host table.
+    pub(crate) fn entry(
+        &self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        name: String,
+    ) -> HostEntry {
+        let key = self.pair.hash().0;
+        HostEntry { host, incarnation, name, key, addresses: self.socket_addresses() }
+    }
+}
+
+impl Hub {
+    /// The state of a daemon that has found or got its place.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn new(port: Port, station: Station) -> io::Result<Self> {
+        let Port { mut reactor, listener, datagrams, pair, addresses, clock } = port;
+        let now = clock.now();
+        let timing = HostTiming::new(station.options.host_timeout());
+        let own = station.own.host;
+        let (members, events) = match own == HostNumber::ARBITER {
+            true => Members::found(station.own.clone()),
+            false => (Members::join(own), Vec::new()),
+        };
+        let boot = boot_identity();
+        let watch = match own == HostNumber::ARBITER {
+            true => SilenceWatch::Arbiter {
+                timing,
+                own: (station.own.incarnation, boot),
+                detectors: std::collections::BTreeMap::new(),
+            },
+            false => {
+                let (own, arbiter) = (station.own.incarnation, station.arbiter.incarnation);
+                SilenceWatch::Host(Lease::new(timing, own, arbiter, boot, now))
+            }
+        };
+        let place = (own, station.machine);
+        let limits = (timing.lease(), timing.timeout());
+        let mut trunks = Trunks::new(place, pair.clone(), addresses, limits);
+        trunks.add_host(station.arbiter.clone(), now);
+        let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let undelivered =
+            descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
+        let lanes = Lanes::new(place, station.options.is_plain, timing.timeout(), undelivered);
+        let datagrams_token = reactor.token();
+        reactor.watch(&datagrams, datagrams_token, EventFlags::IN)?;
+        let mut hub = Self {
+            reactor,
+            clock,
+            members,
+            trunks,
+            lanes,
+            parts: Parts::default(),
+            inbox: VecDeque::new(),
+            wake_at: None,
+            tokens: Tokens::default(),
+            facts: HostFacts::here(),
+            pair,
+            listener,
+            heartbeats: Heartbeats::new(datagrams, own),
+            datagrams_token,
+            watch,
+            is_drained: true,
+            holds: false,
+            numbers_at: now,
+            is_arbiter_down: false,
+            signals: None,
+            streams: None,
+            end: None,
+            station,
+        };
+        hub.follow(events);
+        Ok(hub)
+    }
+
+    /// Ends when SIGTERM comes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn heed(&mut self, signals: Signals) -> io::Result<()> {
+        let token = self.reactor.token();
+        self.reactor.watch(&signals, token, EventFlags::IN)?;
+        self.signals = Some((token, signals));
+        Ok(())
+    }
+
+    /// Ends when the input ends, and makes a trunk of both streams when something comes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn keep_streams(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+        let token = self.reactor.token();
+        self.reactor.watch(&input, token, EventFlags::IN)?;
+        self.streams = Some((token, input, output));
+        Ok(())
+    }
+
+    /// The time since the daemon began.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    /// This host.
+    pub(crate) const fn own(&self) -> HostNumber {
+        self.station.own.host
+    }
+
+    /// The key of this daemon.
+    pub(crate) const fn pair(&self) -> &KeyPair {
+        &self.pair
+    }
+
+    /// The reason why the daemon must end, if there is one.
+    pub(crate) const fn end(&self) -> Option<HubEnd> {
+        self.end
+    }
+
+    /// When [`Hub::tick`] is due, if nothing else happens before.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let holding = self.watch.valid_until().filter(|_| !self.holds);
+        let numbers = self.parts.jobs().next().map(|_| self.numbers_at);
+        [
+            self.trunks.deadline(),
+            self.lanes.deadline(),
+            self.listener.deadline(),
+            self.watch.next_look(),
+            self.wake_at,
+            holding,
+            numbers,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Goes on with a descriptor that is ready.
+    pub(crate) fn ready(&mut self, token: u64, flags: EventFlags) {
+        let now = self.now();
+        if self.listener.is_own(token) {
+            let Self { listener, reactor, trunks, .. } = self;
+            let ousted = listener.accept(reactor, now, |address| trunks.is_known_address(address));
+            ousted.into_iter().for_each(|caller| self.oust(caller));
+        } else if self.listener.is_stranger(token) {
+            self.call(token);
+        } else if self.trunks.has(token) {
+            self.trunks.ready(&self.reactor, token, flags, now);
+        } else if token == self.datagrams_token {
+            let mut heard = Vec::new();
+            self.is_drained &= self.heartbeats.read(now, &mut heard);
+            heard.into_iter().for_each(|beat| self.heard(beat));
+        } else if self.lanes.has(token) {
+            self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
+        } else if self.signals.as_ref().is_some_and(|(own, _)| *own == token) {
+            self.signalled();
+        } else if self.streams.as_ref().is_some_and(|(own, ..)| *own == token) {
+            self.streams_ready();
+        }
+        self.settle();
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&mut self) {
+        let now = self.now();
+        for caller in self.listener.tick(&self.reactor, now) {
+            self.oust(caller);
+        }
+        if let Some(line) = self.listener.line(now) {
+            say::complain(line);
+        }
+        self.trunks.tick(&mut self.reactor, now);
+        self.settle();
+        self.look();
+        let holds = !self.watch.is_valid(now);
+        if std::mem::replace(&mut self.holds, holds) != holds {
+            self.with_lanes(|lanes, tools| lanes.hold(tools, holds));
+        }
+        self.with_lanes(|lanes, tools| lanes.tick(tools));
+        if now >= self.numbers_at {
+            self.numbers_at = now + NUMBERS_INTERVAL;
+            self.ask_numbers();
+        }
+        self.settle();
+    }
+
+    /// Asks for a word.
+    pub(crate) fn tell(&mut self, content: WordContent) {
+        let events = self.members.ask(content);
+        self.follow(events);
+    }
+
+    /// Sends a message to another daemon.
+    pub(crate) fn send(&mut self, to: HostNumber, message: &DaemonMessage) {
+        let now = self.now();
+        self.trunks.send(&self.reactor, to, EnvelopeClass::Daemon, &message.encode(), now);
+    }
+
+    /// Ends everything in order. Contents that were not sent yet get a moment.
+    pub(crate) fn close(&mut self) {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let incarnation = self.station.own.incarnation;
+        let others: Vec<HostNumber> = match self.members.is_arbiter() {
+            true => self
+                .members
+                .hosts()
+                .map(|entry| entry.host)
+                .filter(|host| *host != self.own())
+                .collect(),
+            false => vec![HostNumber::ARBITER],
+        };
+        for host in others {
+            self.send(host, &DaemonMessage::Goodbye { incarnation });
+        }
+        let until = self.now() + MOMENT;
+        let mut ready = Vec::new();
+        while self.trunks.has_unconfirmed() && self.now() < until {
+            let left = until.saturating_sub(self.now());
+            if self.reactor.wait(Some(left), &mut ready).is_err() {
+                break;
+            }
+            let now = self.now();
+            for (token, flags) in ready.drain(..) {
+                if self.trunks.has(token) {
+                    self.trunks.ready(&self.reactor, token, flags, now);
+                } else if self.signals.as_ref().is_some_and(|(own, _)| *own == token) {
+                    self.signalled();
+                } else {
+                    // It would be ready again and again.
+                    self.ready_at_the_end(token);
+                }
+            }
+            while self.trunks.take_event().is_some() {}
+        }
+        self.trunks.close(&self.reactor);
+    }
+
+    /// Stops watching what nobody reads any more.
+    fn ready_at_the_end(&mut self, token: u64) {
+        if token == self.datagrams_token {
+            let mut heard = Vec::new();
+            self.heartbeats.read(self.clock.now(), &mut heard);
+        } else if self.listener.is_own(token) {
+            let now = self.clock.now();
+            let _ = self.listener.accept(&mut self.reactor, now, |_| false);
+        }
+    }
+
+    fn with_lanes<T>(&mut self, call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T) -> T {
+        let now = self.clock.now();
+        let Self { lanes, reactor, trunks, parts, .. } = self;
+        call(lanes, &mut LaneTools { reactor, trunks, parts, now })
+    }
+}
+
+/// The identity that the kernel got when it was booted; zero if it has none.
+fn boot_identity() -> u128 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).unwrap_or(0)
+}

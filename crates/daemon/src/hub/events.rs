@@ -1,0 +1,270 @@
+//! What follows from events of trunks, words, heartbeats and lanes.
+
+use super::*;
+use crate::trunk::TrunkError;
+
+impl Hub {
+    /// Handles the events of trunks and lanes until there are none.
+    pub(super) fn settle(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            while let Some(event) = self.trunks.take_event() {
+                is_quiet = false;
+                self.trunk_event(event);
+            }
+            for event in self.lanes.take_events() {
+                is_quiet = false;
+                match event {
+                    LanesEvent::NumbersWanted => self.ask_numbers(),
+                    LanesEvent::JobBroken { job, cause } => {
+                        self.tell(WordContent::JobEnds { job, code: 1, cause });
+                    }
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn trunk_event(&mut self, event: TrunksEvent) {
+        match event {
+            TrunksEvent::Up(host) => self.up(host),
+            TrunksEvent::Down(host, why) => self.down(host, why),
+            TrunksEvent::Content { from, class, content } => self.content(from, class, &content),
+            TrunksEvent::Recognised(token) => self.listener.recognised(token),
+            TrunksEvent::Refused(token, why, from) => self.listener.refused(token, why, from),
+            TrunksEvent::Guest { trunk, key, content } => self.guest(trunk, key, &content),
+        }
+    }
+
+    fn up(&mut self, host: HostNumber) {
+        let now = self.now();
+        if let Some((_, secret)) = self.trunks.newest_secret(host) {
+            let secret = *secret;
+            let port = self.trunks.addresses(host).first().map(SocketAddr::port);
+            let socket = self.trunks.socket(host);
+            if let Err(error) = self.heartbeats.begin(host, &secret, socket, port, now) {
+                say::complain(format_args!("landeckd: no heartbeats to host {}: {error}", host.0));
+            }
+        }
+        let events = self.members.renewed(host);
+        self.follow(events);
+        self.with_lanes(|lanes, tools| lanes.host_up(tools, host));
+        self.inbox.push_back(Incoming::Up(host));
+    }
+
+    fn down(&mut self, host: HostNumber, why: String) {
+        self.with_lanes(|lanes, tools| lanes.host_down(tools, host));
+        let concerns_jobs = self.members.is_arbiter() || host == HostNumber::ARBITER;
+        if concerns_jobs && !(host == HostNumber::ARBITER && self.is_arbiter_down) {
+            self.is_arbiter_down |= host == HostNumber::ARBITER;
+            self.inbox.push_back(Incoming::Down(host, why));
+        }
+    }
+
+    /// Carries out what follows from words.
+    pub(crate) fn follow(&mut self, events: Vec<MembersEvent>) {
+        let mut events = VecDeque::from(events);
+        while let Some(event) = events.pop_front() {
+            match event {
+                MembersEvent::Send(to, message) => self.send(to, &message),
+                MembersEvent::Welcomed => {
+                    let entries: Vec<HostEntry> = self.members.hosts().cloned().collect();
+                    entries.into_iter().for_each(|entry| self.joined(&entry));
+                }
+                MembersEvent::Applied(word, outputs) => {
+                    outputs.into_iter().for_each(|output| self.apply(output));
+                    if let WordContent::ProcessEnded { process, .. } = word.content {
+                        self.with_lanes(|lanes, tools| lanes.process_ended(tools, process));
+                    }
+                    self.inbox.push_back(Incoming::Word(word));
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, output: landeck_groups::hosts::FollowerOutput) {
+        use landeck_groups::hosts::{FarState, FarSubject, FollowerOutput};
+        match output {
+            FollowerOutput::Joined(entry) => self.joined(&entry),
+            FollowerOutput::Far(change) => {
+                self.parts.write(&change);
+                if let FarSubject::Host(host, _) = change.subject {
+                    self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
+                    if change.state == FarState::Gone {
+                        self.heartbeats.end(host);
+                    }
+                }
+            }
+            FollowerOutput::JobEnds { .. } | FollowerOutput::Resend { .. } => {}
+        }
+    }
+
+    fn joined(&mut self, entry: &HostEntry) {
+        let now = self.now();
+        if entry.host != self.own() {
+            self.trunks.add_host(entry.clone(), now);
+            self.watch.add(entry.host, entry.incarnation, now);
+            self.lanes.add_host(entry.host, entry.addresses.len());
+        }
+        self.parts.name_host(entry);
+    }
+
+    /// Takes a heartbeat.
+    pub(super) fn heard(&mut self, beat: HeardBeat) {
+        let now = self.now();
+        let HeardBeat { from, number, heartbeat } = beat;
+        match self.members.is_arbiter() {
+            true => self.members.applied(from, heartbeat.incarnation, heartbeat.word),
+            false if from == HostNumber::ARBITER => {
+                let event = self.members.arbiter_is_at(heartbeat.word);
+                // Words are on their way for a moment. Over a numbered stream they cannot be lost, so nothing is asked
+                // for before the trunk was renewed, and then the arbiter sends them by itself.
+                drop(event);
+            }
+            false => {}
+        }
+        let events = self.watch.hear(from, number, &heartbeat, now);
+        self.judge(events);
+    }
+
+    /// Looks at the time: sends heartbeats, and notices lost hosts.
+    pub(super) fn look(&mut self) {
+        let now = self.now();
+        if self.watch.next_look().is_none_or(|at| now < at) {
+            return;
+        }
+        if self.members.is_arbiter() {
+            let hosts: Vec<HostNumber> = self.members.hosts().map(|entry| entry.host).collect();
+            for host in hosts {
+                if let Some(silence) = self.trunks.socket(host).and_then(peer::kernel_silence) {
+                    self.watch.kernel_answers(host, now.saturating_sub(silence));
+                }
+            }
+        }
+        let drained = std::mem::replace(&mut self.is_drained, true);
+        let events = self.watch.look(now, drained, self.members.last());
+        self.judge(events);
+    }
+
+    pub(super) fn judge(&mut self, events: Vec<WatchEvent>) {
+        for event in events {
+            match event {
+                WatchEvent::Beat { to, number, heartbeat } => {
+                    let now = self.now();
+                    if let Some(bytes) = self.heartbeats.send(to, number, &heartbeat, now) {
+                        let class = EnvelopeClass::Heartbeat;
+                        self.trunks.send_unnumbered(&self.reactor, to, class, &bytes, now);
+                    }
+                }
+                WatchEvent::Lost { host, incarnation, silent } => {
+                    let silent_ms = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+                    self.tell(WordContent::HostLost { host, incarnation, silent_ms });
+                }
+                WatchEvent::Gone { host, incarnation } => {
+                    self.tell(WordContent::HostGone { host, incarnation });
+                }
+                WatchEvent::Exclude { host, incarnation } => {
+                    self.send(host, &DaemonMessage::Excluded { incarnation });
+                }
+                WatchEvent::Ended(end) => {
+                    let why = match end {
+                        HostEnd::Expired { silent } => {
+                            format!("it did not answer for {:.1} s", silent.as_secs_f64())
+                        }
+                        HostEnd::Excluded => {
+                            "it has called this host lost, and goes on without it".to_owned()
+                        }
+                    };
+                    self.down(HostNumber::ARBITER, why);
+                }
+            }
+        }
+    }
+
+    /// Asks the arbiter for numbers of groups where a segment needs them.
+    pub(super) fn ask_numbers(&mut self) {
+        for (job, request) in self.parts.ask_numbers() {
+            if self.members.is_arbiter() {
+                let outcome = self.members.lease_numbers(job, HostNumber::ARBITER, request);
+                self.take_numbers(job, outcome);
+            } else {
+                self.send(HostNumber::ARBITER, &DaemonMessage::NumbersWanted { job, request });
+            }
+        }
+    }
+
+    /// A caller has lost its place among the strangers.
+    pub(super) fn oust(&mut self, caller: u64) {
+        let now = self.now();
+        self.trunks.oust(&self.reactor, caller, &TrunkError::Handshake, now);
+    }
+
+    /// Goes on with a stranger whose bytes have come.
+    pub(super) fn call(&mut self, token: u64) {
+        let Some(caller) = self.listener.read(token) else { return };
+        let now = self.now();
+        let address = caller.address;
+        match caller.preamble.purpose {
+            Purpose::Trunk => self.trunks.called(&self.reactor, caller, now),
+            Purpose::Lane => match self.with_lanes(|lanes, tools| lanes.called(tools, caller)) {
+                Ok(()) => self.listener.recognised(token),
+                Err(why) => self.listener.refused(token, why, address),
+            },
+            Purpose::Relay => {
+                self.listener.refused(
+                    token,
+                    "it wants a relay, which this release is not",
+                    address,
+                );
+            }
+        }
+    }
+
+    pub(super) fn signalled(&mut self) {
+        let Some((_, signals)) = &self.signals else { return };
+        while let Some(signal) = signals.next() {
+            // All others are the launcher's, which passes on what the processes must get.
+            if signal == rustix::process::Signal::TERM.as_raw() {
+                self.end = Some(HubEnd::Asked);
+            }
+        }
+    }
+
+    /// The streams that the daemon was started with end it, or become its trunk.
+    pub(super) fn streams_ready(&mut self) {
+        let Some((_, input, output)) = self.streams.take() else { return };
+        let now = self.now();
+        let mut buffer = vec![0; 64 << 10];
+        match rustix::io::read(&input, &mut buffer[..]) {
+            Ok(count) if count > 0 => {
+                let _ = self.reactor.unwatch(&input);
+                let arbiter = HostNumber::ARBITER;
+                let streams = (input, output);
+                let begun = self.trunks.accept_streams(
+                    &mut self.reactor,
+                    arbiter,
+                    streams,
+                    &buffer[..count],
+                    now,
+                );
+                if begun.is_err() {
+                    self.end = Some(HubEnd::StreamsEnded);
+                }
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                let kept = self.keep_streams_again(input, output);
+                if kept.is_err() {
+                    self.end = Some(HubEnd::StreamsEnded);
+                }
+            }
+            Ok(_) | Err(_) => self.end = Some(HubEnd::StreamsEnded),
+        }
+    }
+
+    fn keep_streams_again(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+        self.reactor.unwatch(&input)?;
+        self.keep_streams(input, output)
+    }
+}

@@ -1,0 +1,153 @@
+//! What other daemons say.
+
+use landeck_trust::KeyHash;
+use landeck_wire::JobId;
+
+use super::*;
+
+impl Hub {
+    /// Takes a content that another daemon has sent.
+    pub(super) fn content(&mut self, from: HostNumber, class: EnvelopeClass, content: &[u8]) {
+        let now = self.now();
+        match class {
+            EnvelopeClass::Heartbeat => {
+                if let Some(beat) = self.heartbeats.take_envelope(from, content, now) {
+                    self.heard(beat);
+                }
+            }
+            EnvelopeClass::Job | EnvelopeClass::Bulk => match postcard::from_bytes(content) {
+                Ok(message) => self.inbox.push_back(Incoming::Message(from, message)),
+                Err(_) => self.distrust(from, "a message of a job"),
+            },
+            EnvelopeClass::Daemon => match DaemonMessage::decode(content) {
+                Some(message) => self.message(from, message),
+                None => self.distrust(from, "a message"),
+            },
+            EnvelopeClass::Probe | EnvelopeClass::Receipt => {}
+        }
+    }
+
+    fn distrust(&self, from: HostNumber, what: &str) {
+        say::complain(format_args!(
+            "landeckd: host {} sent {what} that this release does not know: install one release on all hosts",
+            from.0
+        ));
+    }
+
+    fn message(&mut self, from: HostNumber, message: DaemonMessage) {
+        let is_arbiter = self.members.is_arbiter();
+        let is_from_arbiter = from == HostNumber::ARBITER;
+        let incarnation = self.members.host(from).map(|entry| entry.incarnation);
+        let events = match message {
+            DaemonMessage::Welcome(snapshot) if is_from_arbiter => self.members.welcome(snapshot),
+            DaemonMessage::Word(word) if is_from_arbiter => self.members.take(word),
+            DaemonMessage::Excluded { incarnation } if is_from_arbiter => {
+                self.watch.excluded(incarnation);
+                Vec::new()
+            }
+            DaemonMessage::Numbers { job, outcome, .. } if is_from_arbiter => {
+                self.take_numbers(job, outcome);
+                Vec::new()
+            }
+            DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
+            DaemonMessage::Ask(content) if is_arbiter => match incarnation {
+                Some(incarnation) => self.members.asked(from, incarnation, content),
+                None => Vec::new(),
+            },
+            DaemonMessage::PartAdded { job, segment } if is_arbiter => {
+                self.members.part_added(job, segment, from);
+                Vec::new()
+            }
+            DaemonMessage::NumbersWanted { job, request } if is_arbiter => {
+                let outcome = self.members.lease_numbers(job, from, request);
+                self.send(from, &DaemonMessage::Numbers { job, request, outcome });
+                Vec::new()
+            }
+            DaemonMessage::Dial(message) => {
+                self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
+                Vec::new()
+            }
+            DaemonMessage::Goodbye { incarnation } => {
+                let now = self.now();
+                let events = self.watch.said_gone(from, incarnation, now);
+                self.judge(events);
+                self.trunks.leave(&self.reactor, from, "its daemon has ended in order".into());
+                Vec::new()
+            }
+            _ => {
+                self.distrust(from, "a message");
+                Vec::new()
+            }
+        };
+        self.follow(events);
+    }
+
+    pub(super) fn take_numbers(
+        &mut self,
+        job: JobId,
+        outcome: Result<landeck_groups::hosts::NumberBlock, String>,
+    ) {
+        match outcome {
+            Ok(block) => self.parts.take_numbers(job, block.first..block.first + block.count),
+            Err(cause) => self.tell(WordContent::JobEnds { job, code: 1, cause }),
+        }
+    }
+
+    /// Takes the content of a caller that is no member: it must be a request to join.
+    pub(super) fn guest(&mut self, trunk: u64, key: KeyHash, content: &[u8]) {
+        let answer = match DaemonMessage::decode(content) {
+            Some(DaemonMessage::Join { secret, name, incarnation, port, addresses, facts }) => {
+                let addresses = addresses.iter().map(|address| SocketAddr::new(*address, port));
+                self.admit_guest(&secret, name, (key, incarnation), addresses.collect(), &facts)
+            }
+            _ => {
+                Err("this daemon understands no such request: install one release on all hosts"
+                    .into())
+            }
+        };
+        let answer = answer.unwrap_or_else(|why| DaemonMessage::Refused { why });
+        self.trunks.answer_guest(&self.reactor, trunk, &answer.encode());
+    }
+
+    fn admit_guest(
+        &mut self,
+        secret: &[u8; 16],
+        name: String,
+        (key, incarnation): (KeyHash, HostIncarnation),
+        addresses: Vec<SocketAddr>,
+        facts: &HostFacts,
+    ) -> Result<DaemonMessage, String> {
+        let now_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
+        // Facts come first, so that a token is not spent on a host that does not fit.
+        self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
+        self.tokens.redeem(now_ns, secret).map_err(|error| error.to_string())?;
+        let host = self.admit(name, key, incarnation, addresses);
+        Ok(DaemonMessage::Admitted {
+            machine: self.station.machine,
+            host,
+            arbiter: self.station.own.clone(),
+            options: self.station.options,
+        })
+    }
+
+    /// Admits a host to the machine, and makes the word that says so. Only the arbiter does.
+    pub(crate) fn admit(
+        &mut self,
+        name: String,
+        key: KeyHash,
+        incarnation: HostIncarnation,
+        addresses: Vec<SocketAddr>,
+    ) -> HostNumber {
+        let host = self.members.next_number();
+        let entry = HostEntry { host, incarnation, name, key: key.0, addresses };
+        // The link is there before the first message for it.
+        let now = self.now();
+        self.trunks.add_host(entry.clone(), now);
+        match self.members.admit(entry) {
+            Ok(events) => self.follow(events),
+            // A number that was never given has no earlier incarnation.
+            Err(error) => say::complain(format_args!("landeckd: {error}")),
+        }
+        host
+    }
+}

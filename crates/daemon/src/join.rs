@@ -1,0 +1,114 @@
+//! Joining a machine by hand: the token names the founder's address and key, and carries the secret that admits one host.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use landeck_trust::{KeyPair, Session, Token, TrustError};
+use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
+use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+
+use crate::daemon_message::DaemonMessage;
+use crate::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
+
+/// The time for each step.
+const STEP_TIME: Duration = Duration::from_secs(10);
+
+/// The reason why a machine was not joined.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineJoinError {
+    /// The founder is not reached.
+    #[error("the founding host is not reached at {address}: {source}")]
+    NotReached {
+        /// The address.
+        address: SocketAddr,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The session failed.
+    #[error("the founding host at {address}: {source}")]
+    Trust {
+        /// The address.
+        address: SocketAddr,
+        /// The error.
+        source: TrustError,
+    },
+    /// The founder refuses.
+    #[error("the founding host does not admit this one: {0}")]
+    Refused(String),
+    /// Its answer has an unknown form.
+    #[error("the founding host answers in an unknown form: install one release on all hosts")]
+    Form,
+}
+
+impl From<EnvelopeError> for MachineJoinError {
+    fn from(_: EnvelopeError) -> Self {
+        Self::Form
+    }
+}
+
+/// Asks the founder for admission, and waits for its answer.
+///
+/// # Errors
+/// [`MachineJoinError`].
+pub(crate) fn ask(
+    pair: &KeyPair,
+    token: &Token,
+    address: SocketAddr,
+    request: &DaemonMessage,
+) -> Result<DaemonMessage, MachineJoinError> {
+    let not_reached = |source| MachineJoinError::NotReached { address, source };
+    let trust = |source| MachineJoinError::Trust { address, source };
+    let mut stream = TcpStream::connect_timeout(&address, STEP_TIME).map_err(not_reached)?;
+    stream.set_read_timeout(Some(STEP_TIME)).map_err(not_reached)?;
+    stream.set_write_timeout(Some(STEP_TIME)).map_err(not_reached)?;
+    let mut challenge = [0; CHALLENGE_BYTES];
+    stream.read_exact(&mut challenge).map_err(not_reached)?;
+    // It does not know its machine yet, nor its number.
+    let preamble = Preamble::trunk(MachineId(0), HostNumber::NONE, HostNumber::ARBITER);
+    stream.write_all(&preamble.encode()).map_err(not_reached)?;
+    let mut session = Session::connect(pair, token.founder).map_err(trust)?;
+    let content = request.encode();
+    let envelope = Envelope {
+        source: HostNumber::NONE,
+        destination: HostNumber::ARBITER,
+        class: EnvelopeClass::Daemon,
+        hops: 0,
+        length: content.len() as u32,
+    };
+    // It waits until the founder has shown the key that the token names.
+    session.send(&[&envelope.encode()[..], &content].concat());
+    let (mut splitter, mut plain) = (Splitter::default(), Vec::new());
+    let mut buffer = [0; 16 << 10];
+    loop {
+        stream.write_all(session.output()).map_err(not_reached)?;
+        session.sent(session.output().len());
+        let count = stream.read(&mut buffer).map_err(not_reached)?;
+        if count == 0 {
+            return Err(not_reached(io::ErrorKind::ConnectionReset.into()));
+        }
+        let received = session.receive(&buffer[..count]);
+        session.take_received(&mut plain);
+        splitter.push(&std::mem::take(&mut plain));
+        if let Some((_, content)) = splitter.next()? {
+            return match DaemonMessage::decode(&content) {
+                Some(DaemonMessage::Refused { why }) => Err(MachineJoinError::Refused(why)),
+                Some(answer) => Ok(answer),
+                None => Err(MachineJoinError::Form),
+            };
+        }
+        received.map_err(trust)?;
+    }
+}
+
+/// The request of this host.
+pub(crate) fn request(
+    token: &Token,
+    name: String,
+    incarnation: HostIncarnation,
+    port: u16,
+    addresses: Vec<std::net::IpAddr>,
+) -> DaemonMessage {
+    let (secret, facts) = (token.secret, crate::facts::HostFacts::here());
+    DaemonMessage::Join { secret, name, incarnation, port, addresses, facts }
+}

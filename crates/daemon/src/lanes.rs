@@ -1,0 +1,501 @@
+//! Lanes: the connections of processes on different hosts, which the daemons open and hand over.
+//!
+//! [`landeck_groups::hosts::Dialling`] decides which side dials, and when a lane is handed over. This file carries that
+//! out: it dials, checks preambles, keeps sockets until their processes have said hello, and takes the reports of
+//! processes whose lanes broke.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
+use landeck_trust::lane::{preamble_code, verify};
+use landeck_trust::{LaneEnd, lane_keys};
+use landeck_wire::handover::{Cipher, Handover, LaneKeys};
+use landeck_wire::preamble::{Preamble, Purpose, set_code};
+use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
+use rustix::event::epoll::EventFlags;
+
+use crate::daemon_message::DaemonMessage;
+use crate::dial::Dial;
+use crate::envelope::EnvelopeClass;
+use crate::listener::Caller;
+use crate::parts::Parts;
+use crate::process_socket::ProcessSocket;
+use crate::reactor::Reactor;
+use crate::trunks::Trunks;
+
+mod processes;
+
+/// A lane of a process of this host: the process, the far one, and the lane's number.
+type LaneName = (ProcessId, ProcessId, u32);
+
+/// What the lanes need of the daemon.
+pub(crate) struct LaneTools<'a> {
+    /// The descriptors.
+    pub(crate) reactor: &'a mut Reactor,
+    /// The trunks: their secrets, and what is sent over them.
+    pub(crate) trunks: &'a mut Trunks,
+    /// The parts of jobs.
+    pub(crate) parts: &'a Parts,
+    /// The time.
+    pub(crate) now: Duration,
+}
+
+/// Something that the daemon must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LanesEvent {
+    /// A process asks for group numbers.
+    NumbersWanted,
+    /// A lane has ended, and no word says why: the job cannot go on.
+    JobBroken {
+        /// The job.
+        job: JobId,
+        /// The cause, in a sentence for people.
+        cause: String,
+    },
+}
+
+/// A connection that may become a lane.
+#[derive(Debug)]
+struct Connected {
+    socket: OwnedFd,
+    keys: LaneKeys,
+    /// The token under which its end is watched, on the side that dialled.
+    token: Option<u64>,
+}
+
+/// A lane whose process has not said hello.
+#[derive(Debug)]
+struct Undelivered {
+    far: ProcessId,
+    lane: u32,
+    connected: Connected,
+}
+
+/// A lane that waits for the secret of the two hosts.
+#[derive(Clone, Copy, Debug)]
+struct AwaitedSecret {
+    name: LaneName,
+    host: HostNumber,
+    address: usize,
+}
+
+#[derive(Debug)]
+struct DialOfLane {
+    dial: Dial,
+    name: LaneName,
+    host: HostNumber,
+}
+
+/// A process of this host that has connected.
+#[derive(Debug)]
+struct Resident {
+    job: JobId,
+    socket: ProcessSocket,
+    /// The process, once it has said hello.
+    process: Option<ProcessId>,
+}
+
+/// A report that no word has explained yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct BrokenReport {
+    job: JobId,
+    own: ProcessId,
+    place: u32,
+    what: String,
+    due: Duration,
+}
+
+/// The lanes of this host.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    own: HostNumber,
+    machine: MachineId,
+    is_plain: bool,
+    /// T: how long a report waits for a word.
+    timeout: Duration,
+    undelivered_max: usize,
+    machine_of_lanes: Dialling,
+    listeners: HashMap<u64, (JobId, OwnedFd)>,
+    residents: HashMap<u64, Resident>,
+    /// The connection of each process that has said hello.
+    tokens: HashMap<ProcessId, u64>,
+    dials: HashMap<u64, DialOfLane>,
+    connected: HashMap<LaneName, Connected>,
+    /// The lanes whose other end may close before they are confirmed.
+    offered: HashMap<u64, LaneName>,
+    undelivered: BTreeMap<ProcessId, Vec<Undelivered>>,
+    awaited: Vec<AwaitedSecret>,
+    reports: Vec<BrokenReport>,
+    events: Vec<LanesEvent>,
+}
+
+impl Lanes {
+    /// The lanes of a host without jobs.
+    pub(crate) fn new(
+        (own, machine): (HostNumber, MachineId),
+        is_plain: bool,
+        timeout: Duration,
+        undelivered_max: usize,
+    ) -> Self {
+        Self {
+            own,
+            machine,
+            is_plain,
+            timeout,
+            undelivered_max,
+            machine_of_lanes: Dialling::new(timeout),
+            listeners: HashMap::new(),
+            residents: HashMap::new(),
+            tokens: HashMap::new(),
+            dials: HashMap::new(),
+            connected: HashMap::new(),
+            offered: HashMap::new(),
+            undelivered: BTreeMap::new(),
+            awaited: Vec::new(),
+            reports: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Takes the events since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<LanesEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Adds a host of the host table.
+    pub(crate) fn add_host(&mut self, host: HostNumber, addresses: usize) {
+        if host != self.own {
+            self.machine_of_lanes.set_host(host, HostReach::Both, addresses);
+        }
+    }
+
+    /// Takes a caller whose preamble announces a lane. `Err` is the reason why it was refused.
+    pub(crate) fn called(
+        &mut self,
+        tools: &mut LaneTools,
+        caller: Caller,
+    ) -> Result<(), &'static str> {
+        let preamble = &caller.preamble;
+        let is_lane = preamble.purpose == Purpose::Lane;
+        if !is_lane || preamble.machine != self.machine || preamble.to != self.own {
+            return Err("it is meant for another machine, host or use");
+        }
+        let host = preamble.from;
+        let secret = tools.trunks.secret(host, preamble.key_generation);
+        let secret =
+            *secret.ok_or("its code is made under a secret that this host does not have")?;
+        if !verify(&secret, &caller.challenge, &caller.bytes) {
+            return Err("its code is wrong");
+        }
+        let (own, far, lane) = (preamble.wanted, preamble.own, preamble.lane);
+        let part = tools.parts.get(preamble.job).ok_or("its job has no part here")?;
+        let place = part.place(far).ok_or("its process is none of the job")?;
+        if own.host != part.host_id() || part.host_of(place) != host {
+            return Err("its process is none of the job");
+        }
+        if preamble.is_plain != self.is_plain {
+            return Err("its frames are protected in another way than here");
+        }
+        if self.undelivered_count() >= self.undelivered_max {
+            return Err("too many lanes wait for their processes");
+        }
+        let cipher = self.cipher(tools.trunks, host);
+        let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
+        let _ = tools.reactor.unwatch(&caller.socket);
+        let connected = Connected { socket: caller.socket, keys, token: None };
+        self.connected.insert((own, far, lane), connected);
+        let outputs = self.machine_of_lanes.arrived(own, far, host, lane);
+        self.perform(tools, outputs, None);
+        Ok(())
+    }
+
+    /// A message of another daemon has come.
+    pub(crate) fn heard(&mut self, tools: &mut LaneTools, from: HostNumber, message: DialMessage) {
+        let outputs = self.machine_of_lanes.heard(from, message);
+        self.perform(tools, outputs, None);
+    }
+
+    /// The trunk to a host is new: its secret can be used.
+    pub(crate) fn host_up(&mut self, tools: &mut LaneTools, host: HostNumber) {
+        let (ready, others) =
+            std::mem::take(&mut self.awaited).into_iter().partition(|waiting| waiting.host == host);
+        self.awaited = others;
+        let ready: Vec<AwaitedSecret> = ready;
+        for AwaitedSecret { name: (own, far, lane), host, address } in ready {
+            self.perform(tools, vec![DialOutput::Dial { own, far, host, lane, address }], None);
+        }
+        let outputs = self.machine_of_lanes.trunk_renewed(host);
+        self.perform(tools, outputs, None);
+    }
+
+    /// No trunk to a host could be opened.
+    pub(crate) fn host_down(&mut self, tools: &mut LaneTools, host: HostNumber) {
+        let (failed, others) =
+            std::mem::take(&mut self.awaited).into_iter().partition(|waiting| waiting.host == host);
+        self.awaited = others;
+        let failed: Vec<AwaitedSecret> = failed;
+        for AwaitedSecret { name: (own, far, lane), .. } in failed {
+            let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
+            self.perform(tools, outputs, Some(host));
+        }
+    }
+
+    /// A host is lost.
+    pub(crate) fn host_lost(&mut self, tools: &mut LaneTools, host: HostNumber) {
+        self.awaited.retain(|waiting| waiting.host != host);
+        let outputs = self.machine_of_lanes.host_lost(host);
+        self.perform(tools, outputs, None);
+    }
+
+    /// A process has ended, here or elsewhere.
+    pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, process: ProcessId) {
+        self.undelivered.remove(&process);
+        self.awaited.retain(|waiting| waiting.name.0 != process && waiting.name.1 != process);
+        let outputs = self.machine_of_lanes.process_ended(process);
+        self.perform(tools, outputs, None);
+    }
+
+    /// Whether this host holds: opens no lanes.
+    pub(crate) fn hold(&mut self, tools: &mut LaneTools, holds: bool) {
+        let outputs = self.machine_of_lanes.hold(holds);
+        self.perform(tools, outputs, None);
+    }
+
+    /// Whether a token is one of the lanes'.
+    pub(crate) fn has(&self, token: u64) -> bool {
+        self.dials.contains_key(&token)
+            || self.offered.contains_key(&token)
+            || self.listeners.contains_key(&token)
+            || self.residents.contains_key(&token)
+    }
+
+    /// Goes on with a descriptor that is ready.
+    pub(crate) fn ready(&mut self, tools: &mut LaneTools, token: u64, flags: EventFlags) {
+        if self.listeners.contains_key(&token) {
+            self.accept(tools, token);
+        } else if self.residents.contains_key(&token) {
+            self.resident_ready(tools, token, flags);
+        } else if self.dials.contains_key(&token) {
+            self.dialled(tools, token);
+        } else if let Some((own, far, lane)) = self.offered.remove(&token) {
+            // The other side has closed the connection before it confirmed the lane.
+            self.connected.remove(&(own, far, lane));
+            let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
+            self.perform(tools, outputs, None);
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&mut self, tools: &mut LaneTools) {
+        let now = tools.now;
+        let late = self.dials.iter().filter(|(_, one)| now >= one.dial.deadline());
+        for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
+            self.dial_failed(tools, token);
+        }
+        let outputs = self.machine_of_lanes.look(now);
+        self.perform(tools, outputs, None);
+        self.judge_reports(tools);
+    }
+
+    /// When [`Lanes::tick`] is due.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let dials = self.dials.values().map(|one| one.dial.deadline());
+        let reports = self.reports.iter().map(|report| report.due);
+        dials.chain(reports).chain(self.machine_of_lanes.next_look()).min()
+    }
+
+    fn cipher(&self, trunks: &Trunks, host: HostNumber) -> Cipher {
+        if self.is_plain { Cipher::Plain } else { trunks.cipher(host) }
+    }
+
+    /// Carries out what the machine of lanes decides. Dials to `unreached` fail at once.
+    fn perform(
+        &mut self,
+        tools: &mut LaneTools,
+        outputs: Vec<DialOutput>,
+        unreached: Option<HostNumber>,
+    ) {
+        let mut queue = std::collections::VecDeque::from(outputs);
+        while let Some(output) = queue.pop_front() {
+            match output {
+                DialOutput::Dial { own, far, host, lane, .. } if unreached == Some(host) => {
+                    queue.extend(self.machine_of_lanes.dial_failed(own, far, lane));
+                }
+                DialOutput::Dial { own, far, host, lane, address } => {
+                    queue.extend(
+                        self.dial(tools, AwaitedSecret { name: (own, far, lane), host, address }),
+                    );
+                }
+                DialOutput::Cancel { own, far, lane } | DialOutput::Refuse { own, far, lane } => {
+                    self.cancel(tools.reactor, (own, far, lane));
+                }
+                DialOutput::HandOver { own, far, lane } => self.hand_over(tools, (own, far, lane)),
+                DialOutput::Close { own, far, lane } => {
+                    // A process that has the lane closes it when it gets the next one, whose number is higher.
+                    if let Some(kept) = self.undelivered.get_mut(&own) {
+                        kept.retain(|one| one.far != far || one.lane != lane);
+                    }
+                }
+                DialOutput::Send { to, message } => {
+                    let content = DaemonMessage::Dial(message).encode();
+                    tools.trunks.send(
+                        tools.reactor,
+                        to,
+                        EnvelopeClass::Daemon,
+                        &content,
+                        tools.now,
+                    );
+                }
+                DialOutput::Unreachable { own, far } => self.unreachable(tools, own, far),
+            }
+        }
+    }
+
+    fn dial(&mut self, tools: &mut LaneTools, lane: AwaitedSecret) -> Vec<DialOutput> {
+        let AwaitedSecret { name, host, address } = lane;
+        if tools.trunks.newest_secret(host).is_none() {
+            self.awaited.push(lane);
+            tools.trunks.want(host, tools.now);
+            return Vec::new();
+        }
+        let token = tools.reactor.token();
+        let begun = tools
+            .trunks
+            .addresses(host)
+            .get(address)
+            .copied()
+            .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+            .and_then(|address: SocketAddr| Dial::begin(tools.reactor, token, address, tools.now));
+        match begun {
+            Ok(dial) => {
+                self.dials.insert(token, DialOfLane { dial, name, host });
+                Vec::new()
+            }
+            Err(_) => self.machine_of_lanes.dial_failed(name.0, name.1, name.2),
+        }
+    }
+
+    fn dialled(&mut self, tools: &mut LaneTools, token: u64) {
+        let Some(one) = self.dials.get_mut(&token) else { return };
+        match one.dial.go_on(tools.reactor, token) {
+            Ok(false) => {}
+            Ok(true) => {
+                let Some(DialOfLane { dial, name, host }) = self.dials.remove(&token) else {
+                    return;
+                };
+                let (own, far, lane) = name;
+                let outputs = match self.answer(tools, token, dial, name, host) {
+                    Some(connected) => {
+                        self.connected.insert(name, connected);
+                        self.offered.insert(token, name);
+                        self.machine_of_lanes.dialled(own, far, lane, tools.now)
+                    }
+                    None => self.machine_of_lanes.dial_failed(own, far, lane),
+                };
+                self.perform(tools, outputs, None);
+            }
+            Err(_) => self.dial_failed(tools, token),
+        }
+    }
+
+    /// Answers a challenge with the preamble of a lane.
+    fn answer(
+        &self,
+        tools: &LaneTools,
+        token: u64,
+        dial: Dial,
+        (own, far, lane): LaneName,
+        host: HostNumber,
+    ) -> Option<Connected> {
+        let (job, _) = tools.parts.with_segment(own.host)?;
+        let (key_generation, secret) = tools.trunks.newest_secret(host)?;
+        let challenged = dial.challenged();
+        let preamble = Preamble {
+            purpose: Purpose::Lane,
+            machine: self.machine,
+            job,
+            wanted: far,
+            own,
+            lane,
+            key_generation,
+            to: host,
+            from: self.own,
+            is_plain: self.is_plain,
+        };
+        let mut bytes = preamble.encode();
+        let code = preamble_code(secret, &challenged.challenge, &bytes);
+        set_code(&mut bytes, &code);
+        challenged.answer(&bytes).ok()?;
+        // Frames of the other process may come at once. They are its own, so only the end is watched for.
+        tools.reactor.rewatch(&challenged.socket, token, EventFlags::RDHUP).ok()?;
+        let cipher = self.cipher(tools.trunks, host);
+        let keys = lane_keys(secret, &challenged.challenge, &preamble, cipher, LaneEnd::Dialler);
+        Some(Connected { socket: challenged.socket, keys, token: Some(token) })
+    }
+
+    fn dial_failed(&mut self, tools: &mut LaneTools, token: u64) {
+        if let Some(one) = self.dials.remove(&token) {
+            let (own, far, lane) = one.name;
+            let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
+            self.perform(tools, outputs, None);
+        }
+    }
+
+    fn cancel(&mut self, reactor: &Reactor, name: LaneName) {
+        self.dials.retain(|_, one| one.name != name);
+        self.awaited.retain(|waiting| waiting.name != name);
+        if let Some(connected) = self.connected.remove(&name) {
+            self.stop_watching(reactor, &connected);
+        }
+    }
+
+    fn stop_watching(&mut self, reactor: &Reactor, connected: &Connected) {
+        if let Some(token) = connected.token {
+            self.offered.remove(&token);
+            let _ = reactor.unwatch(&connected.socket);
+        }
+    }
+
+    fn hand_over(&mut self, tools: &mut LaneTools, name: LaneName) {
+        let (own, far, lane) = name;
+        let Some(connected) = self.connected.remove(&name) else { return };
+        self.stop_watching(tools.reactor, &connected);
+        match self.tokens.get(&own).copied() {
+            Some(token) => self.deliver(tools, token, own, Undelivered { far, lane, connected }),
+            None => {
+                // The process may compute for hours before it looks.
+                let kept = self.undelivered.entry(own).or_default();
+                kept.retain(|one| one.far != far);
+                kept.push(Undelivered { far, lane, connected });
+            }
+        }
+    }
+
+    fn deliver(&mut self, tools: &LaneTools, token: u64, own: ProcessId, lane: Undelivered) {
+        let place = tools.parts.with_segment(own.host).and_then(|(_, part)| part.place(lane.far));
+        let Some(far) = place else { return };
+        let Connected { socket, keys, .. } = lane.connected;
+        let message = Handover::Lane { far, lane: lane.lane, keys };
+        self.tell(tools.reactor, token, &message, Some(socket));
+    }
+
+    fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
+        let Some((job, part)) = tools.parts.with_segment(own.host) else { return };
+        let Some(place) = part.place(far) else { return };
+        if let Some(token) = self.tokens.get(&own).copied() {
+            self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);
+        }
+        let what = "no address of either host leads to the other one".to_owned();
+        self.report(BrokenReport { job, own, place, what, due: tools.now + self.timeout });
+    }
+
+    fn undelivered_count(&self) -> usize {
+        let kept: usize = self.undelivered.values().map(Vec::len).sum();
+        let waiting: usize = self.residents.values().map(|one| one.socket.waiting_sockets()).sum();
+        kept + waiting + self.connected.len()
+    }
+}

@@ -1,0 +1,202 @@
+//! The processes of this host that need lanes: their sockets, questions and reports.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use landeck_wire::handover::Handover;
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
+use rustix::event::epoll::EventFlags;
+
+use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
+use crate::parts::PartOfHost;
+use crate::process_socket::{ProcessSocket, listen_for};
+use crate::reactor::Reactor;
+
+/// The connections that are accepted in one turn of the loop.
+const ACCEPTS_PER_TURN: usize = 64;
+
+impl Lanes {
+    /// Listens for the processes of a part.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn add_part(
+        &mut self,
+        reactor: &mut Reactor,
+        job: JobId,
+        part: &PartOfHost,
+    ) -> io::Result<()> {
+        let listener = listen_for(part.host_id())?;
+        let token = reactor.token();
+        reactor.watch(&listener, token, EventFlags::IN)?;
+        self.listeners.insert(token, (job, listener));
+        Ok(())
+    }
+
+    /// Forgets the processes of a part.
+    pub(crate) fn remove_part(&mut self, job: JobId, part: &PartOfHost) {
+        let host = part.host_id();
+        self.listeners.retain(|_, (of, _)| *of != job);
+        self.residents.retain(|_, one| one.job != job);
+        self.tokens.retain(|process, _| process.host != host);
+        self.undelivered.retain(|process, _| process.host != host);
+        self.connected.retain(|(own, _, _), _| own.host != host);
+        self.offered.retain(|_, (own, _, _)| own.host != host);
+        self.dials.retain(|_, one| one.name.0.host != host);
+        self.awaited.retain(|one| one.name.0.host != host);
+        self.reports.retain(|report| report.job != job);
+    }
+
+    pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {
+        let Some((job, listener)) = self.listeners.get(&token) else { return };
+        let job = *job;
+        for _ in 0..ACCEPTS_PER_TURN {
+            match ProcessSocket::accept(listener) {
+                Ok(None) => {}
+                Ok(Some(socket)) => {
+                    let token = tools.reactor.token();
+                    if tools.reactor.watch(&socket, token, EventFlags::IN).is_ok() {
+                        self.residents.insert(token, Resident { job, socket, process: None });
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    pub(super) fn resident_ready(&mut self, tools: &mut LaneTools, token: u64, flags: EventFlags) {
+        let Some(one) = self.residents.get_mut(&token) else { return };
+        let mut messages = Vec::new();
+        let is_well = match flags.contains(EventFlags::OUT) {
+            true => one.socket.flush(tools.reactor, token),
+            false => Ok(()),
+        };
+        let is_well = is_well.and_then(|()| one.socket.read(&mut messages));
+        for message in messages {
+            if self.asked(tools, token, &message).is_err() {
+                return self.leave(token);
+            }
+        }
+        if is_well.is_err() {
+            self.leave(token);
+        }
+    }
+
+    /// Sends a message to a process, which has gone if that is not possible.
+    pub(super) fn tell(
+        &mut self,
+        reactor: &Reactor,
+        token: u64,
+        message: &Handover,
+        socket: Option<OwnedFd>,
+    ) {
+        let told = self
+            .residents
+            .get_mut(&token)
+            .map(|one| one.socket.send(reactor, token, message, socket));
+        if told == Some(Err(())) {
+            self.leave(token);
+        }
+    }
+
+    fn leave(&mut self, token: u64) {
+        if let Some(gone) = self.residents.remove(&token)
+            && let Some(process) = gone.process
+            && self.tokens.get(&process) == Some(&token)
+        {
+            self.tokens.remove(&process);
+        }
+    }
+
+    /// Takes a message of a process. `Err` if no process sends such a one.
+    fn asked(&mut self, tools: &mut LaneTools, token: u64, message: &Handover) -> Result<(), ()> {
+        let Some(one) = self.residents.get_mut(&token) else { return Ok(()) };
+        let (job, process) = (one.job, one.process);
+        let part = tools.parts.get(job).ok_or(())?;
+        match (message, process) {
+            (Handover::Hello { slot, incarnation }, None) => {
+                let is_right = *slot < part.segment.plan().slots()
+                    && part.segment.incarnation(*slot) == *incarnation;
+                if !is_right {
+                    return Err(());
+                }
+                let (slot, incarnation) = (Slot(*slot), Incarnation(*incarnation));
+                let process = ProcessId { host: part.host_id(), slot, incarnation };
+                one.process = Some(process);
+                self.tokens.insert(process, token);
+                for lane in self.undelivered.remove(&process).unwrap_or_default() {
+                    self.deliver(tools, token, process, lane);
+                }
+            }
+            (Handover::Want { far }, Some(own)) => {
+                let process = *part.far.get(*far as usize).ok_or(())?;
+                if !part.is_over(*far) {
+                    let host = part.host_of(*far);
+                    let outputs = self.machine_of_lanes.want(own, process, host);
+                    self.perform(tools, outputs, None);
+                }
+            }
+            (Handover::Broken { far, lane, errno }, Some(own)) => {
+                let process = *part.far.get(*far as usize).ok_or(())?;
+                self.machine_of_lanes.broken(own, process, *lane);
+                let what = match *errno {
+                    0 => "the connection ended without a goodbye".to_owned(),
+                    number => io::Error::from_raw_os_error(number).to_string(),
+                };
+                let due = tools.now + self.timeout;
+                self.report(BrokenReport { job, own, place: *far, what, due });
+            }
+            (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
+            _ => return Err(()),
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(&mut self, report: BrokenReport) {
+        let is_known =
+            self.reports.iter().any(|one| (one.own, one.place) == (report.own, report.place));
+        if !is_known {
+            self.reports.push(report);
+        }
+    }
+
+    /// A report that a word has explained is dropped; one that none has explained in time ends its job.
+    pub(super) fn judge_reports(&mut self, tools: &LaneTools) {
+        let (now, own_host) = (tools.now, self.own);
+        let mut reports = std::mem::take(&mut self.reports);
+        reports.retain(|report| {
+            let Some(part) = tools.parts.get(report.job) else { return false };
+            let slot = report.own.slot.0;
+            let own_is_over = part.segment.incarnation(slot) != report.own.incarnation.0
+                || part.segment.slot_record(slot).state.is_gone();
+            if own_is_over || part.is_over(report.place) {
+                return false;
+            }
+            if now >= report.due {
+                let cause = cause(part, report, own_host);
+                self.events.push(LanesEvent::JobBroken { job: report.job, cause });
+            }
+            now < report.due
+        });
+        self.reports = reports;
+    }
+}
+
+/// The cause of a job's end in a sentence that names both ends.
+fn cause(part: &PartOfHost, report: &BrokenReport, own_host: HostNumber) -> String {
+    let host = |number: HostNumber| match part.segment.host_name(number.0).to_string() {
+        name if name.is_empty() => format!("host {}", number.0),
+        name => format!("host {name}"),
+    };
+    let process = |peer: u32, host: String| match part.segment.rank_of_peer(peer) {
+        Some(rank) => format!("rank {rank} ({host})"),
+        None => format!("a process ({host})"),
+    };
+    let far = part.segment.plan().slots() + report.place;
+    format!(
+        "the connection of {} to {} failed while both processes and hosts live: {}",
+        process(report.own.slot.0, host(own_host)),
+        process(far, host(part.host_of(report.place))),
+        report.what
+    )
+}

@@ -1,0 +1,296 @@
+//! The daemon that connects the hosts of a machine: one for each machine, host and user.
+//!
+//! It is one thread around one `epoll`. The loop holds no decision: those are machines in `landeck_groups::hosts`, which
+//! the simulator runs too. `docs/internals/hosts.md` describes how hosts find, trust and lose each other.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`run`](mod@run), `context`, `hub` | the loop, what it offers to jobs, and the state behind that |
+//! | `listener`, `places`, `refusals`, `dial` | connections that come, and those that go out |
+//! | `trunk`, `link`, `stream`, `envelope`, `trunks` | the connections of daemons, and what travels in them |
+//! | `members`, `parts` | words, and the far records that they change |
+//! | `heartbeats`, `watch` | who is silent, and since when |
+//! | `lanes`, `process_socket` | the connections of processes |
+//! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use landeck_host::{inherited, say, signals::Signals};
+use landeck_trust::{KeyHash, Token};
+use landeck_wire::word::HostEntry;
+use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
+
+pub use crate::addresses::NetworkPrefix;
+use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
+use crate::daemon_message::DaemonMessage;
+use crate::facts::HostFacts;
+use crate::hub::{Hub, Port, Station};
+use crate::jobs::{GuardianServer, Jobs};
+pub use crate::listener::PortRange;
+pub use crate::process_socket::process_socket_name;
+
+mod addresses;
+pub mod bootstrap;
+mod clock;
+mod context;
+mod daemon_message;
+mod dial;
+mod envelope;
+pub mod facts;
+mod heartbeats;
+mod hub;
+mod job_message;
+mod jobs;
+mod join;
+mod lanes;
+mod link;
+mod listener;
+mod members;
+mod parts;
+mod places;
+mod process_socket;
+mod random;
+mod reactor;
+mod refusals;
+mod run;
+mod stream;
+mod trunk;
+mod trunks;
+mod watch;
+mod whole_job;
+
+#[cfg(test)]
+mod several;
+
+/// How a daemon gets its place.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// It makes a machine for the job of its launcher, and is its arbiter.
+    Arbiter {
+        /// The descriptor of the socket to the launcher; `None` means standard input.
+        launcher: Option<String>,
+    },
+    /// It was started by a remote shell: it announces itself on its standard output, and gets its place on its standard
+    /// input.
+    Bootstrap {
+        /// The ports that it may use.
+        ports: Option<PortRange>,
+        /// The networks that it prefers.
+        networks: Vec<NetworkPrefix>,
+    },
+    /// It joins a machine by a token.
+    Join {
+        /// The address of the founder, if it is another one than that of the token.
+        address: Option<std::net::SocketAddr>,
+        /// The file with the token; `-` means standard input.
+        token_file: PathBuf,
+        /// The name of this host; by default the kernel's.
+        name: Option<String>,
+        /// The ports that it may use.
+        ports: Option<PortRange>,
+        /// The networks that it prefers.
+        networks: Vec<NetworkPrefix>,
+    },
+}
+
+/// The reason why a daemon does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The kernel refused something.
+    #[error("landeckd cannot {attempt}: {source}")]
+    System {
+        /// The attempt.
+        attempt: &'static str,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The line with its place is not understood.
+    #[error(transparent)]
+    Line(#[from] bootstrap::LineError),
+    /// The streams ended before its place was known.
+    #[error("landeckd got no place in a machine: what started it has ended")]
+    NoPlace,
+    /// The token is none.
+    #[error(transparent)]
+    Token(#[from] landeck_trust::TokenError),
+    /// The founder does not admit this host.
+    #[error(transparent)]
+    Join(#[from] join::MachineJoinError),
+}
+
+/// Runs a daemon to its end. The process must have one thread.
+pub fn run(role: Role) -> ExitCode {
+    // Guardians are forked by a process that has neither keys nor sockets.
+    let server = match jobs::fork_guardian_server() {
+        Ok(server) => server,
+        Err(error) => {
+            say::complain(format_args!("landeckd cannot fork its guardian server: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    match live(role, server) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            say::complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn live(role: Role, server: GuardianServer) -> Result<u8, DaemonError> {
+    inherited::reserve_standard();
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let signals = Signals::catch().map_err(system("catch signals"))?;
+    guard_keys();
+    raise_descriptors();
+    let (mut hub, mut jobs) = match role {
+        Role::Arbiter { launcher } => found(server, launcher)?,
+        Role::Bootstrap { ports, networks } => (assigned(ports, &networks)?, Jobs::of_host(server)),
+        Role::Join { address, token_file, name, ports, networks } => {
+            (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
+        }
+    };
+    hub.heed(signals).map_err(system("watch for signals"))?;
+    Ok(run::run(hub, &mut jobs))
+}
+
+/// Makes a machine for the launcher's job.
+fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs), DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let launcher = match launcher {
+        Some(number) => inherited::take(&number, |_| true).map_err(|error| {
+            DaemonError::System { attempt: "reach its launcher", source: io::Error::other(error) }
+        })?,
+        None => own_copy(io::stdin().as_fd()).map_err(system("reach its launcher"))?,
+    };
+    let (jobs, wanted) =
+        Jobs::of_launcher(server, launcher).map_err(system("learn what its launcher wants"))?;
+    let port = Port::open(wanted.ports, &wanted.networks).map_err(system("listen"))?;
+    let random = || random::number().map_err(system("make random numbers"));
+    let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
+    let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
+    let arbiter = own.clone();
+    let station = Station { machine, options: wanted.options, own, arbiter };
+    let hub = Hub::new(port, station).map_err(system("begin"))?;
+    Ok((hub, jobs))
+}
+
+/// Announces this daemon on standard output, and takes its place from standard input.
+fn assigned(ports: Option<PortRange>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let announcement = Announcement {
+        key: port.pair.hash(),
+        port: port.listener.port(),
+        addresses: port.addresses.clone(),
+        facts: HostFacts::here(),
+    };
+    say::say(&format!("{announcement}\n")).map_err(|error| DaemonError::System {
+        attempt: "announce itself",
+        source: io::Error::other(error),
+    })?;
+    let (input, output) = (io::stdin(), io::stdout());
+    let assignment: Assignment = read_line(&input)?.parse()?;
+    let own = port.entry(assignment.host, assignment.incarnation, assignment.name.clone());
+    let Assignment { machine, options, arbiter, arbiter_key: KeyHash(key), .. } = assignment;
+    let arbiter = HostEntry {
+        host: HostNumber::ARBITER,
+        incarnation: arbiter,
+        name: "the arbiter".to_owned(),
+        key,
+        addresses: assignment.arbiter_addresses,
+    };
+    let mut hub =
+        Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
+    let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
+    let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
+    hub.keep_streams(input, output).map_err(system("watch its input"))?;
+    Ok(hub)
+}
+
+/// Joins a machine by a token.
+fn joined(
+    address: Option<std::net::SocketAddr>,
+    token_file: &Path,
+    name: Option<String>,
+    ports: Option<PortRange>,
+    networks: &[NetworkPrefix],
+) -> Result<Hub, DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let text = match token_file == Path::new("-") {
+        true => read_line(&io::stdin())?,
+        false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
+    };
+    let token: Token = text.parse()?;
+    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let incarnation = HostIncarnation(random::number().map_err(system("make random numbers"))?);
+    let name = name.unwrap_or_else(host_name);
+    let request = join::request(
+        &token,
+        name.clone(),
+        incarnation,
+        port.listener.port(),
+        port.addresses.clone(),
+    );
+    let address = address.unwrap_or(token.address);
+    match join::ask(&port.pair, &token, address, &request)? {
+        DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
+            // It was reached there, whatever it thinks of its addresses.
+            arbiter.addresses.retain(|other| *other != address);
+            arbiter.addresses.insert(0, address);
+            let own = port.entry(host, incarnation, name);
+            Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+        }
+        _ => Err(join::MachineJoinError::Form.into()),
+    }
+}
+
+/// Reads one line without reading further: what follows may be the trunk's.
+fn read_line(input: impl AsFd) -> Result<String, DaemonError> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < LINE_BYTES_MAX {
+        match rustix::io::read(&input, &mut byte[..]) {
+            Ok(0) => return Err(DaemonError::NoPlace),
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => line.extend(byte),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                return Err(DaemonError::System {
+                    attempt: "read its input",
+                    source: error.into(),
+                });
+            }
+        }
+    }
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}
+
+fn own_copy(descriptor: impl AsFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
+}
+
+fn host_name() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+/// Keeps keys out of core files, and away from debuggers of other users.
+fn guard_keys() {
+    // A kernel that refuses this leaves the protection of files and users.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// A daemon has a descriptor for each other host and each process here.
+fn raise_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

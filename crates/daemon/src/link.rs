@@ -1,0 +1,442 @@
+//! What this daemon keeps of its connection to one other daemon, whichever trunk carries it at the moment.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use landeck_trust::{cipher_here, common_cipher};
+use landeck_wire::HostNumber;
+use landeck_wire::handover::Cipher;
+use landeck_wire::word::HostEntry;
+
+use crate::addresses::in_order;
+use crate::envelope::{Envelope, EnvelopeClass};
+use crate::stream::{Numbered, ReceivingEnd, SendingEnd};
+use crate::trunk::{Receipt, Trunk};
+
+/// The unconfirmed bytes of one stream above which the other side counts as broken.
+pub(crate) const UNCONFIRMED_BYTES_MAX: usize = 256 << 20;
+/// The secrets that are kept, of the newest trunks.
+const SECRETS: usize = 4;
+/// The pause before the first new attempt, and the longest one.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Of two trunks that both sides opened at about the same time, one must go.
+const RACE: Duration = Duration::from_secs(5);
+/// The rounds in which every address refuses a connection, after which its daemon counts as ended.
+const REFUSED_ROUNDS_MAX: u32 = 3;
+
+/// A content that waits for a trunk, or for its confirmation.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    /// The host that it comes from.
+    pub(crate) source: HostNumber,
+    /// The host that it leads to.
+    pub(crate) destination: HostNumber,
+    /// The kind of content.
+    pub(crate) class: EnvelopeClass,
+    /// The relays that it has passed.
+    pub(crate) hops: u8,
+    /// The content.
+    pub(crate) content: Rc<[u8]>,
+}
+
+/// The trunk that a link has, or is getting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// Nothing is being tried before this time.
+    Pause(Duration),
+    /// A connection is being opened under this token.
+    Dial(u64),
+    /// A trunk that this side began is not open yet.
+    Opening(u64),
+}
+
+/// The open trunk of a link.
+#[derive(Clone, Copy, Debug)]
+struct Carrier {
+    token: u64,
+    /// The host that dialled it.
+    by: HostNumber,
+    since: Duration,
+}
+
+/// The connection to another daemon.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// The other host.
+    pub(crate) entry: HostEntry,
+    /// Whether this side opens a trunk if there is none.
+    pub(crate) is_wanted: bool,
+    /// What this side does to get a trunk.
+    pub(crate) attempt: Attempt,
+    /// Why the last attempts failed, one text for each address.
+    pub(crate) failures: Vec<String>,
+    addresses: Vec<SocketAddr>,
+    next_address: usize,
+    pause: Duration,
+    /// Whether all attempts of this round were refused by the host's kernel.
+    is_refused: bool,
+    refused_rounds: u32,
+    /// Whether a whole round has failed since the last trunk.
+    has_failed: bool,
+    carrier: Option<Carrier>,
+    /// Since when there is no trunk.
+    down_since: Duration,
+    /// Whether a trunk was ever open.
+    was_up: bool,
+    control: SendingEnd<Parcel>,
+    bulk: SendingEnd<Parcel>,
+    control_in: ReceivingEnd,
+    bulk_in: ReceivingEnd,
+    generation: u32,
+    /// The faster cipher of both processors.
+    cipher: Cipher,
+    secrets: VecDeque<(u32, [u8; 32])>,
+}
+
+impl Link {
+    /// A link without a trunk.
+    pub(crate) fn new(
+        entry: HostEntry,
+        own: &[IpAddr],
+        first_attempt: Duration,
+        now: Duration,
+    ) -> Self {
+        let addresses = in_order(own, &entry.addresses);
+        Self {
+            entry,
+            is_wanted: false,
+            attempt: Attempt::Pause(first_attempt),
+            failures: Vec::new(),
+            addresses,
+            next_address: 0,
+            pause: PAUSE_MIN,
+            is_refused: true,
+            refused_rounds: 0,
+            has_failed: false,
+            carrier: None,
+            down_since: now,
+            was_up: false,
+            control: SendingEnd::new(),
+            bulk: SendingEnd::new(),
+            control_in: ReceivingEnd::default(),
+            bulk_in: ReceivingEnd::default(),
+            generation: 0,
+            cipher: Cipher::ChaCha20Poly1305,
+            secrets: VecDeque::new(),
+        }
+    }
+
+    /// The token of the open trunk.
+    pub(crate) fn trunk(&self) -> Option<u64> {
+        self.carrier.map(|carrier| carrier.token)
+    }
+
+    /// Opens a trunk from now on, if there is none.
+    pub(crate) fn want(&mut self, now: Duration) {
+        self.is_wanted = true;
+        self.down_since = now;
+        (self.next_address, self.is_refused, self.refused_rounds) = (0, true, 0);
+        if matches!(self.attempt, Attempt::Pause(_)) {
+            self.attempt = Attempt::Pause(now);
+        }
+    }
+
+    /// Whether a whole round over all addresses has failed since there was a trunk, or there is no address.
+    pub(crate) fn is_unreached(&self) -> bool {
+        self.has_failed || self.addresses.is_empty()
+    }
+
+    /// The address to try next. `None` if there is none at all.
+    pub(crate) fn next_address(&self) -> Option<SocketAddr> {
+        self.addresses.get(self.next_address).copied()
+    }
+
+    /// Notes that the attempt at the present address has failed. The next one follows at once, or after a pause if this
+    /// was the last address.
+    pub(crate) fn failed(&mut self, why: String, is_refusal: bool, now: Duration) {
+        self.failures.push(why);
+        let keep = self.addresses.len().max(1);
+        let over = self.failures.len().saturating_sub(keep);
+        self.failures.drain(..over);
+        self.is_refused &= is_refusal;
+        self.next_address += 1;
+        if self.next_address < self.addresses.len() {
+            self.attempt = Attempt::Pause(now);
+            return;
+        }
+        self.refused_rounds = if self.is_refused { self.refused_rounds + 1 } else { 0 };
+        (self.next_address, self.is_refused, self.has_failed) = (0, true, true);
+        self.attempt = Attempt::Pause(now + self.pause);
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    }
+
+    /// Whether the link is given up: its daemon has ended, or nothing was reached for this long.
+    pub(crate) fn is_hopeless(&self, limit: Duration, now: Duration) -> bool {
+        let is_refused = self.was_up && self.refused_rounds >= REFUSED_ROUNDS_MAX;
+        self.carrier.is_none() && (is_refused || now >= self.down_since + limit)
+    }
+
+    /// When [`Link::is_hopeless`] may become true by time alone.
+    pub(crate) fn hopeless_at(&self, limit: Duration) -> Option<Duration> {
+        self.carrier.is_none().then_some(self.down_since + limit)
+    }
+
+    /// What failed, in one line.
+    pub(crate) fn complaint(&self) -> String {
+        match self.failures.is_empty() {
+            true => "it did not connect, and has no address that could be tried".to_owned(),
+            false => self.failures.join("; "),
+        }
+    }
+
+    /// What this side has received, to begin a trunk with.
+    pub(crate) fn receipt(&self) -> Receipt {
+        let (control, bulk) = (self.control_in.received(), self.bulk_in.received());
+        let has_aes = cipher_here() == Cipher::Aes256Gcm;
+        Receipt { control, bulk, generation: self.generation + 1, has_aes }
+    }
+
+    /// Decides which trunk stays when another one is open: `Some` is the token of the one that must go.
+    pub(crate) fn loser(&self, token: u64, by: HostNumber, now: Duration) -> Option<u64> {
+        let carrier = self.carrier?;
+        let is_race = carrier.by != by && now < carrier.since + RACE;
+        // Both sides see both trunks, and both keep the one that the lower host has dialled.
+        Some(if is_race && carrier.by < by { token } else { carrier.token })
+    }
+
+    /// Uses a trunk that is open from now on, with the generation on which both sides agreed. `false` if the other side
+    /// claims what was never sent.
+    #[must_use]
+    pub(crate) fn carry(
+        &mut self,
+        (token, by): (u64, HostNumber),
+        theirs: Receipt,
+        secret: [u8; 32],
+        now: Duration,
+    ) -> bool {
+        if !self.control.resume(theirs.control) || !self.bulk.resume(theirs.bulk) {
+            return false;
+        }
+        // Of two trunks that were opened at about the same time, both may have one generation. The one that stays counts.
+        self.secrets.retain(|(generation, _)| *generation != theirs.generation);
+        self.generation = self.generation.max(theirs.generation);
+        let their_cipher =
+            if theirs.has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
+        self.cipher = common_cipher(cipher_here(), their_cipher);
+        self.secrets.push_front((theirs.generation, secret));
+        self.secrets.truncate(SECRETS);
+        self.carrier = Some(Carrier { token, by, since: now });
+        self.was_up = true;
+        self.failures.clear();
+        self.is_refused = true;
+        (self.next_address, self.refused_rounds, self.pause) = (0, 0, PAUSE_MIN);
+        self.has_failed = false;
+        true
+    }
+
+    /// Notes that a trunk has ended. Returns whether it was the one in use.
+    pub(crate) fn dropped(&mut self, token: u64, now: Duration) -> bool {
+        let was_used = self.trunk() == Some(token);
+        if was_used {
+            self.carrier = None;
+            self.down_since = now;
+        }
+        was_used
+    }
+
+    /// The cipher of sealed lanes between the two hosts.
+    pub(crate) const fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    /// The secret of the two hosts with this generation.
+    pub(crate) fn secret(&self, generation: u32) -> Option<&[u8; 32]> {
+        self.secrets.iter().find(|(number, _)| *number == generation).map(|(_, secret)| secret)
+    }
+
+    /// The newest secret, with its generation.
+    pub(crate) fn newest_secret(&self) -> Option<(u32, &[u8; 32])> {
+        self.secrets.front().map(|(number, secret)| (*number, secret))
+    }
+
+    /// Adds a content. `false` if too much is unconfirmed.
+    #[must_use]
+    pub(crate) fn push(&mut self, parcel: Parcel) -> bool {
+        let bytes = parcel.content.len();
+        let stream = match parcel.class {
+            EnvelopeClass::Bulk => &mut self.bulk,
+            _ => &mut self.control,
+        };
+        stream.push(parcel, bytes);
+        stream.bytes() <= UNCONFIRMED_BYTES_MAX
+    }
+
+    /// The bytes of bulk that the other side has not confirmed.
+    pub(crate) const fn unsent_bulk(&self) -> usize {
+        self.bulk.bytes()
+    }
+
+    /// Fills the trunk in use with contents: control first.
+    pub(crate) fn fill(&mut self, trunk: &mut Trunk) {
+        while trunk.has_room() {
+            let Some((number, parcel)) = self.control.take().or_else(|| self.bulk.take()) else {
+                break;
+            };
+            let number = number.to_le_bytes();
+            let Parcel { source, destination, class, hops, content } = parcel;
+            let length = (number.len() + content.len()) as u32;
+            trunk.put(&Envelope { source, destination, class, hops, length }, &[&number, &content]);
+        }
+    }
+
+    /// Whether the other side has not confirmed everything.
+    pub(crate) const fn has_unconfirmed(&self) -> bool {
+        self.control.bytes() + self.bulk.bytes() > 0
+    }
+
+    /// Whether contents wait for the trunk.
+    pub(crate) fn has_more(&self) -> bool {
+        self.control.has_more() || self.bulk.has_more()
+    }
+
+    /// Takes a numbered content off a trunk: returns where it begins, or `None` if it came before.
+    ///
+    /// # Errors
+    /// The content has no number, or one that does not follow.
+    pub(crate) fn receive(
+        &mut self,
+        class: EnvelopeClass,
+        content: &[u8],
+    ) -> Result<Option<usize>, ()> {
+        let number = content.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or(())?;
+        let end = match class {
+            EnvelopeClass::Bulk => &mut self.bulk_in,
+            _ => &mut self.control_in,
+        };
+        match end.receive(number) {
+            Numbered::Next => Ok(Some(size_of::<u64>())),
+            Numbered::Repeated => Ok(None),
+            Numbered::Gap => Err(()),
+        }
+    }
+
+    /// The receipt that is due, if contents have come since the last one.
+    pub(crate) fn due_receipt(&mut self) -> Option<Receipt> {
+        let is_new = [self.control_in.to_confirm().is_some(), self.bulk_in.to_confirm().is_some()];
+        is_new.contains(&true).then(|| self.receipt())
+    }
+
+    /// Takes a receipt. `false` if it claims what was never sent.
+    #[must_use]
+    pub(crate) fn confirm(&mut self, receipt: Receipt) -> bool {
+        self.control.confirm(receipt.control) && self.bulk.confirm(receipt.bulk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::HostIncarnation;
+
+    fn link(addresses: &[&str]) -> Link {
+        let entry = HostEntry {
+            host: HostNumber(1),
+            incarnation: HostIncarnation(5),
+            name: "b".into(),
+            key: [0; 32],
+            addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+        };
+        Link::new(entry, &[], Duration::ZERO, Duration::ZERO)
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    const ZERO: Receipt = Receipt { control: 0, bulk: 0, generation: 1, has_aes: false };
+
+    #[test]
+    fn addresses_are_tried_in_turn_with_growing_pauses() {
+        let mut link = link(&["10.0.0.1:1", "10.0.0.2:1"]);
+        let mut pauses = Vec::new();
+        for round in 1..=7 {
+            assert_eq!(link.next_address(), Some("10.0.0.1:1".parse().unwrap()));
+            link.failed("a".into(), true, at(0));
+            assert_eq!(link.attempt, Attempt::Pause(at(0)));
+            assert_eq!(link.next_address(), Some("10.0.0.2:1".parse().unwrap()));
+            link.failed("b".into(), round != 2, at(0));
+            let Attempt::Pause(until) = link.attempt else { panic!() };
+            pauses.push(until.as_millis());
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
+        assert_eq!(link.complaint(), "a; b");
+        assert!(!link.is_hopeless(at(10_000), at(9_999)), "it was never up");
+        assert!(link.is_hopeless(at(10_000), at(10_000)));
+    }
+
+    #[test]
+    fn a_host_that_refuses_was_left_by_its_daemon() {
+        let mut link = link(&["10.0.0.1:1"]);
+        assert!(link.carry((7, HostNumber(0)), ZERO, [1; 32], at(0)));
+        assert!(!link.dropped(8, at(5)) && link.dropped(7, at(5)));
+        for refusals in 1..=3 {
+            assert!(!link.is_hopeless(at(10_000), at(6)), "{refusals}");
+            link.failed("refused".into(), true, at(6));
+        }
+        assert!(link.is_hopeless(at(10_000), at(6)));
+        assert!(link.carry((9, HostNumber(0)), ZERO, [2; 32], at(7)));
+        assert!(!link.is_hopeless(at(10_000), at(60_000)));
+    }
+
+    #[test]
+    fn of_two_trunks_both_sides_keep_one() {
+        let (low, high) = (HostNumber(0), HostNumber(1));
+        let mut link = link(&[]);
+        assert_eq!(link.loser(1, high, at(0)), None);
+        assert!(link.carry((1, high), ZERO, [0; 32], at(0)));
+        assert_eq!(link.loser(2, low, at(1)), Some(1), "the lower host's stays");
+        assert_eq!(link.loser(2, high, at(1)), Some(1), "it was renewed");
+        assert!(link.carry((2, low), ZERO, [0; 32], at(1)));
+        assert_eq!(link.loser(3, high, at(2)), Some(3));
+        assert_eq!(link.loser(3, high, at(6_000)), Some(2), "no race: it was renewed");
+    }
+
+    #[test]
+    fn both_sides_count_secrets_alike() {
+        let (mut one, mut other) = (link(&[]), link(&[]));
+        for round in 0..6_u8 {
+            // One side has had a trunk that the other side never saw open.
+            if round == 2 {
+                assert!(one.carry((0, HostNumber(0)), ZERO, [99; 32], at(0)));
+            }
+            let agreed = one.receipt().generation.max(other.receipt().generation);
+            let receipt = Receipt { generation: agreed, ..ZERO };
+            assert!(one.carry((1, HostNumber(0)), receipt, [round; 32], at(0)));
+            assert!(other.carry((1, HostNumber(0)), receipt, [round; 32], at(0)));
+            assert_eq!(one.newest_secret(), other.newest_secret());
+        }
+        let (generation, secret) = one.newest_secret().unwrap();
+        assert_eq!((generation, secret), (7, &[5; 32]));
+        assert_eq!(other.secret(generation - 1), Some(&[4; 32]));
+        assert_eq!(other.secret(1), None, "old ones are forgotten");
+    }
+
+    #[test]
+    fn numbered_contents_come_once() {
+        let mut link = link(&[]);
+        let content = |number: u64| [&number.to_le_bytes()[..], b"x"].concat();
+        assert_eq!(link.receive(EnvelopeClass::Job, &content(1)), Ok(Some(8)));
+        assert_eq!(link.receive(EnvelopeClass::Job, &content(1)), Ok(None));
+        assert_eq!(link.receive(EnvelopeClass::Daemon, &content(2)), Ok(Some(8)));
+        assert_eq!(link.receive(EnvelopeClass::Bulk, &content(1)), Ok(Some(8)));
+        assert_eq!(link.receive(EnvelopeClass::Job, &content(4)), Err(()));
+        assert_eq!(link.receive(EnvelopeClass::Job, b"short"), Err(()));
+        let due = link.due_receipt().unwrap();
+        assert_eq!((due.control, due.bulk), (2, 1));
+        assert_eq!(link.due_receipt(), None);
+        assert!(!link.confirm(Receipt { control: 1, ..ZERO }), "nothing was sent");
+    }
+}

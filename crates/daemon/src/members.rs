@@ -1,0 +1,388 @@
+//! The words of the machine: the arbiter gives them, and every host applies them in their order.
+
+use std::collections::BTreeMap;
+
+use landeck_groups::hosts::{
+    AdmissionError, Arbiter, ArbiterOutput, FollowerOutput, HostStanding, NumberBlock, Snapshot,
+    WordFollower,
+};
+use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId};
+
+use crate::daemon_message::DaemonMessage;
+
+/// The words beyond a gap that are kept whole, as the follower keeps them.
+const AHEAD_MAX: usize = 1_024;
+
+/// Something that follows from words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum MembersEvent {
+    /// Send a message to another host.
+    Send(HostNumber, DaemonMessage),
+    /// A word was applied here, with what follows from it.
+    Applied(Word, Vec<FollowerOutput>),
+    /// All that was said before this host joined was applied at once.
+    Welcomed,
+}
+
+/// The words of a machine, as one of its daemons has them.
+#[derive(Debug)]
+pub(crate) struct Members {
+    own: HostNumber,
+    arbiter: Option<Arbiter>,
+    follower: WordFollower,
+    is_welcome: bool,
+    /// The words that are not applied yet.
+    pending: BTreeMap<u64, Word>,
+}
+
+impl Members {
+    /// The words of a new machine, whose arbiter this daemon is.
+    pub(crate) fn found(own: HostEntry) -> (Self, Vec<MembersEvent>) {
+        let host = own.host;
+        let (arbiter, outputs) = Arbiter::new(own);
+        let mut members = Self::join(host);
+        members.arbiter = Some(arbiter);
+        let events = members.perform(outputs);
+        (members, events)
+    }
+
+    /// The words of a machine that another daemon is the arbiter of.
+    pub(crate) fn join(own: HostNumber) -> Self {
+        let follower = WordFollower::new(Snapshot::default());
+        Self { own, arbiter: None, follower, is_welcome: false, pending: BTreeMap::new() }
+    }
+
+    /// Whether this daemon is the arbiter.
+    pub(crate) const fn is_arbiter(&self) -> bool {
+        self.arbiter.is_some()
+    }
+
+    /// This host's copy of the words.
+    pub(crate) const fn words(&self) -> &WordFollower {
+        &self.follower
+    }
+
+    /// The number of the last word that was given, on the arbiter, or applied.
+    pub(crate) fn last(&self) -> u64 {
+        self.arbiter.as_ref().map_or(self.follower.applied(), Arbiter::last)
+    }
+
+    /// The entry of a host.
+    pub(crate) fn host(&self, host: HostNumber) -> Option<&HostEntry> {
+        self.follower.host(host).map(|record| &record.entry)
+    }
+
+    /// The hosts that take part.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
+        let living = self.follower.hosts().filter(|record| record.standing == HostStanding::Living);
+        living.map(|record| &record.entry)
+    }
+
+    /// The number for the next host that is admitted.
+    pub(crate) fn next_number(&self) -> HostNumber {
+        let used =
+            self.arbiter.as_ref().map(|arbiter| arbiter.snapshot().hosts).unwrap_or_default();
+        let last = used.iter().map(|(entry, _)| entry.host.0).max();
+        HostNumber(last.map_or(0, |last| last.saturating_add(1)))
+    }
+
+    /// Admits a host; for the arbiter.
+    ///
+    /// # Errors
+    /// [`AdmissionError`].
+    pub(crate) fn admit(&mut self, entry: HostEntry) -> Result<Vec<MembersEvent>, AdmissionError> {
+        let Some(arbiter) = &mut self.arbiter else { return Ok(Vec::new()) };
+        let outputs = arbiter.admit(entry)?;
+        Ok(self.perform(outputs))
+    }
+
+    /// Asks for a word: gives it on the arbiter, and sends the request elsewhere.
+    pub(crate) fn ask(&mut self, content: WordContent) -> Vec<MembersEvent> {
+        match self.host(self.own).map(|entry| entry.incarnation) {
+            _ if self.arbiter.is_none() => {
+                vec![MembersEvent::Send(HostNumber::ARBITER, DaemonMessage::Ask(content))]
+            }
+            Some(incarnation) => self.asked(self.own, incarnation, content),
+            None => Vec::new(),
+        }
+    }
+
+    /// Takes a host's request for a word; for the arbiter. A host may report the ends of its own processes and end jobs,
+    /// but not judge hosts.
+    pub(crate) fn asked(
+        &mut self,
+        from: HostNumber,
+        incarnation: HostIncarnation,
+        content: WordContent,
+    ) -> Vec<MembersEvent> {
+        let own = self.own;
+        let Some(arbiter) = &mut self.arbiter else { return Vec::new() };
+        let outputs = match content {
+            WordContent::ProcessEnded { process, end, .. } => {
+                arbiter.process_ended(from, incarnation, process, end)
+            }
+            WordContent::JobEnds { job, code, cause } => arbiter.end_job(job, code, cause),
+            WordContent::HostLost { host, incarnation, silent_ms } if from == own => {
+                arbiter.host_lost(host, incarnation, silent_ms)
+            }
+            WordContent::HostGone { host, incarnation } if from == own => {
+                arbiter.host_gone(host, incarnation)
+            }
+            WordContent::HostJoined(_)
+            | WordContent::HostLost { .. }
+            | WordContent::HostGone { .. } => Vec::new(),
+        };
+        self.perform(outputs)
+    }
+
+    /// Records that a host has a part of a job; for the arbiter.
+    pub(crate) fn part_added(&mut self, job: JobId, segment: HostId, host: HostNumber) {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        if let (Some(arbiter), Some(incarnation)) = (&mut self.arbiter, incarnation) {
+            arbiter.add_part(job, segment, host, incarnation);
+        }
+    }
+
+    /// Gives a block of group numbers; for the arbiter.
+    pub(crate) fn lease_numbers(
+        &mut self,
+        job: JobId,
+        host: HostNumber,
+        request: u64,
+    ) -> Result<NumberBlock, String> {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        match (&mut self.arbiter, incarnation) {
+            (Some(arbiter), Some(incarnation)) => arbiter
+                .lease_numbers(job, host, incarnation, request)
+                .map_err(|error| error.to_string()),
+            _ => Err(format!("host {} is no member of the machine", host.0)),
+        }
+    }
+
+    /// Sends a host what it has not applied: its trunk is new, or it asked.
+    pub(crate) fn renewed(&mut self, host: HostNumber) -> Vec<MembersEvent> {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        match (&mut self.arbiter, incarnation) {
+            (Some(arbiter), Some(incarnation)) => {
+                let outputs = arbiter.trunk_renewed(host, incarnation);
+                self.perform(outputs)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes that a host has applied all words up to a number; for the arbiter.
+    pub(crate) fn applied(&mut self, host: HostNumber, incarnation: HostIncarnation, number: u64) {
+        if let Some(arbiter) = &mut self.arbiter {
+            arbiter.applied(host, incarnation, number);
+        }
+    }
+
+    /// Learns the number of the arbiter's last word.
+    pub(crate) fn arbiter_is_at(&mut self, number: u64) -> Option<MembersEvent> {
+        if !self.is_welcome {
+            return None;
+        }
+        match self.follower.arbiter_is_at(number) {
+            Some(FollowerOutput::Resend { from }) => {
+                Some(MembersEvent::Send(HostNumber::ARBITER, DaemonMessage::Resend { from }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes everything that was said before this host joined. Words that came before count behind it.
+    pub(crate) fn welcome(&mut self, snapshot: Snapshot) -> Vec<MembersEvent> {
+        if self.is_welcome {
+            return Vec::new();
+        }
+        self.is_welcome = true;
+        self.follower = WordFollower::new(snapshot);
+        let mut events = vec![MembersEvent::Welcomed];
+        let early: Vec<Word> = std::mem::take(&mut self.pending).into_values().collect();
+        for word in early {
+            events.extend(self.take(word));
+        }
+        events
+    }
+
+    /// Takes a word.
+    pub(crate) fn take(&mut self, word: Word) -> Vec<MembersEvent> {
+        let applied = self.follower.applied();
+        if word.number <= applied && self.is_welcome {
+            return Vec::new();
+        }
+        if self.pending.len() < AHEAD_MAX || word.number == applied + 1 {
+            self.pending.insert(word.number, word.clone());
+        }
+        if !self.is_welcome {
+            return Vec::new();
+        }
+        let mut outputs = self.follower.take(word);
+        let mut events = Vec::new();
+        outputs.retain(|output| match output {
+            FollowerOutput::Resend { from } => {
+                let message = DaemonMessage::Resend { from: *from };
+                events.push(MembersEvent::Send(HostNumber::ARBITER, message));
+                false
+            }
+            _ => true,
+        });
+        let mut outputs = outputs.into_iter();
+        for number in applied + 1..=self.follower.applied() {
+            let Some(word) = self.pending.remove(&number) else { continue };
+            // Every word has one consequence, but those on an incarnation that nobody knows.
+            let is_for_it = |output: &FollowerOutput| follows(&word.content, output);
+            let next = outputs.as_slice().first().is_some_and(is_for_it).then(|| outputs.next());
+            events.push(MembersEvent::Applied(word, next.flatten().into_iter().collect()));
+        }
+        events
+    }
+
+    fn perform(&mut self, outputs: Vec<ArbiterOutput>) -> Vec<MembersEvent> {
+        let mut events = Vec::new();
+        for output in outputs {
+            match output {
+                ArbiterOutput::Send { to, word } if to == self.own => {
+                    events.extend(self.take(word))
+                }
+                ArbiterOutput::Welcome { to, snapshot } if to == self.own => {
+                    events.extend(self.welcome(snapshot));
+                }
+                ArbiterOutput::Send { to, word } => {
+                    events.push(MembersEvent::Send(to, DaemonMessage::Word(word)));
+                }
+                ArbiterOutput::Welcome { to, snapshot } => {
+                    events.push(MembersEvent::Send(to, DaemonMessage::Welcome(snapshot)));
+                }
+                ArbiterOutput::Exclude { to, incarnation } => {
+                    events.push(MembersEvent::Send(to, DaemonMessage::Excluded { incarnation }));
+                }
+            }
+        }
+        events
+    }
+}
+
+/// Whether an output follows from a word with this content.
+fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
+    use landeck_groups::hosts::{FarChange, FarState, FarSubject};
+    match (content, output) {
+        (WordContent::HostJoined(entry), FollowerOutput::Joined(joined)) => entry == joined,
+        (WordContent::JobEnds { job, .. }, FollowerOutput::JobEnds { job: ended, .. }) => {
+            job == ended
+        }
+        (
+            WordContent::ProcessEnded { process, .. },
+            FollowerOutput::Far(FarChange { subject: FarSubject::Process(of), .. }),
+        ) => process == of,
+        (
+            WordContent::HostLost { host, .. },
+            FollowerOutput::Far(FarChange {
+                subject: FarSubject::Host(of, _),
+                state: FarState::Lost { .. },
+            }),
+        )
+        | (
+            WordContent::HostGone { host, .. },
+            FollowerOutput::Far(FarChange {
+                subject: FarSubject::Host(of, _),
+                state: FarState::Gone,
+            }),
+        ) => host == of,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(host: u16) -> HostEntry {
+        HostEntry {
+            host: HostNumber(host),
+            incarnation: HostIncarnation(u64::from(host) + 100),
+            name: format!("h{host}"),
+            key: [0; 32],
+            addresses: Vec::new(),
+        }
+    }
+
+    fn messages(events: &[MembersEvent], to: u16) -> Vec<DaemonMessage> {
+        let its = events.iter().filter_map(|event| match event {
+            MembersEvent::Send(host, message) if host.0 == to => Some(message.clone()),
+            _ => None,
+        });
+        its.collect()
+    }
+
+    fn applied(events: &[MembersEvent]) -> Vec<u64> {
+        let each = events.iter().filter_map(|event| match event {
+            MembersEvent::Applied(word, outputs) => {
+                assert_eq!(outputs.len(), 1, "{word:?}");
+                Some(word.number)
+            }
+            _ => None,
+        });
+        each.collect()
+    }
+
+    fn deliver(host: &mut Members, message: DaemonMessage) -> Vec<MembersEvent> {
+        match message {
+            DaemonMessage::Welcome(snapshot) => host.welcome(snapshot),
+            DaemonMessage::Word(word) => host.take(word),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_host_that_joins_learns_everything_in_order() {
+        let (mut arbiter, first) = Members::found(entry(0));
+        assert_eq!(applied(&first), [1]);
+        assert_eq!(arbiter.next_number(), HostNumber(1));
+        let events = arbiter.admit(entry(1)).unwrap();
+        assert_eq!(applied(&events), [2]);
+        let mut host = Members::join(HostNumber(1));
+        let mut seen = Vec::new();
+        for message in messages(&events, 1) {
+            seen.extend(applied(&deliver(&mut host, message)));
+        }
+        assert_eq!(seen, [2], "the arbiter's own word was in the welcome");
+        assert_eq!(host.hosts().map(|entry| entry.host.0).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(host.last(), arbiter.last());
+    }
+
+    #[test]
+    fn words_that_come_before_the_welcome_or_out_of_order_wait() {
+        let (mut arbiter, _) = Members::found(entry(0));
+        let mut events = arbiter.admit(entry(1)).unwrap();
+        for code in 1..=3 {
+            let content = WordContent::JobEnds { job: JobId(code), code: 7, cause: "x".into() };
+            events.extend(arbiter.ask(content));
+        }
+        let mut host = Members::join(HostNumber(1));
+        let mut seen = Vec::new();
+        for message in messages(&events, 1).into_iter().rev() {
+            seen.extend(applied(&deliver(&mut host, message)));
+        }
+        assert_eq!(seen, [2, 3, 4, 5]);
+        let asked = host.arbiter_is_at(9);
+        assert_eq!(
+            asked,
+            Some(MembersEvent::Send(HostNumber(0), DaemonMessage::Resend { from: 6 }))
+        );
+    }
+
+    #[test]
+    fn a_host_judges_no_host() {
+        let (mut arbiter, _) = Members::found(entry(0));
+        arbiter.admit(entry(1)).unwrap();
+        arbiter.admit(entry(2)).unwrap();
+        let incarnation = entry(2).incarnation;
+        let lost = WordContent::HostLost { host: HostNumber(2), incarnation, silent_ms: 1 };
+        assert_eq!(arbiter.asked(HostNumber(1), entry(1).incarnation, lost.clone()), []);
+        assert_eq!(applied(&arbiter.ask(lost)), [4]);
+        assert_eq!(arbiter.hosts().count(), 2);
+    }
+}

@@ -1,0 +1,285 @@
+//! The parts of jobs on this host, and what words change in their segments.
+
+use std::collections::{BTreeMap, HashMap};
+
+use landeck_groups::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
+use landeck_memory::plan::JobName;
+use landeck_memory::{FarRecord, Segment, SlotRecord, SlotState};
+use landeck_wire::word::{HostEntry, ProcessEnd};
+use landeck_wire::{HostId, HostNumber, JobId, ProcessId};
+
+/// The part of a job on this host.
+#[derive(Debug)]
+pub(crate) struct PartOfHost {
+    /// The segment of the job here.
+    pub(crate) segment: Segment,
+    /// The processes of the job elsewhere, by their places in the segment's table.
+    pub(crate) far: Vec<ProcessId>,
+    places: HashMap<ProcessId, u32>,
+    /// The request for group numbers that waits for its answer.
+    numbers_asked: bool,
+}
+
+impl PartOfHost {
+    /// The place of a far process in the segment's table.
+    pub(crate) fn place(&self, far: ProcessId) -> Option<u32> {
+        self.places.get(&far).copied()
+    }
+
+    /// The identity of the segment.
+    pub(crate) fn host_id(&self) -> HostId {
+        HostId(self.segment.plan().host)
+    }
+
+    /// The host of a far process.
+    pub(crate) fn host_of(&self, place: u32) -> HostNumber {
+        HostNumber(self.segment.far_record(place).host_number)
+    }
+
+    /// Whether a far process has ended, or its host is lost.
+    pub(crate) fn is_over(&self, place: u32) -> bool {
+        self.segment.far_record(place).state.is_gone()
+    }
+}
+
+/// The parts of all jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    parts: BTreeMap<JobId, PartOfHost>,
+    requests: u64,
+}
+
+impl Parts {
+    /// Adds a part. Words that were applied before count too.
+    pub(crate) fn add(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        far: Vec<ProcessId>,
+        words: &WordFollower,
+    ) {
+        let places = (0..).zip(&far).map(|(place, process)| (*process, place)).collect();
+        let part = PartOfHost { segment, far, places, numbers_asked: false };
+        for record in words.hosts() {
+            set_name(&part.segment, &record.entry);
+            if record.standing != HostStanding::Living {
+                lose(&part, record.entry.host);
+            }
+        }
+        for (place, process) in (0..).zip(&part.far) {
+            if let Some(end) = words.end_of(*process) {
+                set_end(&part.segment, place, end);
+            }
+        }
+        part.segment.announce_membership();
+        self.parts.insert(job, part);
+    }
+
+    /// Forgets a part.
+    pub(crate) fn remove(&mut self, job: JobId) -> Option<PartOfHost> {
+        self.parts.remove(&job)
+    }
+
+    /// The part of a job.
+    pub(crate) fn get(&self, job: JobId) -> Option<&PartOfHost> {
+        self.parts.get(&job)
+    }
+
+    /// The part with this segment.
+    pub(crate) fn with_segment(&self, segment: HostId) -> Option<(JobId, &PartOfHost)> {
+        let found = self.parts.iter().find(|(_, part)| part.host_id() == segment);
+        found.map(|(job, part)| (*job, part))
+    }
+
+    /// The jobs with a part here.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.parts.keys().copied()
+    }
+
+    /// Writes the name of a host into all segments.
+    pub(crate) fn name_host(&self, entry: &HostEntry) {
+        self.parts.values().for_each(|part| set_name(&part.segment, entry));
+    }
+
+    /// Writes a change into the far records of all segments that have the process, and announces it.
+    pub(crate) fn write(&self, change: &FarChange) {
+        for part in self.parts.values() {
+            let is_changed = match (change.subject, change.state) {
+                (FarSubject::Process(process), FarState::Left) => part
+                    .place(process)
+                    .is_some_and(|place| set_end(&part.segment, place, ProcessEnd::Left)),
+                (FarSubject::Process(process), FarState::Died { pid, status }) => {
+                    part.place(process).is_some_and(|place| {
+                        set_end(&part.segment, place, ProcessEnd::Died { pid, status })
+                    })
+                }
+                (FarSubject::Process(process), FarState::Lost { .. } | FarState::Gone) => {
+                    part.place(process).is_some_and(|place| set_lost(&part.segment, place))
+                }
+                (FarSubject::Host(host, _), _) => lose(part, host),
+            };
+            if is_changed {
+                part.segment.announce_membership();
+            }
+        }
+    }
+
+    /// The parts that need numbers for groups and have not asked, each with the number of its request.
+    pub(crate) fn ask_numbers(&mut self) -> Vec<(JobId, u64)> {
+        let mut asked = Vec::new();
+        for (job, part) in &mut self.parts {
+            if !part.numbers_asked && part.segment.needs_group_numbers() {
+                part.numbers_asked = true;
+                self.requests += 1;
+                asked.push((*job, self.requests));
+            }
+        }
+        asked
+    }
+
+    /// Writes numbers for groups into a segment.
+    pub(crate) fn take_numbers(&mut self, job: JobId, numbers: std::ops::Range<u32>) {
+        if let Some(part) = self.parts.get_mut(&job) {
+            part.numbers_asked = false;
+            part.segment.set_group_numbers(numbers);
+        }
+    }
+}
+
+fn set_name(segment: &Segment, entry: &HostEntry) {
+    segment.set_host_name(entry.host.0, JobName::new(&entry.name));
+}
+
+/// Writes the end of a process, if it has none.
+fn set_end(segment: &Segment, place: u32, end: ProcessEnd) -> bool {
+    let record = segment.far_record(place);
+    if record.state.is_gone() {
+        return false;
+    }
+    let record = match end {
+        ProcessEnd::Left => FarRecord { state: SlotState::Departed, status: 0, ..record },
+        ProcessEnd::Died { pid, status } => {
+            FarRecord { state: SlotState::Dead, pid, status, ..record }
+        }
+    };
+    segment.set_far_record(place, record);
+    true
+}
+
+/// Writes that a process is gone with its host, if it has no end of its own.
+fn set_lost(segment: &Segment, place: u32) -> bool {
+    let record = segment.far_record(place);
+    if record.state.is_gone() {
+        return false;
+    }
+    let status = SlotRecord::UNKNOWN_STATUS;
+    segment.set_far_record(
+        place,
+        FarRecord { state: SlotState::Dead, status, is_host_lost: true, ..record },
+    );
+    true
+}
+
+fn lose(part: &PartOfHost, host: HostNumber) -> bool {
+    let its = (0..part.far.len() as u32).filter(|place| part.host_of(*place) == host);
+    its.fold(false, |is_changed, place| set_lost(&part.segment, place) || is_changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_groups::hosts::Snapshot;
+    use landeck_memory::{FarProcess, SegmentPlan};
+    use landeck_wire::{HostIncarnation, Incarnation, Slot};
+
+    const JOB: JobId = JobId(7);
+
+    fn far(slot: u32) -> ProcessId {
+        ProcessId { host: HostId(99), slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    fn parts(words: &WordFollower) -> (Parts, Segment) {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
+        let segment = Segment::local(&SegmentPlan { ranks: 4, far: 3, hosts: 4, ..plan });
+        for place in 0..3 {
+            let process = FarProcess { host: 99, slot: place, incarnation: 1 };
+            let host_number = if place == 2 { 2 } else { 1 };
+            let state = SlotState::Alive;
+            segment.set_far_record(
+                place,
+                FarRecord { process, host_number, state, ..FarRecord::default() },
+            );
+        }
+        let mut parts = Parts::default();
+        parts.add(JOB, segment.clone(), (0..3).map(far).collect(), words);
+        (parts, segment)
+    }
+
+    fn change(subject: FarSubject, state: FarState) -> FarChange {
+        FarChange { subject, state }
+    }
+
+    #[test]
+    fn the_first_word_on_a_process_stands_in_its_record() {
+        let (parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        let generation = segment.membership_generation();
+        let died = FarState::Died { pid: 4711, status: 9 };
+        parts.write(&change(FarSubject::Process(far(0)), died));
+        let record = segment.far_record(0);
+        assert_eq!((record.state, record.pid, record.status), (SlotState::Dead, 4711, 9));
+        assert_ne!(segment.membership_generation(), generation);
+        let generation = segment.membership_generation();
+        parts.write(&change(FarSubject::Process(far(0)), FarState::Left));
+        parts.write(&change(FarSubject::Process(far(8)), died));
+        assert_eq!((segment.far_record(0), segment.membership_generation()), (record, generation));
+    }
+
+    #[test]
+    fn a_lost_host_takes_its_living_processes_along() {
+        let (parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        parts.write(&change(FarSubject::Process(far(1)), FarState::Left));
+        let host = FarSubject::Host(HostNumber(1), HostIncarnation(3));
+        parts.write(&change(host, FarState::Lost { silent_ms: 3_100 }));
+        let seen = [0, 1, 2].map(|place| {
+            let record = segment.far_record(place);
+            (record.state, record.is_host_lost)
+        });
+        assert_eq!(
+            seen,
+            [(SlotState::Dead, true), (SlotState::Departed, false), (SlotState::Alive, false)]
+        );
+    }
+
+    #[test]
+    fn words_from_before_a_part_count() {
+        let entry = HostEntry {
+            host: HostNumber(2),
+            incarnation: HostIncarnation(5),
+            name: "c".into(),
+            key: [0; 32],
+            addresses: Vec::new(),
+        };
+        let words = WordFollower::new(Snapshot {
+            number: 5,
+            hosts: vec![(entry, HostStanding::Lost)],
+            ended: vec![(far(0), JOB, ProcessEnd::Left)],
+            ending: Vec::new(),
+        });
+        let (parts, segment) = parts(&words);
+        assert_eq!(segment.far_record(0).state, SlotState::Departed);
+        assert_eq!(segment.far_record(1).state, SlotState::Alive);
+        assert!(segment.far_record(2).is_host_lost);
+        assert_eq!(segment.host_name(2).to_string(), "c");
+        assert!(parts.with_segment(HostId(1)).is_some());
+    }
+
+    #[test]
+    fn numbers_are_asked_for_once() {
+        let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        assert_eq!(parts.ask_numbers(), [(JOB, 1)]);
+        assert_eq!(parts.ask_numbers(), [], "the answer is on its way");
+        parts.take_numbers(JOB, 4_096..8_192);
+        assert_eq!(segment.take_group_number(), Some(4_096));
+        assert_eq!(parts.ask_numbers(), []);
+    }
+}

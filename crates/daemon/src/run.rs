@@ -1,0 +1,64 @@
+//! The loop of a daemon. It holds no decision: it waits, and calls what decides.
+
+use landeck_host::say;
+
+use crate::context::{Context, JobHandler};
+use crate::hub::{Hub, HubEnd, Incoming};
+use crate::reactor::JOB_TOKENS;
+
+/// The exit code of a daemon that was ended, or that lost what it depends on.
+const ENDED: u8 = 1;
+
+/// Runs the daemon until its jobs are over, or until it is asked to end. Returns the exit code.
+pub(crate) fn run(mut hub: Hub, jobs: &mut impl JobHandler) -> u8 {
+    let code = turn(&mut hub, jobs);
+    hub.close();
+    code
+}
+
+fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
+    let mut ready = Vec::new();
+    loop {
+        let now = hub.now();
+        let timeout = match hub.inbox.is_empty() {
+            true => hub.deadline().map(|at| at.saturating_sub(now)),
+            false => Some(std::time::Duration::ZERO),
+        };
+        if let Err(error) = hub.reactor.wait(timeout, &mut ready) {
+            say::complain(format_args!("landeckd cannot wait for its connections: {error}"));
+            return ENDED;
+        }
+        for (token, events) in ready.drain(..) {
+            match token {
+                JOB_TOKENS.. => jobs.ready(&mut Context::new(hub), token, events),
+                _ => hub.ready(token, events),
+            }
+        }
+        hub.tick();
+        deliver(hub, jobs);
+        let now = hub.now();
+        hub.wake_at = hub.wake_at.filter(|at| now < *at);
+        jobs.tick(&mut Context::new(hub));
+        if let Some(code) = jobs.is_over() {
+            return code;
+        }
+        match hub.end() {
+            // The jobs have heard of it, and are over one turn later unless there are none.
+            Some(HubEnd::Asked | HubEnd::StreamsEnded) => return ENDED,
+            None => {}
+        }
+    }
+}
+
+/// Gives the jobs what has come for them. What they send to their own host comes in the next turn.
+fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
+    for incoming in std::mem::take(&mut hub.inbox) {
+        let context = &mut Context::new(hub);
+        match incoming {
+            Incoming::Message(from, message) => jobs.message(context, from, message),
+            Incoming::Word(word) => jobs.word(context, &word),
+            Incoming::Up(host) => jobs.host_up(context, host),
+            Incoming::Down(host, why) => jobs.host_down(context, host, why),
+        }
+    }
+}

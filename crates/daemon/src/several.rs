@@ -1,0 +1,1 @@
+//! Several daemons in one process.

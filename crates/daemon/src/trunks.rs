@@ -1,0 +1,599 @@
+//! The trunks of this daemon: which hosts are connected, dialling them, renewing what broke, and what travels.
+//!
+//! A link to the arbiter is always wanted, and so is each link of the arbiter; one between two ordinary hosts is opened
+//! at first need. A host dials the arbiter at once. The arbiter dials a host that has not come after a moment, since one
+//! of both directions may be closed.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_trust::{KeyHash, KeyPair, Session, TrustError};
+use landeck_wire::handover::Cipher;
+use landeck_wire::preamble::Preamble;
+use landeck_wire::word::HostEntry;
+use landeck_wire::{HostNumber, MachineId};
+use rustix::event::epoll::EventFlags;
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_tcp_user_timeout,
+};
+
+use crate::dial::Dial;
+use crate::envelope::{Envelope, EnvelopeClass};
+use crate::link::{Attempt, Link, Parcel};
+use crate::listener::Caller;
+use crate::reactor::Reactor;
+use crate::trunk::{OPENING_TIME, Receipt, Trunk, TrunkError, TrunkEvent};
+
+/// The label of the secret of two hosts.
+const SECRET_LABEL: &[u8] = b"landeck lanes 1";
+/// The arbiter gives a host this long to dial first.
+const COURTESY: Duration = Duration::from_millis(300);
+/// Streams of ssh are used when no port was reached for this long.
+const STREAMS_AFTER: Duration = Duration::from_secs(4);
+/// The kernel asks the other one this often whether it is there.
+const KEEPALIVE: Duration = Duration::from_secs(1);
+
+/// An event of the trunks.
+#[derive(Debug)]
+pub(crate) enum TrunksEvent {
+    /// A host is connected, for the first time or again.
+    Up(HostNumber),
+    /// A host is not connected any more, and will not be again.
+    Down(HostNumber, String),
+    /// A content for this host has come.
+    Content {
+        /// The host that it comes from.
+        from: HostNumber,
+        /// The kind of content.
+        class: EnvelopeClass,
+        /// The content, without its number.
+        content: Vec<u8>,
+    },
+    /// A caller has proven who it is, and needs its place among the strangers no more.
+    Recognised(u64),
+    /// A caller was refused.
+    Refused(u64, &'static str, SocketAddr),
+    /// A caller that is no member has shown its key, and sends this.
+    Guest {
+        /// The token of its trunk.
+        trunk: u64,
+        /// Its key.
+        key: KeyHash,
+        /// The content.
+        content: Vec<u8>,
+    },
+}
+
+/// What a trunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// It connects this host with another one, and the host `by` has dialled.
+    Link { host: HostNumber, by: HostNumber },
+    /// It admits a caller that is no member yet.
+    Guest,
+}
+
+#[derive(Debug)]
+struct Carried {
+    trunk: Trunk,
+    serves: Use,
+    /// The address of a caller that still has a place among the strangers.
+    stranger: Option<SocketAddr>,
+    key: Option<KeyHash>,
+    /// Another name for the other end.
+    address: String,
+}
+
+/// The trunks of a daemon.
+#[derive(Debug)]
+pub(crate) struct Trunks {
+    own: HostNumber,
+    machine: MachineId,
+    pair: KeyPair,
+    own_addresses: Vec<IpAddr>,
+    /// How long a link without a trunk is kept.
+    lease: Duration,
+    /// The time after which a connection without an answer has failed.
+    silence: Duration,
+    links: BTreeMap<HostNumber, Link>,
+    trunks: HashMap<u64, Carried>,
+    /// The trunk that a second descriptor belongs to.
+    outputs: HashMap<u64, u64>,
+    dials: HashMap<u64, (HostNumber, Dial)>,
+    /// Streams that become a trunk if no port is reached.
+    streams: BTreeMap<HostNumber, (OwnedFd, OwnedFd, Duration)>,
+    admits_guests: bool,
+    events: VecDeque<TrunksEvent>,
+}
+
+impl Trunks {
+    /// The trunks of a daemon that knows no other host.
+    pub(crate) fn new(
+        (own, machine): (HostNumber, MachineId),
+        pair: KeyPair,
+        own_addresses: Vec<IpAddr>,
+        (lease, silence): (Duration, Duration),
+    ) -> Self {
+        Self {
+            own,
+            machine,
+            pair,
+            own_addresses,
+            lease,
+            silence,
+            links: BTreeMap::new(),
+            trunks: HashMap::new(),
+            outputs: HashMap::new(),
+            dials: HashMap::new(),
+            streams: BTreeMap::new(),
+            admits_guests: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn take_event(&mut self) -> Option<TrunksEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether callers that are no members may show a token.
+    pub(crate) const fn admit_guests(&mut self, admits: bool) {
+        self.admits_guests = admits;
+    }
+
+    /// Adds a host of the host table.
+    pub(crate) fn add_host(&mut self, entry: HostEntry, now: Duration) {
+        let host = entry.host;
+        let is_known =
+            self.links.get(&host).is_some_and(|link| link.entry.incarnation == entry.incarnation);
+        if host == self.own || is_known {
+            return;
+        }
+        let first = if self.own == HostNumber::ARBITER { now + COURTESY } else { now };
+        let mut link = Link::new(entry, &self.own_addresses, first, now);
+        link.is_wanted = self.own == HostNumber::ARBITER || host == HostNumber::ARBITER;
+        self.links.insert(host, link);
+    }
+
+    /// Ends everything with a host that belongs to the machine no more.
+    pub(crate) fn remove_host(&mut self, reactor: &Reactor, host: HostNumber) {
+        self.links.remove(&host);
+        self.streams.remove(&host);
+        self.dials.retain(|_, (to, _)| *to != host);
+        let its = self
+            .trunks
+            .iter()
+            .filter(|(_, one)| matches!(one.serves, Use::Link { host: of, .. } if of == host));
+        for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
+            if let Some(mut gone) = self.forget(token) {
+                gone.trunk.close(reactor);
+            }
+        }
+    }
+
+    /// Whether an address is one of a host of the host table.
+    pub(crate) fn is_known_address(&self, address: IpAddr) -> bool {
+        let mut all = self.links.values().flat_map(|link| &link.entry.addresses);
+        all.any(|known| known.ip().to_canonical() == address)
+    }
+
+    /// Whether a host is connected.
+    pub(crate) fn is_up(&self, host: HostNumber) -> bool {
+        self.links.get(&host).is_some_and(|link| link.trunk().is_some())
+    }
+
+    /// Whether a link exists that may still come up.
+    pub(crate) fn has_link(&self, host: HostNumber) -> bool {
+        self.links.contains_key(&host)
+    }
+
+    /// The addresses of a host, in the order in which they are dialled.
+    pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
+        let entry = self.links.get(&host).map(|link| &link.entry.addresses);
+        entry.map(|all| crate::addresses::in_order(&self.own_addresses, all)).unwrap_or_default()
+    }
+
+    /// The socket of the trunk to a host, if it runs over one.
+    pub(crate) fn socket(&self, host: HostNumber) -> Option<&OwnedFd> {
+        self.trunks.get(&self.links.get(&host)?.trunk()?)?.trunk.socket()
+    }
+
+    /// Opens a trunk to a host if there is none.
+    pub(crate) fn want(&mut self, host: HostNumber, now: Duration) {
+        if let Some(link) = self.links.get_mut(&host).filter(|link| !link.is_wanted) {
+            link.want(now);
+        }
+    }
+
+    /// The newest secret of this host and another one, with its generation.
+    pub(crate) fn newest_secret(&self, host: HostNumber) -> Option<(u32, &[u8; 32])> {
+        self.links.get(&host)?.newest_secret()
+    }
+
+    /// The secret of this host and another one of this generation.
+    pub(crate) fn secret(&self, host: HostNumber, generation: u32) -> Option<&[u8; 32]> {
+        self.links.get(&host)?.secret(generation)
+    }
+
+    /// The cipher of sealed lanes to a host.
+    pub(crate) fn cipher(&self, host: HostNumber) -> Cipher {
+        self.links.get(&host).map_or(Cipher::ChaCha20Poly1305, Link::cipher)
+    }
+
+    /// The bytes of bulk on the way to a host that are not confirmed.
+    pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
+        self.links.get(&self.carrier(to)).map_or(0, Link::unsent_bulk)
+    }
+
+    /// Keeps two streams that lead to a host, in case no port is reached.
+    pub(crate) fn add_streams(
+        &mut self,
+        host: HostNumber,
+        input: OwnedFd,
+        output: OwnedFd,
+        now: Duration,
+    ) {
+        self.streams.insert(host, (input, output, now + STREAMS_AFTER));
+    }
+
+    /// Makes a trunk of streams whose other side has begun one. `early` was read before.
+    ///
+    /// # Errors
+    /// [`TrunkError`].
+    pub(crate) fn accept_streams(
+        &mut self,
+        reactor: &mut Reactor,
+        host: HostNumber,
+        streams: (OwnedFd, OwnedFd),
+        early: &[u8],
+        now: Duration,
+    ) -> Result<(), TrunkError> {
+        let key = self.links.get(&host).map(|link| KeyHash(link.entry.key));
+        let session = match key {
+            Some(key) => Session::accept_from(&self.pair, key)?,
+            None => return Err(TrunkError::Order),
+        };
+        let trunk = Trunk::over_streams(reactor, streams, session, (self.own, host), now)?;
+        let token =
+            self.keep(trunk, Use::Link { host, by: host }, None, "the streams of ssh".into());
+        let mut events = Vec::new();
+        let taken = self.trunks.get_mut(&token).map(|one| one.trunk.take_early(early, &mut events));
+        self.digest(reactor, token, events, taken.unwrap_or(Ok(())), now);
+        Ok(())
+    }
+
+    /// Takes a caller whose preamble announces a trunk.
+    pub(crate) fn called(&mut self, reactor: &Reactor, caller: Caller, now: Duration) {
+        let Caller { token, socket, address, preamble, .. } = caller;
+        let (session, serves) = match self.session_for(&preamble) {
+            Ok(found) => found,
+            Err(why) => return self.events.push_back(TrunksEvent::Refused(token, why, address)),
+        };
+        let peer = preamble.from;
+        self.tune(&socket);
+        let trunk = Trunk::over_socket(socket, token, session, (self.own, peer), now);
+        self.keep(trunk, serves, Some(address), address.to_string());
+        self.flush(reactor, token, now);
+    }
+
+    fn session_for(&self, preamble: &Preamble) -> Result<(Session, Use), &'static str> {
+        let library = |_: TrustError| "the TLS library of this daemon does not work";
+        if preamble.from == HostNumber::NONE && self.admits_guests {
+            return Ok((Session::accept(&self.pair).map_err(library)?, Use::Guest));
+        }
+        if preamble.machine != self.machine || preamble.to != self.own {
+            return Err("it is meant for another machine or host");
+        }
+        let host = preamble.from;
+        let link = self.links.get(&host).ok_or("its host is no member of the machine")?;
+        let session = Session::accept_from(&self.pair, KeyHash(link.entry.key)).map_err(library)?;
+        Ok((session, Use::Link { host, by: host }))
+    }
+
+    /// Whether a token belongs to a trunk or to a dial of one.
+    pub(crate) fn has(&self, token: u64) -> bool {
+        let trunk = self.outputs.get(&token).copied().unwrap_or(token);
+        self.trunks.contains_key(&trunk) || self.dials.contains_key(&token)
+    }
+
+    /// Goes on with a descriptor that is ready.
+    pub(crate) fn ready(
+        &mut self,
+        reactor: &Reactor,
+        token: u64,
+        flags: EventFlags,
+        now: Duration,
+    ) {
+        if self.dials.contains_key(&token) {
+            return self.dialled(reactor, token, now);
+        }
+        let output = self.outputs.get(&token).copied();
+        let token = output.unwrap_or(token);
+        let Some(one) = self.trunks.get_mut(&token) else { return };
+        let mut events = Vec::new();
+        let outcome = match output {
+            Some(_) if flags.intersects(EventFlags::ERR | EventFlags::HUP) => {
+                Err(TrunkError::Ended)
+            }
+            Some(_) => Ok(()),
+            None if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) => {
+                one.trunk.read(&mut events)
+            }
+            None => Ok(()),
+        };
+        self.digest(reactor, token, events, outcome, now);
+    }
+
+    /// Sends a content to a host: over its own trunk if this is the arbiter or the host is, otherwise over the arbiter.
+    /// A content for a host that has no link is lost with it.
+    pub(crate) fn send(
+        &mut self,
+        reactor: &Reactor,
+        to: HostNumber,
+        class: EnvelopeClass,
+        content: &[u8],
+        now: Duration,
+    ) {
+        let parcel =
+            Parcel { source: self.own, destination: to, class, hops: 0, content: content.into() };
+        self.post(reactor, parcel, now);
+    }
+
+    /// Sends a content that need not arrive, if the host is connected.
+    pub(crate) fn send_unnumbered(
+        &mut self,
+        reactor: &Reactor,
+        to: HostNumber,
+        class: EnvelopeClass,
+        content: &[u8],
+        now: Duration,
+    ) {
+        let Some(token) = self.links.get(&to).and_then(Link::trunk) else { return };
+        if let Some(one) = self.trunks.get_mut(&token).filter(|one| one.trunk.has_room()) {
+            one.trunk.put_own(class, content);
+            self.flush(reactor, token, now);
+        }
+    }
+
+    /// Ends the trunk of a caller that has lost its place.
+    pub(crate) fn oust(
+        &mut self,
+        reactor: &Reactor,
+        caller: u64,
+        error: &TrunkError,
+        now: Duration,
+    ) {
+        if self.trunks.get(&caller).is_some_and(|one| one.stranger.is_some()) {
+            self.end(reactor, caller, error, now);
+        }
+    }
+
+    /// Gives up a host that has said goodbye.
+    pub(crate) fn leave(&mut self, reactor: &Reactor, host: HostNumber, why: String) {
+        if self.links.contains_key(&host) {
+            self.give_up(reactor, host, why);
+        }
+    }
+
+    /// Whether some host that is connected has not confirmed everything.
+    pub(crate) fn has_unconfirmed(&self) -> bool {
+        self.links.values().any(|link| link.trunk().is_some() && link.has_unconfirmed())
+    }
+
+    /// Answers a caller that is no member, and ends its connection behind the answer.
+    pub(crate) fn answer_guest(&mut self, reactor: &Reactor, trunk: u64, content: &[u8]) {
+        if let Some(mut one) = self.forget(trunk) {
+            one.trunk.put_own(EnvelopeClass::Daemon, content);
+            one.trunk.close(reactor);
+            self.leave_place(trunk, &one);
+        }
+    }
+
+    fn post(&mut self, reactor: &Reactor, parcel: Parcel, now: Duration) {
+        let carrier = self.carrier(parcel.destination);
+        let Some(link) = self.links.get_mut(&carrier) else { return };
+        let is_bounded = link.push(parcel);
+        match (link.trunk(), is_bounded) {
+            (Some(token), true) => self.flush(reactor, token, now),
+            (None, true) => {}
+            (_, false) => {
+                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into())
+            }
+        }
+    }
+
+    /// The host over whose trunk contents for a host travel.
+    const fn carrier(&self, to: HostNumber) -> HostNumber {
+        match self.own.0 == HostNumber::ARBITER.0 {
+            true => to,
+            false => HostNumber::ARBITER,
+        }
+    }
+
+    /// Does what is due: dials, and ends what takes too long.
+    pub(crate) fn tick(&mut self, reactor: &mut Reactor, now: Duration) {
+        let late: Vec<u64> = self
+            .dials
+            .iter()
+            .filter(|(_, (_, dial))| now >= dial.deadline())
+            .map(|(token, _)| *token)
+            .collect();
+        for token in late {
+            self.dial_failed(token, "no answer".into(), false, now);
+        }
+        let late: Vec<u64> = self
+            .trunks
+            .iter()
+            .filter(|(_, one)| one.trunk.deadline().is_some_and(|deadline| now >= deadline))
+            .map(|(token, _)| *token)
+            .collect();
+        for token in late {
+            let error = self.trunks[&token].trunk.late();
+            self.end(reactor, token, &error, now);
+        }
+        let due: Vec<HostNumber> = self.links.keys().copied().collect();
+        for host in due {
+            self.tend(reactor, host, now);
+        }
+    }
+
+    /// When [`Trunks::tick`] is due.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let dials = self.dials.values().map(|(_, dial)| dial.deadline());
+        let trunks = self.trunks.values().filter_map(|one| one.trunk.deadline());
+        let links = self.links.values().filter(|link| link.is_wanted && link.trunk().is_none());
+        let links = links.flat_map(|link| {
+            let next = match link.attempt {
+                Attempt::Pause(until) => link.next_address().map(|_| until),
+                Attempt::Dial(_) | Attempt::Opening(_) => None,
+            };
+            next.into_iter().chain(link.hopeless_at(self.lease))
+        });
+        let streams = self.streams.values().map(|(_, _, at)| *at);
+        dials.chain(trunks).chain(links).chain(streams).min()
+    }
+
+    /// Ends all trunks in order.
+    pub(crate) fn close(&mut self, reactor: &Reactor) {
+        for one in self.trunks.values_mut() {
+            one.trunk.close(reactor);
+        }
+    }
+
+    fn tend(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
+        let lease = self.lease;
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if !link.is_wanted || link.trunk().is_some() {
+            return;
+        }
+        let streams_due = self.streams.get(&host).is_some_and(|(_, _, at)| {
+            now >= *at && link.is_unreached() && !matches!(link.attempt, Attempt::Opening(_))
+        });
+        if streams_due {
+            return self.begin_streams(reactor, host, now);
+        }
+        if link.is_hopeless(lease, now) {
+            let why = link.complaint();
+            return self.give_up(reactor, host, why);
+        }
+        let is_due = matches!(link.attempt, Attempt::Pause(until) if now >= until);
+        let Some(address) = link.next_address().filter(|_| is_due) else { return };
+        let token = reactor.token();
+        match Dial::begin(reactor, token, address, now) {
+            Ok(dial) => {
+                link.attempt = Attempt::Dial(token);
+                self.dials.insert(token, (host, dial));
+            }
+            Err(error) => {
+                let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
+                link.failed(format!("{address}: {error}"), is_refusal, now);
+            }
+        }
+    }
+
+    fn begin_streams(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
+        let Some((input, output, _)) = self.streams.remove(&host) else { return };
+        let Some(link) = self.links.get_mut(&host) else { return };
+        let key = KeyHash(link.entry.key);
+        let begun =
+            Session::connect(&self.pair, key).map_err(TrunkError::from).and_then(|session| {
+                Ok(Trunk::over_streams(reactor, (input, output), session, (self.own, host), now)?)
+            });
+        match begun {
+            Ok(trunk) => {
+                if let Attempt::Dial(token) = link.attempt {
+                    self.dials.remove(&token);
+                }
+                link.attempt = Attempt::Opening(trunk.token());
+                let serves = Use::Link { host, by: self.own };
+                let token = self.keep(trunk, serves, None, "the streams of ssh".into());
+                self.flush(reactor, token, now);
+            }
+            Err(error) => link.failed(format!("the streams of ssh: {error}"), false, now),
+        }
+    }
+
+    fn dialled(&mut self, reactor: &Reactor, token: u64, now: Duration) {
+        let Some((_, dial)) = self.dials.get_mut(&token) else { return };
+        match dial.go_on(reactor, token) {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(error) => {
+                let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
+                return self.dial_failed(token, error.to_string(), is_refusal, now);
+            }
+        }
+        let Some((host, dial)) = self.dials.remove(&token) else { return };
+        let Some(link) = self.links.get_mut(&host) else { return };
+        let challenged = dial.challenged();
+        let preamble = Preamble::trunk(self.machine, self.own, host).encode();
+        let key = KeyHash(link.entry.key);
+        let session = challenged
+            .answer(&preamble)
+            .map_err(|error| error.to_string())
+            .and_then(|()| Session::connect(&self.pair, key).map_err(|error| error.to_string()));
+        let session = match session {
+            Ok(session) => session,
+            Err(why) => return link.failed(format!("{}: {why}", challenged.address), false, now),
+        };
+        link.attempt = Attempt::Opening(token);
+        let address = challenged.address.to_string();
+        self.tune(&challenged.socket);
+        let trunk = Trunk::over_socket(challenged.socket, token, session, (self.own, host), now);
+        self.keep(trunk, Use::Link { host, by: self.own }, None, address);
+        self.flush(reactor, token, now);
+    }
+
+    fn dial_failed(&mut self, token: u64, why: String, is_refusal: bool, now: Duration) {
+        let Some((host, dial)) = self.dials.remove(&token) else { return };
+        if let Some(link) = self.links.get_mut(&host)
+            && link.attempt == Attempt::Dial(token)
+        {
+            link.failed(format!("{}: {why}", dial.address()), is_refusal, now);
+        }
+    }
+
+    fn keep(
+        &mut self,
+        trunk: Trunk,
+        serves: Use,
+        stranger: Option<SocketAddr>,
+        address: String,
+    ) -> u64 {
+        let [token, output] = trunk.tokens();
+        if output != token {
+            self.outputs.insert(output, token);
+        }
+        self.trunks.insert(token, Carried { trunk, serves, stranger, key: None, address });
+        token
+    }
+
+    fn forget(&mut self, token: u64) -> Option<Carried> {
+        let gone = self.trunks.remove(&token)?;
+        self.outputs.retain(|_, trunk| *trunk != token);
+        Some(gone)
+    }
+
+    fn leave_place(&mut self, token: u64, gone: &Carried) {
+        if gone.stranger.is_some() {
+            self.events.push_back(TrunksEvent::Recognised(token));
+        }
+    }
+
+    /// Sets what makes a dead connection fail, and the kernels of both sides show that they are there.
+    fn tune(&self, socket: &OwnedFd) {
+        // A kernel that lacks one of them notices later.
+        let _ = set_socket_keepalive(socket, true);
+        let _ = set_tcp_keepidle(socket, KEEPALIVE);
+        let _ = set_tcp_keepintvl(socket, KEEPALIVE);
+        let _ = set_tcp_keepcnt(socket, u32::try_from(self.silence.as_secs()).unwrap_or(3).max(2));
+        let milliseconds = u32::try_from(self.silence.as_millis()).unwrap_or(u32::MAX);
+        let _ = set_tcp_user_timeout(socket, milliseconds.max(OPENING_TIME.as_millis() as u32 / 2));
+    }
+}
+
+mod traffic;

@@ -1,0 +1,101 @@
+//! The daemon that connects the hosts of a job. `landeck run --host` starts it; users start it only to join by hand.
+
+#![forbid(unsafe_code)]
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use landeck_daemon::{NetworkPrefix, PortRange, Role};
+
+/// Connects the hosts of a job. `landeck run --host` starts this program by itself.
+#[derive(Debug, Parser)]
+#[command(name = "landeckd", version)]
+struct Arguments {
+    /// The part that this daemon plays; for `landeck run`.
+    #[arg(long, value_enum)]
+    role: Option<NamedRole>,
+    /// The descriptor of the socket to the launcher, if it is not standard input; for `landeck run`.
+    #[arg(long, requires = "role")]
+    launcher_fd: Option<String>,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NamedRole {
+    /// The arbiter of a machine that is made for one job.
+    Arbiter,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Start on this host for an arbiter elsewhere, which a remote shell connects to both standard streams.
+    Bootstrap {
+        #[command(flatten)]
+        port: PortOptions,
+    },
+    /// Let this host join a machine by a token of its founding host.
+    Join {
+        /// The address of the founding host, if it is reached at another one than the token says.
+        address: Option<SocketAddr>,
+        /// The file with the token; `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+        /// The name of this host in messages.
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        port: PortOptions,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct PortOptions {
+    /// The ports that may be used, such as 40000-40100.
+    #[arg(long, value_name = "A-B", value_parser = port_range)]
+    port_range: Option<PortRange>,
+    /// A network that is used first, such as 10.0.0.0/8.
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    network: Vec<NetworkPrefix>,
+}
+
+fn port_range(text: &str) -> Result<PortRange, String> {
+    let range = text
+        .split_once('-')
+        .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    match range {
+        Some((first, last)) if 0 < first && first <= last => Ok((first, last)),
+        _ => Err("two ports are wanted, such as 40000-40100".to_owned()),
+    }
+}
+
+fn network(text: &str) -> Result<NetworkPrefix, String> {
+    let wanted = || "a network is wanted, such as 10.0.0.0/8".to_owned();
+    let (address, bits) = text.split_once('/').ok_or_else(wanted)?;
+    let address: IpAddr = address.parse().map_err(|_| wanted())?;
+    let bits: u8 = bits.parse().map_err(|_| wanted())?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    if bits <= most { Ok((address, bits)) } else { Err(wanted()) }
+}
+
+fn main() -> ExitCode {
+    let Arguments { role, launcher_fd, action } = Arguments::parse();
+    let role = match (role, action) {
+        (Some(NamedRole::Arbiter), None) => Role::Arbiter { launcher: launcher_fd },
+        (None, Some(Action::Bootstrap { port })) => {
+            Role::Bootstrap { ports: port.port_range, networks: port.network }
+        }
+        (None, Some(Action::Join { address, token_file, name, port })) => {
+            let (ports, networks) = (port.port_range, port.network);
+            Role::Join { address, token_file, name, ports, networks }
+        }
+        _ => {
+            use clap::CommandFactory;
+            let message = "say what to do: `landeckd join --token-file FILE`, or let `landeck run --host` start it";
+            Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, message).exit();
+        }
+    };
+    landeck_daemon::run(role)
+}
