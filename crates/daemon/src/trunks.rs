@@ -22,11 +22,11 @@ use rustix::net::sockopt::{
 };
 
 use crate::dial::Dial;
-use crate::envelope::{Envelope, EnvelopeClass};
+use crate::envelope::EnvelopeClass;
 use crate::link::{Attempt, Link, Parcel};
 use crate::listener::Caller;
 use crate::reactor::Reactor;
-use crate::trunk::{OPENING_TIME, Receipt, Trunk, TrunkError, TrunkEvent};
+use crate::trunk::{OPENING_TIME, Trunk, TrunkError};
 
 /// The label of the secret of two hosts.
 const SECRET_LABEL: &[u8] = b"landeck lanes 1";
