@@ -183,12 +183,12 @@ impl<C: Channel, R: Rule> Channel for Faulty<C, R> {
         self.inner.nudge(peer);
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        self.state.cut.contains(&peer) || self.inner.is_gone(peer)
+    fn is_read_out(&self, peer: Peer) -> bool {
+        self.state.cut.contains(&peer) || self.inner.is_read_out(peer)
     }
 
-    fn has_left(&self, peer: Peer) -> bool {
-        !self.state.cut.contains(&peer) && self.inner.has_left(peer)
+    fn ask_for_group_numbers(&mut self) {
+        self.inner.ask_for_group_numbers();
     }
 
     fn leave(&mut self) {
@@ -281,7 +281,7 @@ mod tests {
             let _ = send(&mut channel, 2);
             let mut arrivals = Arrivals::default();
             channel.poll(&mut arrivals);
-            assert!(channel.is_gone(OWN));
+            assert!(channel.is_read_out(OWN));
             assert_eq!(send(&mut channel, 3), Err(SendError::Gone));
             assert_eq!(tags(&mut arrivals), []);
             channel.forget(OWN);

@@ -6,9 +6,10 @@
 //!
 //! # Contract
 //! - Messages from one sender to one receiver arrive whole, once, in order, or not at all. After the first that does
-//!   not arrive, none does, and the peer is reported as gone.
-//! - A peer that leaves in good order ([`Channel::leave`]) is distinguished from one that dies, and everything that it
-//!   sent arrives.
+//!   not arrive, none does, and the path from the peer has ended.
+//! - A channel does not decide who is gone: the membership does. It only says when nothing more can arrive from a peer
+//!   ([`Channel::is_read_out`]). So no end of a process overtakes what that process has sent.
+//! - Everything that a peer sent before it left in good order ([`Channel::leave`]) arrives.
 //! - No call blocks. A message that cannot be accepted now is refused with [`SendError::Full`].
 //! - A channel has bounded buffers. A message that the sink holds back stays in the channel, together with those behind
 //!   it from the same peer; other peers continue.
@@ -36,7 +37,8 @@ use std::os::fd::BorrowedFd;
 use landeck_memory::{Bytes, Segment};
 use landeck_wire::Header;
 
-/// A process in an endpoint's tables: its slot in the home segment if it has one, otherwise a number above all slots.
+/// A process in an endpoint's tables: a slot of the home segment, or the number of its slots plus the place of a record
+/// in its far table. Numbers behind these are for processes of other jobs that have no slot yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer(pub u32);
 
@@ -109,8 +111,8 @@ pub enum SendError {
     /// There is no room now; try again after progress.
     #[error("no room for the message now")]
     Full,
-    /// The peer does not exist (any more).
-    #[error("the peer is gone")]
+    /// There is no path to the peer (any more).
+    #[error("there is no path to the peer")]
     Gone,
     /// The message is longer than [`Channel::data_bytes_max`]; or it is urgent and longer than [`URGENT_BYTES_MAX`].
     #[error("the message is longer than the channel carries in one piece")]
@@ -168,18 +170,18 @@ pub trait Channel: Send {
     /// Channels that wake by their messages have nothing to do.
     fn nudge(&mut self, _peer: Peer) {}
 
-    /// Whether the peer can no longer be reached.
-    fn is_gone(&self, peer: Peer) -> bool;
+    /// Whether nothing more can arrive from this peer: its path has ended and everything that came was taken, or there
+    /// never was a path.
+    fn is_read_out(&self, peer: Peer) -> bool;
 
-    /// Whether a peer that is gone has left in good order ([`Channel::leave`] at its side): then nothing that it sent
-    /// is lost.
-    fn has_left(&self, peer: Peer) -> bool;
+    /// Asks the daemon for further numbers of groups. Channels without a daemon have nothing to do.
+    fn ask_for_group_numbers(&mut self) {}
 
     /// Says goodbye to all peers, behind everything that was sent: this process sends nothing more. It may end when
     /// nothing is unsent ([`Channel::has_unsent`]).
     fn leave(&mut self);
 
-    /// Forgets everything about a peer that is gone, so that its place can be used again.
+    /// Forgets everything about a peer whose process is gone, so that its place can be used again.
     fn forget(&mut self, peer: Peer);
 
     /// Forgets earlier processes in a peer's place, now that its process is the one of this incarnation. Messages that

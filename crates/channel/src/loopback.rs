@@ -32,9 +32,8 @@ pub struct Loopback {
 struct Shared {
     present: BTreeSet<Peer>,
     queues: BTreeMap<Way, Queue>,
-    /// Connections of endpoints that ended and that the other end has not forgotten yet. The value says whether the
-    /// endpoint had left.
-    ended: BTreeMap<Way, bool>,
+    /// Connections of endpoints that ended and that the other end has not forgotten yet.
+    ended: BTreeSet<Way>,
 }
 
 /// The sender and the receiver.
@@ -104,7 +103,7 @@ impl Channel for Loopback {
             return Err(SendError::TooLong);
         }
         let mut shared = self.wires.lock();
-        let is_there = shared.present.contains(&to) && !shared.ended.contains_key(&(to, self.own));
+        let is_there = shared.present.contains(&to) && !shared.ended.contains(&(to, self.own));
         if self.has_left || !is_there {
             return Err(SendError::Gone);
         }
@@ -134,16 +133,11 @@ impl Channel for Loopback {
         any
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         let shared = self.wires.lock();
         let way_back = (peer, self.own);
-        let is_ended = !shared.present.contains(&peer) || shared.ended.contains_key(&way_back);
+        let is_ended = !shared.present.contains(&peer) || shared.ended.contains(&way_back);
         is_ended && shared.queues.get(&way_back).is_none_or(|queue| queue.messages.is_empty())
-    }
-
-    fn has_left(&self, peer: Peer) -> bool {
-        let had_left = self.wires.lock().ended.get(&(peer, self.own)).copied();
-        had_left.unwrap_or(false) && self.is_gone(peer)
     }
 
     fn leave(&mut self) {
@@ -164,9 +158,9 @@ impl Drop for Loopback {
         let mut shared = self.wires.lock();
         shared.present.remove(&own);
         shared.queues.retain(|way, _| way.1 != own);
-        shared.ended.retain(|way, _| way.1 != own);
+        shared.ended.retain(|way| way.1 != own);
         let ways: Vec<Way> = shared.present.iter().map(|other| (own, *other)).collect();
-        shared.ended.extend(ways.into_iter().map(|way| (way, self.has_left)));
+        shared.ended.extend(ways);
     }
 }
 

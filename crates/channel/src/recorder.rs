@@ -155,12 +155,12 @@ impl<C: Channel> Channel for Recorder<C> {
         self.inner.nudge(peer);
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        self.inner.is_gone(peer)
+    fn is_read_out(&self, peer: Peer) -> bool {
+        self.inner.is_read_out(peer)
     }
 
-    fn has_left(&self, peer: Peer) -> bool {
-        self.inner.has_left(peer)
+    fn ask_for_group_numbers(&mut self) {
+        self.inner.ask_for_group_numbers();
     }
 
     fn leave(&mut self) {

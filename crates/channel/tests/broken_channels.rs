@@ -19,8 +19,7 @@ const SENDS_WHAT_IT_REFUSES: u8 = 4;
 const FORGETS_NOTHING: u8 = 5;
 const DROPS_WHAT_IS_HELD: u8 = 6;
 const TAKES_WITHOUT_END: u8 = 7;
-const SAYS_NO_GOODBYE: u8 = 8;
-const TAKES_ALL_FOR_LEFT: u8 = 9;
+const READS_OUT_THE_LIVING: u8 = 8;
 
 /// A loopback endpoint that is faulty now and then.
 struct Wrong<const HOW: u8> {
@@ -76,18 +75,12 @@ impl<const HOW: u8> Channel for Wrong<HOW> {
         }
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        self.inner.is_gone(peer)
-    }
-
-    fn has_left(&self, peer: Peer) -> bool {
-        self.inner.has_left(peer) || HOW == TAKES_ALL_FOR_LEFT
+    fn is_read_out(&self, peer: Peer) -> bool {
+        HOW == READS_OUT_THE_LIVING || self.inner.is_read_out(peer)
     }
 
     fn leave(&mut self) {
-        if HOW != SAYS_NO_GOODBYE {
-            self.inner.leave();
-        }
+        self.inner.leave();
     }
 
     fn forget(&mut self, peer: Peer) {
@@ -197,15 +190,8 @@ fn a_peer_that_is_not_forgotten_is_noticed() {
 }
 
 #[test]
-#[should_panic(expected = "left in good order, and looks dead")]
-fn a_goodbye_that_is_not_said_is_noticed() {
+#[should_panic(expected = "lives, and is read out")]
+fn a_living_peer_that_is_read_out_is_noticed() {
     let _watchdog = watchdog();
-    conformance::who_leaves_is_told_from_who_dies::<Endpoints<SAYS_NO_GOODBYE>>();
-}
-
-#[test]
-#[should_panic(expected = "died, and looks as if it had left")]
-fn a_death_that_is_taken_for_a_goodbye_is_noticed() {
-    let _watchdog = watchdog();
-    conformance::who_leaves_is_told_from_who_dies::<Endpoints<TAKES_ALL_FOR_LEFT>>();
+    conformance::who_leaves_or_dies_is_read_out::<Endpoints<READS_OUT_THE_LIVING>>();
 }

@@ -16,8 +16,9 @@ const MADE_GENERATION: u32 = 1 << 10;
 const FOUNDING_GENERATION: u32 = ContextId::CREATION >> ContextId::INDEX_BITS;
 /// Contexts in which members of a group agree and revoke have this bit set besides.
 const COUNCIL_GENERATION: u32 = ContextId::AGREEMENT >> ContextId::INDEX_BITS;
-/// Groups on a host that can be told apart.
+/// Groups of a job that can be told apart.
 pub const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
+const _: () = assert!(NUMBERS == landeck_memory::group_numbers::GROUP_NUMBERS);
 
 /// The context of a group's collective operations.
 pub fn collective_context(context: u32) -> u32 {

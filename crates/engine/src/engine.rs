@@ -76,6 +76,11 @@ const ROUNDS_PER_LOOK: u32 = 8;
 /// which it does not call.
 pub(crate) type Watcher = Box<dyn FnMut() -> bool + Send>;
 
+/// The members of the first world, in the order of their ranks on all hosts.
+pub fn first_world(segment: &Segment) -> Arc<[Peer]> {
+    (0..segment.plan().ranks).map(|rank| Peer(segment.peer_of_rank(rank))).collect()
+}
+
 /// An endpoint with its collective operations.
 pub struct Engine {
     segment: Segment,
@@ -132,17 +137,17 @@ impl DerefMut for Engine {
 impl Engine {
     /// The engine of a process: this endpoint of its, and no operation yet.
     pub fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
-        endpoint.set_board(
-            WORLD_CONTEXT,
-            collective_context(WORLD_CONTEXT),
-            segment.plan().world_board(),
-        );
-        // Others may get the slots of those who leave.
-        let world: Vec<Peer> = (0..segment.plan().processes).map(Peer).collect();
-        for context in contexts_beside(WORLD_CONTEXT) {
-            endpoint.set_members(context, world.clone());
+        // A world that spans hosts has no board.
+        if !segment.plan().spans_hosts() {
+            let beside = collective_context(WORLD_CONTEXT);
+            endpoint.set_board(WORLD_CONTEXT, beside, segment.plan().world_board());
         }
-        Self {
+        // Others may get the slots of those who leave.
+        let world: Arc<[Peer]> = first_world(segment);
+        for context in contexts_beside(WORLD_CONTEXT) {
+            endpoint.set_members(context, world.to_vec());
+        }
+        let mut engine = Self {
             segment: segment.clone(),
             places: places_in(segment),
             own_cache: None,
@@ -163,7 +168,11 @@ impl Engine {
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
+        };
+        if segment.plan().spans_hosts() && segment.rank_of(slot).is_some() {
+            engine.watch_over(WORLD_CONTEXT, &world, Peer(slot));
         }
+        engine
     }
 
     /// Opens a mailbox: its context, which no other of this process has.
@@ -658,7 +667,6 @@ impl Engine {
             OperationId::Message(id) => self.endpoint.verdict(id),
             OperationId::Collective(id) => {
                 self.endpoint.refresh();
-                self.endpoint.refresh_far();
                 self.judge(id);
                 None
             }

@@ -75,7 +75,7 @@ pub use binding::Blocks;
 pub use call::Call;
 pub use call_data::{CallBlocks, CallData, MessageData};
 pub use call_options::{CallOptions, Combination};
-pub use engine::{Engine, Founding, OperationId, Reservation};
+pub use engine::{Engine, Founding, OperationId, Reservation, first_world};
 pub use fault::Fault;
 pub use identity::GroupRef;
 pub use inline::HEAD_BYTES;

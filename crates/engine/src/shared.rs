@@ -562,14 +562,10 @@ impl Shared {
 
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
     pub fn let_sockets_wake(&self, engine: &Endpoint<SharedMemory>) {
-        if engine.channels().is_empty() {
-            return;
-        }
+        let Some(network) = engine.network() else { return };
         let mut thread = self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
-            let channels = engine.channels().iter();
-            let descriptors: Vec<_> =
-                channels.flat_map(|channel| channel.wake_descriptors()).collect();
+            let descriptors = network.wake_descriptors();
             let bell = Doorbell::of(&self.segment, self.slot).filter(|_| !descriptors.is_empty());
             *thread = bell.and_then(|bell| WakeThread::start(bell, &descriptors).ok());
         }

@@ -3,8 +3,6 @@
 //! It is generic over its nearest channel, so that the shared-memory path is inlined and calls through no table of
 //! functions. Other networks are called through the trait.
 
-use std::collections::HashMap;
-
 use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
 use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
@@ -13,6 +11,7 @@ use landeck_wire::{Class, Flags, Header, Kind};
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::backlog::Line;
+use crate::budget::NetworkBudget;
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId};
@@ -28,6 +27,7 @@ const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
 
 mod mailboxes;
 mod membership;
+mod network;
 mod succession;
 
 /// The shortest message that travels in a cell. In a ring, the announcement and the data of a shorter one are one step.
@@ -45,8 +45,13 @@ pub enum Started {
 /// All communication of one process. It is used by one thread at a time.
 pub struct Endpoint<N: Channel> {
     pub(crate) near: N,
-    pub(crate) far: Vec<Box<dyn Channel>>,
-    pub(crate) far_peers: HashMap<u32, usize>,
+    /// The network to processes on other hosts.
+    pub(crate) far: Option<Box<dyn Channel>>,
+    /// The first number of a far peer, behind all slots.
+    pub(crate) first_far: u32,
+    /// The number of far peers: zero without a network, so that one comparison tells the route.
+    pub(crate) far_peers: u32,
+    pub(crate) budget: NetworkBudget,
     pub(crate) core: Core,
     /// The buffer for packing data whose parts lie apart.
     pub(crate) scratch: Vec<u8>,
@@ -59,8 +64,10 @@ impl<N: Channel> Endpoint<N> {
         let heap = Heap::of(segment, slot)?;
         Some(Self {
             near,
-            far: Vec::new(),
-            far_peers: HashMap::new(),
+            far: None,
+            first_far: segment.plan().slots(),
+            far_peers: 0,
+            budget: NetworkBudget::default(),
             core: Core::new(segment, slot, heap),
             scratch: Vec::new(),
         })
@@ -74,27 +81,6 @@ impl<N: Channel> Endpoint<N> {
     /// Sets the segment of a peer's blocks, if it is another than ours.
     pub fn set_heap_segment(&mut self, peer: Peer, segment: &Segment) {
         self.core.heap_segments.insert(peer.0, segment.clone());
-    }
-
-    /// Adds a network. [`Endpoint::route`] names its peers.
-    pub fn add_channel(&mut self, channel: Box<dyn Channel>) -> usize {
-        self.far.push(channel);
-        self.far.len() - 1
-    }
-
-    /// Routes a peer over the channel that [`Endpoint::add_channel`] gave this number.
-    pub fn route(&mut self, peer: Peer, channel: usize) {
-        self.far_peers.insert(peer.0, channel);
-    }
-
-    /// The networks other than the nearest channel.
-    pub fn channels(&self) -> &[Box<dyn Channel>] {
-        &self.far
-    }
-
-    /// The networks other than the nearest channel, for changes.
-    pub fn channels_mut(&mut self) -> &mut [Box<dyn Channel>] {
-        &mut self.far
     }
 
     /// Allocates memory of the heap that can be sent without copying.
@@ -215,11 +201,6 @@ impl<N: Channel> Endpoint<N> {
     }
 
     #[inline]
-    pub(crate) fn is_far(&self, peer: Peer) -> bool {
-        !self.far.is_empty() && self.far_peers.contains_key(&peer.0)
-    }
-
-    #[inline]
     fn check(&mut self, to: Peer, context: u32) -> Result<(), Failure> {
         self.refresh();
         self.core.membership.check(to, context)
@@ -251,9 +232,8 @@ impl<N: Channel> Endpoint<N> {
             return Ok(false);
         }
         let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
-        let channel = self.channel(to);
-        let sent = if data.len() <= channel.data_bytes_max() {
-            channel.try_send(to, &header, data)
+        let sent = if data.len() <= self.channel(to).data_bytes_max() {
+            self.try_channel(to, &header, data)
         } else {
             Err(SendError::TooLong)
         };
@@ -288,7 +268,7 @@ impl<N: Channel> Endpoint<N> {
         }
         let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
         let header = Header { class: Class::Urgent, ..header };
-        match self.channel(to).try_send(to, &header, data) {
+        match self.try_channel(to, &header, data) {
             Ok(()) => {
                 self.core.tally.sent(data.len() as u64);
                 Ok(true)
@@ -448,7 +428,7 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     fn takes_arrivals_up_to(&mut self, wanted: &Wanted) -> bool {
         let Some(source) = wanted.source else { return false };
-        if self.core.matching.are_all_like(wanted) && self.far.is_empty() {
+        if self.core.matching.are_all_like(wanted) && !self.is_far(Peer(source)) {
             self.poll_for_posted(Peer(source));
         }
         self.is_quiet()
@@ -464,7 +444,7 @@ impl<N: Channel> Endpoint<N> {
     /// progress.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.core.matching.is_empty() && self.far.is_empty() && !self.core.is_busy()
+        self.core.matching.is_empty() && !self.core.is_busy()
     }
 
     /// Looks for a message once and receives it without a request; its status is then in `status`. Call this only while
@@ -496,22 +476,30 @@ impl<N: Channel> Endpoint<N> {
     ) -> Option<Result<(), Box<Failure>>> {
         let core = &mut self.core;
         let mut direct = Direct { core, wanted, area, is_whole, status, result: None };
-        match wanted.source {
+        let any = match wanted.source {
             Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
             None => self.near.poll_into(&mut direct),
         };
-        direct.result
+        let result = direct.result;
+        if result.is_none() && self.far.is_some() {
+            self.count_direct_look(wanted, any);
+        }
+        result
     }
 
     /// Receives a message of any length now, if it is there at once; a loan stays where it is.
     #[inline]
     pub fn receive_own_now(&mut self, wanted: &Wanted) -> Option<Completion> {
         let mut direct = DirectOwn { core: &mut self.core, wanted, completion: None };
-        match wanted.source {
+        let any = match wanted.source {
             Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
             None => self.near.poll_into(&mut direct),
         };
-        direct.completion
+        let completion = direct.completion;
+        if completion.is_none() && self.far.is_some() {
+            self.count_direct_look(wanted, any);
+        }
+        completion
     }
 
     #[inline(always)]
@@ -519,6 +507,9 @@ impl<N: Channel> Endpoint<N> {
         let id = self.core.requests.insert(Work::Posted { wanted, target });
         if self.core.matching.waiting() == 0 || !self.receive_waiting(id, &wanted) {
             self.core.matching.post(wanted, id);
+            if self.far.is_some() {
+                self.budget.expect(self.interest_in(&wanted));
+            }
         }
         id
     }
@@ -567,8 +558,8 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     pub fn progress(&mut self) -> bool {
         let mut any = self.near.poll_into(&mut self.core);
-        if !self.far.is_empty() {
-            any |= self.poll_far();
+        if self.far.is_some() {
+            any |= self.look_at_network(any);
         }
         if self.core.is_busy() {
             any |= self.advance();
@@ -581,10 +572,13 @@ impl<N: Channel> Endpoint<N> {
     pub fn progress_for(&mut self, id: RequestId) {
         match self.core.requests.get(id) {
             Some(Work::Posted { wanted: Wanted { source: Some(source), .. }, .. })
-                if self.far.is_empty() =>
+                if !self.is_far(Peer(*source)) =>
             {
                 let source = Peer(*source);
-                self.poll_for_posted(source);
+                let any = self.poll_for_posted(source);
+                if self.far.is_some() {
+                    self.look_at_network(any);
+                }
                 if self.core.is_busy() {
                     self.advance();
                 }
@@ -595,21 +589,18 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Takes some messages of a peer while receives are posted.
+    /// Takes some messages of a peer while receives are posted; returns whether there were any.
     #[inline]
-    fn poll_for_posted(&mut self, source: Peer) {
+    fn poll_for_posted(&mut self, source: Peer) -> bool {
+        let mut any = false;
         for _ in 0..MESSAGES_AT_ONCE {
             if !self.core.matching.has_posted() || !self.near.poll_peer_into(source, &mut self.core)
             {
-                return;
+                break;
             }
+            any = true;
         }
-    }
-
-    #[cold]
-    fn poll_far(&mut self) -> bool {
-        let core = &mut self.core;
-        self.far.iter_mut().fold(false, |any, channel| channel.poll(core) | any)
+        any
     }
 
     /// Makes the last progress before sleep: as long as anything arrives or moves, including everything that others may
@@ -628,10 +619,9 @@ impl<N: Channel> Endpoint<N> {
     fn look_thoroughly(&mut self) -> bool {
         self.core.starve();
         let mut any = self.near.poll_thoroughly(&mut self.core);
-        for channel in &mut self.far {
-            any |= channel.poll_thoroughly(&mut self.core);
+        if self.far.is_some() {
+            any |= self.look_at_network_thoroughly();
         }
-        any |= self.refresh_far();
         if self.core.is_busy() {
             any |= self.advance();
         }
@@ -706,25 +696,7 @@ impl<N: Channel> Endpoint<N> {
             || self.core.active.iter().any(|&id| {
                 matches!(self.core.requests.get(id), Some(Work::Filling(_) | Work::Parting { .. }))
             })
-            || self.far.iter().any(|channel| channel.has_unsent())
-    }
-
-    /// Says goodbye on all networks: this process sends nothing more, and may end once
-    /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
-    /// nearest channel, whose membership tells it.
-    pub fn say_goodbye(&mut self) -> bool {
-        self.far.iter_mut().for_each(|channel| channel.leave());
-        !self.far.is_empty()
-    }
-
-    /// Peers over other networks that are gone there, and whether they died: those that left in good order have said
-    /// so.
-    pub(crate) fn far_gone(&self) -> Vec<(Peer, bool)> {
-        let gone = |(&peer, &at): (&u32, &usize)| {
-            let (peer, channel) = (Peer(peer), &self.far[at]);
-            channel.is_gone(peer).then(|| (peer, !channel.has_left(peer)))
-        };
-        self.far_peers.iter().filter_map(gone).collect()
+            || self.far.as_ref().is_some_and(|network| network.has_unsent())
     }
 
     /// The record of a wait for this request. Called when a wait has become long.

@@ -17,6 +17,7 @@
 pub mod area;
 mod arrival;
 mod backlog;
+mod budget;
 pub mod endpoint;
 pub mod failure;
 mod held;

@@ -1,11 +1,11 @@
 //! The endpoint's knowledge of the membership: which processes are gone, and in which contexts.
 //!
-//! The agent's words are the only source. This keeps only what it has already acted upon.
+//! The words of agent and daemon are the only source. This keeps only what it has already acted upon.
 
 use std::collections::{HashMap, HashSet};
 
 use landeck_channel::{BrokenPeer, Peer};
-use landeck_memory::Segment;
+use landeck_memory::{FarProcess, Segment, SlotState};
 
 use crate::failure::Failure;
 use crate::succession::Succession;
@@ -24,6 +24,12 @@ pub(crate) struct Membership {
     pub(crate) gone: HashMap<u32, bool>,
     pub(crate) broken: HashMap<u32, BrokenPeer>,
     pub(crate) incarnations: Vec<u32>,
+    /// The processes of the far table, as far as this process has a network.
+    pub(crate) far_processes: Vec<FarProcess>,
+    /// Far processes that are gone, and whose messages may still arrive.
+    pub(crate) leavers: Vec<u32>,
+    /// The contexts with members on other hosts, in order.
+    pub(crate) far_contexts: Vec<u32>,
     /// Unacknowledged deaths, which fail receives from any source.
     pub(crate) unacknowledged: HashSet<u32>,
     /// The members of each context, unless they are all processes of the first world.
@@ -55,11 +61,46 @@ impl Membership {
             gone: HashMap::new(),
             broken: HashMap::new(),
             incarnations: (0..slots).map(|slot| segment.slot_record(slot).incarnation).collect(),
+            far_processes: Vec::new(),
+            leavers: Vec::new(),
+            far_contexts: Vec::new(),
             unacknowledged: HashSet::new(),
             contexts: HashMap::new(),
             succession: Succession::default(),
             revoked: HashSet::new(),
         }
+    }
+
+    /// From now on the far table counts: the next look sees all of it.
+    pub(crate) fn meet_far(&mut self) {
+        self.far_processes = vec![FarProcess::default(); self.segment.plan().far as usize];
+        self.generation = self.generation.wrapping_sub(1);
+    }
+
+    /// Whether there is a process that is not known to be gone.
+    pub(crate) fn is_there(&self, peer: Peer) -> bool {
+        let is_free = self.segment.peer_record(peer.0).state == SlotState::Free;
+        !is_free && !self.gone.contains_key(&peer.0)
+    }
+
+    /// Sets the members of a context.
+    pub(crate) fn set_members(&mut self, context: u32, members: Vec<Peer>) {
+        let slots = self.segment.plan().slots();
+        let has_far = members.iter().any(|peer| peer.0 >= slots);
+        match (self.far_contexts.binary_search(&context), has_far) {
+            (Err(place), true) => self.far_contexts.insert(place, context),
+            (Ok(place), false) => _ = self.far_contexts.remove(place),
+            _ => {}
+        }
+        self.contexts.insert(context, members);
+    }
+
+    /// Forgets the members of a context.
+    pub(crate) fn forget_members(&mut self, context: u32) {
+        if let Ok(place) = self.far_contexts.binary_search(&context) {
+            self.far_contexts.remove(place);
+        }
+        self.contexts.remove(&context);
     }
 
     /// A counter that grows whenever a process is newly gone or a context is revoked.
@@ -119,7 +160,7 @@ impl Membership {
         }
         let is_member = |slot: u32| match self.contexts.get(&context) {
             Some(members) => members.contains(&Peer(slot)),
-            None => slot < self.segment.plan().processes,
+            None => self.segment.rank_of_peer(slot).is_some(),
         };
         // The next process of a dead one's slot is alive, if the context means that process.
         let is_dead = |slot: u32| {
@@ -133,7 +174,10 @@ impl Membership {
         }
         let everybody: Vec<Peer> = match self.contexts.get(&context) {
             Some(members) => members.clone(),
-            None => (0..self.segment.plan().processes).map(Peer).collect(),
+            None => {
+                let ranks = 0..self.segment.plan().ranks;
+                ranks.map(|rank| Peer(self.segment.peer_of_rank(rank))).collect()
+            }
         };
         let mut others = everybody.into_iter().filter(|peer| peer.0 != own).peekable();
         let last = others.peek().copied()?;

@@ -2,10 +2,12 @@
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
+use landeck_memory::{Bytes, SlotState};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::arrival::Core;
+use crate::budget::Interest;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::request::{Completion, RequestId};
@@ -32,25 +34,46 @@ impl<N: Channel> Endpoint<N> {
         self.move_active() | replied | sent
     }
 
+    #[inline]
     pub(crate) fn channel(&mut self, to: Peer) -> &mut dyn Channel {
-        match self.far_peers.get(&to.0) {
-            Some(&at) => &mut *self.far[at],
-            None => &mut self.near,
+        if self.is_far(to)
+            && let Some(network) = &mut self.far
+        {
+            return &mut **network;
+        }
+        &mut self.near
+    }
+
+    /// Sends over the channel of a peer. A broken path to a far process that is there is no end: the send waits.
+    pub(crate) fn try_channel(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        data: Bytes<'_>,
+    ) -> Result<(), SendError> {
+        let sent = self.channel(to).try_send(to, header, data);
+        if !self.is_far(to) {
+            return sent;
+        }
+        self.budget.expect(Interest::Surely);
+        match sent {
+            Err(SendError::Gone) if self.core.membership.is_there(to) => Err(SendError::Full),
+            sent => sent,
         }
     }
 
     /// The failure of a send to a peer that its channel calls gone.
     #[cold]
     pub(crate) fn gone(&mut self, peer: Peer) -> Failure {
-        Failure::PeerGone { peer, died: !self.channel(peer).has_left(peer) }
+        let state = self.core.segment.peer_record(peer.0).state;
+        Failure::PeerGone { peer, died: state != SlotState::Departed }
     }
 
     fn send_replies(&mut self) -> bool {
         let replies = std::mem::take(&mut self.core.replies);
         let mut any = false;
         for reply in replies {
-            let sent =
-                self.channel(reply.to).try_send(reply.to, &reply.header, (&reply.data[..]).into());
+            let sent = self.try_channel(reply.to, &reply.header, (&reply.data[..]).into());
             match sent {
                 Err(SendError::Full) => self.core.replies.push(reply),
                 _ => any = true,
@@ -155,10 +178,10 @@ impl<N: Channel> Endpoint<N> {
     fn send_eager(&mut self, to: Peer, header: &Header, area: &Area) -> Result<(), SendError> {
         let header = Header { length: area.packed_bytes() as u32, ..*header };
         if let Some(bytes) = area.one_piece() {
-            return self.channel(to).try_send(to, &header, bytes);
+            return self.try_channel(to, &header, bytes);
         }
         let packed = self.packed(area, 0, usize::MAX);
-        let result = self.channel(to).try_send(to, &header, (&packed[..]).into());
+        let result = self.try_channel(to, &header, (&packed[..]).into());
         self.scratch = packed;
         result
     }
@@ -273,13 +296,13 @@ impl<N: Channel> Endpoint<N> {
         }
         .encode();
         let header = Header { length: reference.len() as u32, ..*header };
-        self.channel(to).try_send(to, &header, (&reference[..]).into())
+        self.try_channel(to, &header, (&reference[..]).into())
     }
 
     fn start_offer(&mut self, id: RequestId, to: Peer, header: Header, area: Area) -> Work {
         let offer = encode_pair(area.packed_bytes(), id.to_bits());
         let header_out = Header { kind: Kind::Offer, length: offer.len() as u32, ..header };
-        match self.channel(to).try_send(to, &header_out, (&offer[..]).into()) {
+        match self.try_channel(to, &header_out, (&offer[..]).into()) {
             Ok(()) => {
                 let (context, tag) = (header.context, header.tag);
                 Work::Offered { to, context, area, tag }
@@ -376,12 +399,12 @@ impl<N: Channel> Endpoint<N> {
             Some(bytes) => {
                 let part = bytes.part(position as usize, most);
                 let header = part_header(part.len(), receive);
-                (part.len(), self.channel(to).try_send(to, &header, part))
+                (part.len(), self.try_channel(to, &header, part))
             }
             None => {
                 let packed = self.packed(area, position, most);
                 let header = part_header(packed.len(), receive);
-                let result = self.channel(to).try_send(to, &header, (&packed[..]).into());
+                let result = self.try_channel(to, &header, (&packed[..]).into());
                 let length = packed.len();
                 self.scratch = packed;
                 (length, result)

@@ -11,7 +11,7 @@ use landeck_kernel::{
     Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted,
 };
 use landeck_layout::{Family, Kind, Layout};
-use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_memory::{Buffer, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 use landeck_wire::{Header, Reference};
@@ -739,40 +739,52 @@ fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
     }
 }
 
-/// Checks that both sources agree: the channel that refuses, and the check of peers that are gone.
+/// The daemon's record of a process that is a far peer of an endpoint.
+fn put_far(segment: &Segment, peer: Peer, state: SlotState) {
+    let far = peer.0 - segment.plan().slots();
+    let process = FarProcess { host: 9, slot: far, incarnation: 1 };
+    segment.set_far_record(far, FarRecord { process, state, ..FarRecord::default() });
+    segment.announce_membership();
+}
+
+/// The far record says how a process ended, and nothing that it sent is overtaken by that.
 #[test]
 fn who_has_left_over_a_network_is_told_from_who_has_died() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
-    for looks_first in [false, true] {
+    for is_recorded_first in [false, true] {
         let (segment, wires) = (segment(1), Wires::new(1 << 16));
         let mut kernel = kernels(&segment, 1).remove(0);
         kernel.refresh();
-        let network = kernel.add_channel(Box::new(wires.endpoint(Peer(0))));
-        for (peer, died) in [(Peer(50), false), (Peer(51), true)] {
-            kernel.route(peer, network);
+        kernel.set_network(Box::new(wires.endpoint(Peer(0))));
+        let first = segment.plan().slots();
+        for (peer, died) in [(Peer(first), false), (Peer(first + 9), true)] {
+            put_far(&segment, peer, SlotState::Alive);
             let mut other = wires.endpoint(peer);
             let header = Header::user(landeck_wire::Kind::Eager, 1, 1, 9);
             other.try_send(Peer(0), &header, (&[7u8][..]).into()).unwrap();
-            if !died {
-                other.leave();
-            }
-            drop(other);
             let (first, second) = ([0u8], [0u8]);
             let waits = kernel.receive(from(peer.0, 8), area(&first));
-            while !kernel.progress() {}
-            if looks_first {
-                assert!(kernel.refresh_far());
+            let end = if died { SlotState::Dead } else { SlotState::Departed };
+            if is_recorded_first {
+                put_far(&segment, peer, end);
+                kernel.refresh();
+                assert_eq!(kernel.is_gone(peer), None, "its message is not read yet");
+                drop(other);
+            } else {
+                drop(other);
+                while !kernel.progress() {}
+                kernel.refresh();
+                assert_eq!(kernel.is_gone(peer), None, "a broken path is no end");
+                assert_eq!(kernel.try_send(peer, 1, 1, (&[1u8][..]).into()), Ok(false));
+                put_far(&segment, peer, end);
             }
+            kernel.progress_thoroughly();
+            kernel.refresh();
+            assert_eq!(kernel.is_gone(peer), Some(died));
             let gone = Failure::PeerGone { peer, died };
             assert_eq!(kernel.try_send(peer, 1, 1, (&[1u8][..]).into()), Err(gone.clone()));
             assert_eq!(kernel.try_send_urgent(peer, 1, 1, (&[1u8][..]).into()), Err(gone.clone()));
-            match kernel.send(peer, 1, 1, area(&first)) {
-                Err(failure) => assert_eq!(failure, gone),
-                Ok(Started::Pending(id)) => {
-                    assert_eq!(kernel.take(id).unwrap().result, Err(gone.clone()));
-                }
-                Ok(sent) => panic!("{sent:?}"),
-            }
+            assert_eq!(kernel.send(peer, 1, 1, area(&first)).unwrap_err(), gone);
             let came = kernel.receive(from(peer.0, 9), area(&second));
             assert!(
                 kernel.take(came).unwrap().result.is_ok() && second == [7],
@@ -780,8 +792,131 @@ fn who_has_left_over_a_network_is_told_from_who_has_died() {
             );
             let _ = kernel.verdict(waits);
             assert_eq!(kernel.take(waits).unwrap().result, Err(gone));
-            assert_eq!(kernel.is_gone(peer), Some(died));
         }
-        assert_eq!(kernel.acknowledge_failures(), [Peer(51)]);
+        assert_eq!(kernel.acknowledge_failures(), [Peer(first + 9)]);
     }
+}
+
+/// A send to a living process whose path is broken waits, and goes on over the next path.
+#[test]
+fn a_send_waits_while_the_path_to_a_living_process_is_broken() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let (segment, wires) = (segment(1), Wires::new(1 << 16));
+    let mut kernel = kernels(&segment, 1).remove(0);
+    let peer = Peer(segment.plan().slots());
+    kernel.set_network(Box::new(wires.endpoint(Peer(0))));
+    let data = [5u8];
+    assert!(kernel.try_send(peer, 1, 1, (&data[..]).into()).is_err(), "nobody is there");
+    put_far(&segment, peer, SlotState::Alive);
+    let Ok(Started::Pending(id)) = kernel.send(peer, 1, 1, area(&data)) else { panic!() };
+    kernel.progress_thoroughly();
+    assert!(!kernel.is_done(id) && kernel.has_unfinished_sends());
+    let mut other = wires.endpoint(peer);
+    while !kernel.is_done(id) {
+        kernel.progress();
+    }
+    kernel.take(id).unwrap().result.unwrap();
+    let mut arrivals = landeck_channel::conformance::Arrivals::default();
+    assert!(other.poll(&mut arrivals));
+    drop(other);
+    let Ok(Started::Pending(id)) = kernel.send(peer, 1, 1, area(&data)) else { panic!() };
+    put_far(&segment, peer, SlotState::Dead);
+    kernel.refresh();
+    let gone = Failure::PeerGone { peer, died: true };
+    assert_eq!(kernel.take(id).map(|ended| ended.result), Some(Err(gone)));
+}
+
+/// A network that counts how often it is looked at.
+struct Counting {
+    inner: landeck_channel::loopback::Loopback,
+    polls: std::sync::Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl Channel for Counting {
+    fn data_bytes_max(&self) -> usize {
+        self.inner.data_bytes_max()
+    }
+
+    fn try_send(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        data: landeck_memory::Bytes<'_>,
+    ) -> Result<(), landeck_channel::SendError> {
+        self.inner.try_send(to, header, data)
+    }
+
+    fn poll(&mut self, sink: &mut dyn landeck_channel::Sink) -> bool {
+        self.polls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.inner.poll(sink)
+    }
+
+    fn is_read_out(&self, peer: Peer) -> bool {
+        self.inner.is_read_out(peer)
+    }
+
+    fn leave(&mut self) {}
+
+    fn forget(&mut self, _peer: Peer) {}
+}
+
+/// Neighbours of a job on several hosts talk as on one host, and the network is looked at for whoever waits for it.
+#[test]
+fn the_network_is_looked_at_when_something_is_expected_from_it() {
+    const ROUNDS: u32 = 10_000;
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let (segment, wires) = (segment(2), Wires::new(1 << 16));
+    let mut kernels = kernels(&segment, 2);
+    let polls = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let so_far = || polls.load(std::sync::atomic::Ordering::Relaxed);
+    let inner = wires.endpoint(Peer(0));
+    kernels[0].set_network(Box::new(Counting { inner, polls: polls.clone() }));
+    let far = Peer(segment.plan().slots());
+    put_far(&segment, far, SlotState::Alive);
+    let mut other = wires.endpoint(far);
+    let data = [1u8; 8];
+    let mut status = landeck_kernel::Status::NONE;
+    for round in 0..ROUNDS {
+        assert!(kernels[0].is_quiet(), "direct receives work beside a network");
+        kernels[1].send(Peer(0), 1, 1, area(&data)).unwrap();
+        match round % 2 {
+            0 => while !kernels[0].receive_whole_now(&from(1, 1), &area(&data), &mut status) {},
+            _ => {
+                let id = kernels[0].receive(from(1, 1), area(&data));
+                while !kernels[0].is_done(id) {
+                    kernels[0].progress_for(id);
+                }
+                kernels[0].take(id).unwrap().result.unwrap();
+            }
+        }
+        kernels[0].send(Peer(1), 1, 1, area(&data)).unwrap();
+        let id = kernels[1].receive(from(0, 1), area(&data));
+        finish(&mut kernels[1..], 0, id);
+    }
+    assert!(so_far() <= ROUNDS / 1_000, "{} looks at the network", so_far());
+
+    // Whoever waits for a far process, or for anybody, is not kept waiting.
+    let header = Header::user(landeck_wire::Kind::Eager, 1, 1, 1);
+    kernels[0].set_members(1, vec![Peer(0), Peer(1), far]);
+    for (wanted, looks) in [(from(far.0, 1), 1), (any(1), 16)] {
+        let id = kernels[0].receive(wanted, area(&data));
+        other.try_send(Peer(0), &header, (&[7u8][..]).into()).unwrap();
+        (0..looks).for_each(|_| kernels[0].progress_for(id));
+        assert_eq!(kernels[0].take(id).unwrap().result.unwrap().peer, far);
+        other.try_send(Peer(0), &header, (&[7u8][..]).into()).unwrap();
+        let found =
+            (0..looks).any(|_| kernels[0].receive_whole_now(&wanted, &area(&data), &mut status));
+        let id = (!found).then(|| kernels[0].receive(wanted, area(&data)));
+        assert!(id.is_none_or(|id| kernels[0].is_done(id)), "it was looked for");
+        id.map(|id| kernels[0].take(id));
+    }
+    // Afterwards nothing is expected any more.
+    (0..32).for_each(|_| _ = kernels[0].progress());
+    let before = so_far();
+    (0..200).for_each(|_| _ = kernels[0].progress());
+    assert!(so_far() - before <= 1, "{} looks", so_far() - before);
+    // What comes unasked is found in the end.
+    other.try_send(Peer(0), &header, (&[7u8][..]).into()).unwrap();
+    (0..256).for_each(|_| _ = kernels[0].progress());
+    assert!(kernels[0].probe(from(far.0, 1)).is_some());
 }

@@ -1,7 +1,7 @@
 //! Pages that a process only reads, mapped so that it can do nothing else.
 //!
-//! The header, the membership, and the own page, rings and heap of each other process have one writer, which is
-//! not this process. In a hardened job this process maps them read-only: a stray write there kills its writer by
+//! The header, the membership, the tables for other hosts, and the own page, rings and heap of each other process have
+//! one writer, which is not this process. In a hardened job this process maps them read-only: a stray write there kills its writer by
 //! a signal and harms no other process. The protocols and checks stay the same. Pages with several writers stay
 //! writable (shared pages, boards, handoff buffers, mailboxes, credits, and control lines of blocks, which lie
 //! outside the heap in such a job). A region has pages of its own, which a process that opens it maps for writing
@@ -33,6 +33,7 @@ impl Segment {
             self.protect(plan.ring(of, 0), plan.slot(of + 1), false)?;
         }
         self.protect(plan.heap(0), plan.heap(plan.slots()), false)?;
+        self.protect(plan.far_record(0), plan.total_bytes(), false)?;
         self.protect(plan.own_page(slot), plan.own_page(slot + 1), true)?;
         self.protect(plan.ring(slot, 0), plan.slot(slot + 1), true)?;
         self.protect(plan.heap(slot), plan.heap(slot + 1), true)

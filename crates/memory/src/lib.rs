@@ -11,6 +11,8 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: the state of each slot |
+//! | [`far`] | processes on other hosts, ranks of the first world, names of hosts |
+//! | [`group_numbers`] | the numbers that groups get |
 //! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as observers see it |
 //! | [`page`] | the page of each process: presence, current wait, counters |
@@ -43,6 +45,8 @@ pub mod abort;
 mod biased_lock;
 pub mod blocks;
 pub mod bytes;
+#[cfg(not(loom))]
+pub mod far;
 mod filled;
 #[cfg(not(loom))]
 #[doc(hidden)]
@@ -51,6 +55,8 @@ pub mod fixture;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod gate;
+#[cfg(not(loom))]
+pub mod group_numbers;
 #[cfg(not(loom))]
 pub mod hardening;
 pub mod heap;
@@ -101,6 +107,7 @@ pub use bytes::{Buffer, Bytes};
 pub use room::NoMemory;
 #[cfg(not(loom))]
 pub use {
+    far::{FarProcess, FarRecord},
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, BlockRange, Borrowed, Heap, HeapFull, Lent, Mark, MarkView},
     membership::{JobState, SlotRecord, SlotState},

@@ -88,7 +88,7 @@ impl SlotState {
     }
 
     #[inline]
-    fn from_bits(bits: u8) -> Self {
+    pub(crate) fn from_bits(bits: u8) -> Self {
         match bits {
             1 => Self::Reserved,
             2 => Self::Alive,
@@ -137,11 +137,13 @@ impl Segment {
         }
     }
 
-    /// The rank in the first world of the process that a slot has, or had last; none for all others, also
-    /// where they have got the slot of one that is gone.
-    pub fn rank_of(&self, slot: u32) -> Option<u32> {
-        let is_first = || self.slot_record(slot).incarnation <= 1;
-        (slot < self.plan().processes && is_first()).then_some(slot)
+    /// The rank in the first world of the process that a slot or far record has, or had last; none for all others,
+    /// also where they have got the slot of one that is gone.
+    pub fn rank_of(&self, peer: u32) -> Option<u32> {
+        match peer.checked_sub(self.plan().slots()) {
+            Some(far) => self.far_record(far).rank,
+            None => self.rank_of_peer(peer).filter(|_| self.slot_record(peer).incarnation <= 1),
+        }
     }
 
     /// Writes the record of a slot; for the agent only. Processes are told by [`Segment::announce_membership`].

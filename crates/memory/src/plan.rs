@@ -3,6 +3,7 @@
 //! ```text
 //! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
+//!   ... | common page | far table | world table | host names
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -61,6 +62,18 @@ pub const SETTINGS_WORDS: usize = 64;
 pub const SLOTS_MAX: u32 = 16 * 1024;
 /// Most bytes of a process's heap.
 pub const HEAP_BYTES_MAX: u64 = 1 << 40;
+/// Most ranks of a job's first world, on all its hosts.
+pub const RANKS_MAX: u32 = 1 << 20;
+/// Most records of the far table.
+pub const FAR_MAX: u32 = 1 << 20;
+/// Most hosts whose names a segment has room for.
+pub const HOSTS_MAX: u32 = 1 << 16;
+/// Bytes of one record of the far table: a line.
+pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
+/// Bytes of a host's name.
+pub(crate) const HOST_NAME_BYTES: u64 = NAME_WORDS as u64 * 8;
+/// Bytes of an entry of the world table, in either direction.
+pub(crate) const WORLD_ENTRY_BYTES: u64 = 4;
 
 /// The numbers that decide where everything in a segment lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +101,14 @@ pub struct SegmentPlan {
     /// Settings that all processes of the job share: opaque words here. The reader that takes them from a segment
     /// checks them.
     pub settings: [u64; SETTINGS_WORDS],
+    /// The random number of the `JobId`: the same on all hosts of the job. On one host it is that of the `HostId`.
+    pub job: u64,
+    /// Ranks of the job's first world on all its hosts. Equal to `processes` if they are all here.
+    pub ranks: u32,
+    /// Records of the far table: processes of other hosts that this segment has room for.
+    pub far: u32,
+    /// Hosts whose names this segment has room for.
+    pub hosts: u32,
 }
 
 /// The name of a job, shown to people and used to join it: text without control characters.
@@ -146,6 +167,10 @@ impl std::fmt::Debug for JobName {
 
 /// Slots for guests in a plan that does not say otherwise.
 pub const GUESTS: u32 = 16;
+/// Records of the far table in a plan that does not say otherwise.
+pub const FAR: u32 = 64;
+/// Hosts' names in a plan that does not say otherwise.
+const HOSTS: u32 = 64;
 /// Heap address space of one process, and of all together, in a plan that does not say otherwise.
 const HEAP_BYTES: u64 = 384 << 20;
 const HEAP_BYTES_TOGETHER: u64 = 24 << 30;
@@ -178,6 +203,10 @@ impl SegmentPlan {
             name: JobName::default(),
             began_ns: 0,
             settings: [0; SETTINGS_WORDS],
+            job: host,
+            ranks: processes,
+            far: FAR,
+            hosts: HOSTS,
         }
     }
 
@@ -186,6 +215,16 @@ impl SegmentPlan {
         self.processes.checked_add(self.guests).is_some_and(|slots| slots > 0 && slots <= SLOTS_MAX)
             && self.heap_bytes_per_process.is_multiple_of(PAGE_BYTES)
             && self.heap_bytes_per_process <= HEAP_BYTES_MAX
+            && self.ranks >= self.processes
+            && self.ranks <= RANKS_MAX
+            && self.far <= FAR_MAX
+            && self.hosts <= HOSTS_MAX
+    }
+
+    /// Whether the first world has ranks on other hosts.
+    #[inline]
+    pub fn spans_hosts(&self) -> bool {
+        self.ranks != self.processes
     }
 
     /// More processes than processors: waiting means yielding, and senders can afford a fence.
@@ -207,7 +246,37 @@ impl SegmentPlan {
 
     /// Bytes of the whole segment.
     pub fn total_bytes(&self) -> u64 {
+        self.host_name(0) + (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES)
+    }
+
+    /// The page of words that all processes write and that belong to no slot: the numbers of groups.
+    pub fn common_page(&self) -> u64 {
         self.controls(self.slots())
+    }
+
+    /// The record of a process on another host.
+    pub fn far_record(&self, far: u32) -> u64 {
+        self.common_page() + PAGE_BYTES + u64::from(far) * FAR_RECORD_BYTES
+    }
+
+    /// Where the world table begins: an entry for each rank, then one for each slot and each far record. It has no
+    /// bytes if the first world is on this host alone.
+    pub fn world_table(&self) -> u64 {
+        self.far_record(self.far).next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Bytes of that.
+    pub fn world_table_bytes(&self) -> u64 {
+        let entries = u64::from(self.ranks) + u64::from(self.slots()) + u64::from(self.far);
+        match self.spans_hosts() {
+            true => (entries * WORLD_ENTRY_BYTES).next_multiple_of(PAGE_BYTES),
+            false => 0,
+        }
+    }
+
+    /// The name of a host.
+    pub fn host_name(&self, host: u32) -> u64 {
+        self.world_table() + self.world_table_bytes() + u64::from(host) * HOST_NAME_BYTES
     }
 
     /// Where the membership words begin.
@@ -386,8 +455,8 @@ mod tests {
                     plan.heap(slot),
                     "the same words at the same places"
                 );
-                assert_eq!(hardened.controls(0), plan.total_bytes());
-                assert_eq!(hardened.controls(plan.slots()), hardened.total_bytes());
+                assert_eq!(hardened.controls(0), plan.common_page());
+                assert_eq!(hardened.controls(plan.slots()), hardened.common_page());
                 for start in [
                     hardened.controls(slot),
                     plan.own_page(slot),
@@ -409,8 +478,34 @@ mod tests {
                 plan.board_cells() <= CELLS_MAX
                     && (plan.cells() > 0) == (2..=128).contains(&processes)
             );
-            assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
+            assert_eq!(plan.heap(plan.slots()), plan.common_page());
         }
+    }
+
+    #[test]
+    fn the_areas_for_several_hosts_follow_each_other() {
+        for (ranks, far, hosts) in [(3, FAR, HOSTS), (3, 0, 0), (5, 2, 2), (5_000, 4_997, 300)] {
+            let plan = SegmentPlan { ranks, far, hosts, ..SegmentPlan::new(1, 3) };
+            assert!(plan.is_valid() && plan.spans_hosts() == (ranks != 3));
+            assert_eq!(plan.far_record(0), plan.common_page() + PAGE_BYTES);
+            assert!(plan.far_record(far) <= plan.world_table());
+            let table = plan.world_table_bytes();
+            let entries = u64::from(ranks + plan.slots() + far);
+            assert_eq!(table == 0, ranks == 3, "one host has no world table");
+            assert!(table == 0 || table >= entries * WORLD_ENTRY_BYTES);
+            assert_eq!(plan.host_name(0), plan.world_table() + table);
+            assert!(plan.host_name(hosts) <= plan.total_bytes());
+            for start in [plan.common_page(), plan.far_record(0), plan.world_table()] {
+                assert_eq!(start % PAGE_BYTES, 0);
+            }
+            assert_eq!((plan.host_name(0) % PAGE_BYTES, plan.total_bytes() % PAGE_BYTES), (0, 0));
+        }
+        let one = SegmentPlan::new(1, 3);
+        assert_eq!(
+            one.total_bytes() - one.common_page(),
+            3 * PAGE_BYTES,
+            "one host has three pages"
+        );
     }
 
     #[test]
@@ -444,9 +539,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_673_344),
-            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_732_800),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_062_400),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_685_632),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_745_088),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_074_688),
         ];
         assert_eq!(sums, document);
     }
@@ -488,6 +583,10 @@ mod tests {
         assert!(!SegmentPlan { processes: SLOTS_MAX, ..good.clone() }.is_valid());
         assert!(!SegmentPlan { heap_bytes_per_process: 1 << 63, ..good.clone() }.is_valid());
         assert!(!SegmentPlan { heap_bytes_per_process: 5, ..good.clone() }.is_valid());
-        assert!(!SegmentPlan { processes: 0, guests: 0, ..good }.is_valid());
+        assert!(!SegmentPlan { ranks: 3, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { ranks: RANKS_MAX + 1, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { far: FAR_MAX + 1, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { hosts: HOSTS_MAX + 1, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { processes: 0, guests: 0, ranks: 0, ..good }.is_valid());
     }
 }

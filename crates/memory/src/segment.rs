@@ -12,6 +12,9 @@
 //! | 40..48 | when the job began, in nanoseconds of the monotonic clock |
 //! | 48..112 | the job's name |
 //! | 112..624 | what all processes of the job compute with |
+//! | 624..632 | job identity |
+//! | 632..640 | ranks of the first world (low half), records of the far table (high half) |
+//! | 640..648 | hosts whose names have room |
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -23,6 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::Bytes;
 use crate::fork;
+use crate::group_numbers::ALL_GROUP_NUMBERS;
 use crate::holdings::Holdings;
 use crate::plan::{
     HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX, SegmentPlan,
@@ -30,12 +34,13 @@ use crate::plan::{
 use crate::sleep_word;
 use crate::system;
 
-/// Version 11 of the layout, as its last byte says.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0d");
+/// Version 14 of the layout, as its last byte says.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0e");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
-const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
+const SETTINGS_END: usize = PLAN_WORDS + SETTINGS_WORDS;
+const HEADER_WORDS: usize = SETTINGS_END + 3;
 /// The bits of the header's processor word above the processor count.
 const HARDENED_BIT: u32 = 32;
 const SERVES_GROUPS_BIT: u32 = 33;
@@ -50,8 +55,6 @@ const REVOCATIONS_WORD: u64 = 768;
 const NEWS_WORD: u64 = 896;
 /// Where the number of the region that the process accesses is in it.
 const HAZARD_WORD: u64 = 960;
-/// Where the last number of a group is in the shared page of slot 0.
-const GROUPS_WORD: u64 = 832;
 
 /// One job's memory on one host. A clone is another handle to the same memory, which stays
 /// mapped until the last handle goes. Any thread may use it.
@@ -147,6 +150,9 @@ impl Segment {
         let segment = Self::mapped(plan.clone(), start, file);
         for (index, word) in header_words(plan).into_iter().enumerate().rev() {
             segment.long(index as u64 * 8).store(word, Ordering::Release);
+        }
+        if !plan.spans_hosts() {
+            segment.begin_group_numbers(ALL_GROUP_NUMBERS);
         }
         segment
     }
@@ -291,20 +297,6 @@ impl Segment {
         }
     }
 
-    /// A number for a new group that no other group made by processes of this host has had.
-    pub fn take_group_number(&self) -> u32 {
-        self.group_number().fetch_add(1, Ordering::Relaxed).wrapping_add(1)
-    }
-
-    /// Takes no number up to this one from now on: another host has given it out.
-    pub fn skip_group_numbers(&self, up_to: u32) {
-        self.group_number().fetch_max(up_to, Ordering::Relaxed);
-    }
-
-    fn group_number(&self) -> &AtomicU32 {
-        self.word(self.shared_page(0) + GROUPS_WORD)
-    }
-
     /// Counts of how many things in each slot this process uses.
     #[inline]
     pub(crate) fn holdings(&self) -> &Holdings {
@@ -423,7 +415,12 @@ fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
         plan.began_ns,
     ]);
     words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
-    words[PLAN_WORDS..].copy_from_slice(&plan.settings);
+    words[PLAN_WORDS..SETTINGS_END].copy_from_slice(&plan.settings);
+    words[SETTINGS_END..].copy_from_slice(&[
+        plan.job,
+        u64::from(plan.ranks) | u64::from(plan.far) << 32,
+        u64::from(plan.hosts),
+    ]);
     words
 }
 
@@ -467,6 +464,10 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         began_ns: word(5),
         name: JobName::from_words(std::array::from_fn(|index| word(NUMBER_WORDS + index))),
         settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
+        job: word(SETTINGS_END),
+        ranks: word(SETTINGS_END + 1) as u32,
+        far: (word(SETTINGS_END + 1) >> 32) as u32,
+        hosts: word(SETTINGS_END + 2) as u32,
     })
 }
 
@@ -501,9 +502,10 @@ mod tests {
     #[test]
     fn settings_come_with_the_segment_whatever_they_are() {
         let settings = std::array::from_fn(|index| u64::MAX - index as u64);
-        let made = Segment::create(&SegmentPlan { settings, ..small() }).unwrap();
+        let plan = SegmentPlan { settings, job: 7, ranks: 9, far: 5, hosts: 3, ..small() };
+        let made = Segment::create(&plan).unwrap();
         let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
-        assert_eq!(Segment::attach(file).unwrap().plan().settings, settings);
+        assert_eq!(Segment::attach(file).unwrap().plan(), &plan);
     }
 
     #[test]
@@ -547,7 +549,12 @@ mod tests {
     fn impossible_sizes_are_errors() {
         let plan = SegmentPlan { heap_bytes_per_process: 7, ..small() };
         assert!(matches!(Segment::create(&plan), Err(SegmentError::ImpossiblePlan { .. })));
-        let plan = SegmentPlan { heap_bytes_per_process: 1 << 40, processes: 16_000, ..small() };
+        let plan = SegmentPlan {
+            heap_bytes_per_process: 1 << 40,
+            processes: 16_000,
+            ranks: 16_000,
+            ..small()
+        };
         assert!(matches!(Segment::create(&plan), Err(SegmentError::NoMemory { .. })));
     }
 }

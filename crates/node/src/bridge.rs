@@ -23,13 +23,14 @@
 use std::sync::Arc;
 
 use landeck_kernel::Peer;
-use landeck_memory::room;
-use landeck_wire::Tag;
+use landeck_memory::{Segment, room};
+use landeck_wire::{ProcessId, Tag};
 
 use crate::combine::Minimum;
 use crate::error::{Error, ErrorKind, Result};
+use crate::peers::{self, peer_of, process_of};
 use crate::world::World;
-use landeck_engine::context::{collective_context, context_of, founding_of, number_of};
+use landeck_engine::context::{collective_context, founding_of};
 
 /// A connection between two groups, as a member of one of them sees it. A clone is another handle.
 #[derive(Clone)]
@@ -130,7 +131,16 @@ impl Bridge {
         other: Option<OtherLeader>,
         tag: Tag,
     ) -> Result<Self> {
-        let own: Vec<u64> = members.iter().map(|peer| u64::from(peer.0)).collect();
+        let Some(segment) = other
+            .as_ref()
+            .and_then(|other| other.meeting.as_ref().ok())
+            .map(|(between, _)| between.shared.segment.clone())
+            .or_else(|| local.as_ref().ok().map(|local| local.shared.segment.clone()))
+        else {
+            return Err(local.err().unwrap_or(GIVEN_UP.into()));
+        };
+        // Peers are numbers of one host, and the other group may be on another one.
+        let own: Vec<u64> = words_of(&segment, members);
         let suspect = other.as_ref().and_then(|other| other.peer);
         let heard = other.map(|other| {
             let (between, rank) = other.meeting?;
@@ -139,7 +149,10 @@ impl Bridge {
         });
         let local = local?;
         let told = tell(&local, leader, heard, suspect)?;
-        let remote: Arc<[Peer]> = told.words.iter().map(|&word| Peer(word as u32)).collect();
+        let processes = told.words.as_chunks().0.iter().map(|&words| peers::from_words(words));
+        let processes: Vec<ProcessId> = processes.collect();
+        let known = processes.iter().filter_map(|&process| peer_of(&segment, process));
+        let remote: Arc<[Peer]> = known.collect();
         if told.context == NO_CONTEXT {
             let death = local.gone_among(&[members, &remote], |died| died)?;
             return Err(death.unwrap_or(GIVEN_UP.into()));
@@ -150,10 +163,12 @@ impl Bridge {
             }
             .into());
         }
-        if let Some(number) = number_of(told.context) {
-            local.shared.segment.skip_group_numbers(number);
+        if remote.len() != processes.len() {
+            let what = "this host does not know all processes of the other group";
+            return Err(ErrorKind::NoBridge { what }.into());
         }
-        let is_first = members.first().map(|peer| peer.0) < remote.first().map(|peer| peer.0);
+        let own_first = members.first().map(|&peer| process_of(&segment, peer));
+        let is_first = own_first < processes.first().copied();
         let (first, second) = if is_first { (members, &*remote) } else { (&*remote, members) };
         let all: Arc<[Peer]> = first.iter().chain(second).copied().collect();
         let both = local.talk(founding_of(told.context), all).found_by_messages(MAKING_BOTH)?;
@@ -263,6 +278,11 @@ impl Bridge {
     }
 }
 
+/// The words of the processes that these peers stand for.
+fn words_of(segment: &Segment, peers: &[Peer]) -> Vec<u64> {
+    peers.iter().flat_map(|&peer| peers::to_words(process_of(segment, peer))).collect()
+}
+
 /// The key of a place in the first or in the second group.
 fn behind(is_second: bool, place: usize) -> i64 {
     i64::from(is_second) << 32 | place as i64
@@ -285,7 +305,10 @@ fn exchange(
 ) -> Result<Told> {
     let proposal = match has_failed {
         true => NO_CONTEXT,
-        false => context_of(between.shared.segment.take_group_number()),
+        false => {
+            between.await_number()?;
+            between.shared.engine.enter()?.new_context()
+        }
     };
     let words: Vec<u64> = [u64::from(proposal)].iter().chain(own).copied().collect();
     let mut theirs = between.scope(|scope| {
@@ -295,6 +318,9 @@ fn exchange(
     })?;
     let answer = if theirs.is_empty() { NO_CONTEXT } else { theirs.remove(0) as u32 };
     let context = if answer == NO_CONTEXT { NO_CONTEXT } else { proposal.max(answer) };
+    if context != proposal {
+        between.shared.engine.enter()?.keep_context(proposal);
+    }
     Ok(Told { context: if has_failed { NO_CONTEXT } else { context }, words: theirs })
 }
 
@@ -307,7 +333,7 @@ fn tell(
     heard: Option<Result<Told>>,
     suspect: Option<Peer>,
 ) -> Result<Told> {
-    let words = suspect.iter().map(|peer| u64::from(peer.0)).collect();
+    let words = words_of(&local.shared.segment, suspect.as_slice());
     let nothing = Told { context: NO_CONTEXT, words };
     let (mut told, trouble) = match heard {
         Some(Ok(heard)) => (heard, None),

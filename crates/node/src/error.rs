@@ -225,6 +225,17 @@ pub enum ErrorKind {
         /// How it ended, in words.
         how: String,
     },
+    /// The job has ranks on other hosts, to which this release opens no network.
+    #[error(
+        "the job has {ranks} ranks, of which {here} are on this host, and this release of Landeck has no network to the \
+         others: start the job on one host"
+    )]
+    NoNetwork {
+        /// Ranks of the first world on all hosts.
+        ranks: usize,
+        /// Those of this host.
+        here: usize,
+    },
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
@@ -469,17 +480,15 @@ impl ErrorKind {
     ) -> Self {
         match failure {
             Failure::PeerGone { peer, died } => {
-                let record = segment.slot_record(peer.0);
                 let rank = rank_of(peer);
-                let is_far = peer.0 >= segment.plan().slots();
-                let is_lost = is_far && died;
-                let how =
-                    if is_lost { "cannot be reached any more".into() } else { how(died, &record) };
-                Self::PeerFailed { rank, who: who(rank, peer, &record), how }
+                Self::PeerFailed {
+                    rank,
+                    who: who(rank, peer, segment),
+                    how: end(died, peer, segment),
+                }
             }
             Failure::PeerBroken { peer, what } => {
-                let record = segment.slot_record(peer.0);
-                Self::PeerBroken { who: who(rank_of(peer), peer, &record), what: what.to_string() }
+                Self::PeerBroken { who: who(rank_of(peer), peer, segment), what: what.to_string() }
             }
             Failure::Truncated { peer, tag, message_bytes, buffer_bytes } => {
                 let (rank, tag) = (rank_of(peer), Tag(tag));
@@ -503,7 +512,11 @@ impl ErrorKind {
         } else {
             "is gone, and another process has its place".to_owned()
         };
-        Self::PeerFailed { rank: None, who: who(None, Peer(process.slot.0), &record), how }
+        Self::PeerFailed {
+            rank: None,
+            who: name(None, process.slot.0, &record, String::new()),
+            how,
+        }
     }
 
     /// Translates a fault of a collective operation.
@@ -561,14 +574,40 @@ fn from(rank: Option<usize>) -> String {
     rank.map_or_else(String::new, |rank| format!(" from rank {rank}"))
 }
 
-fn who(rank: Option<usize>, peer: Peer, record: &SlotRecord) -> String {
+/// Names a process: by its rank, its host if that is another one, and its number there.
+fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
+    let far = peer.0.checked_sub(segment.plan().slots()).map(|far| segment.far_record(far));
+    let Some(record) = far.filter(|record| record.state != SlotState::Free) else {
+        return name(rank, peer.0, &segment.slot_record(peer.0), String::new());
+    };
+    let host = match segment.host_name(record.host_number).to_string() {
+        name if name.is_empty() => format!(" on host {}", record.host_number),
+        name => format!(" on {name}"),
+    };
+    name(rank, record.process.slot, &record.as_slot(), host)
+}
+
+fn name(rank: Option<usize>, slot: u32, record: &SlotRecord, host: String) -> String {
     let name = match rank {
-        Some(rank) => format!("rank {rank}"),
-        None => format!("process {}", peer.0),
+        Some(rank) => format!("rank {rank}{host}"),
+        None => format!("process {slot}{host}"),
     };
     match record.pid {
         0 => name,
         pid => format!("{name} (pid {pid})"),
+    }
+}
+
+/// Describes how the process of a peer ended.
+fn end(died: bool, peer: Peer, segment: &Segment) -> String {
+    let far = peer.0.checked_sub(segment.plan().slots()).map(|far| segment.far_record(far));
+    match far {
+        Some(record) if died && record.is_host_lost => "was lost with its host".to_owned(),
+        Some(record) if died && record.state == SlotState::Free => {
+            "cannot be reached any more".to_owned()
+        }
+        Some(record) => how(died, &record.as_slot()),
+        None => how(died, &segment.slot_record(peer.0)),
     }
 }
 
@@ -590,7 +629,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::SegmentPlan;
+    use landeck_memory::{FarProcess, FarRecord, JobName, SegmentPlan};
 
     #[test]
     fn a_death_is_told_with_rank_process_and_cause() {
@@ -602,6 +641,33 @@ mod tests {
         let failure = Failure::PeerGone { peer: Peer(1), died: true };
         let text = ErrorKind::of(failure, &segment, |_| Some(3)).to_string();
         assert!(text.starts_with("rank 3 (pid 4711) was killed by signal 9:"), "{text}");
+    }
+
+    #[test]
+    fn a_death_on_another_host_is_told_with_its_host() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) });
+        let process = FarProcess { host: 2, slot: 1, incarnation: 1 };
+        let record = FarRecord {
+            process,
+            host_number: 4,
+            state: SlotState::Dead,
+            pid: 411,
+            status: 9,
+            ..FarRecord::default()
+        };
+        segment.set_far_record(3, record);
+        let peer = Peer(segment.plan().slots() + 3);
+        let text = |died| {
+            let failure = Failure::PeerGone { peer, died };
+            ErrorKind::of(failure, &segment, |_| Some(3)).to_string()
+        };
+        assert!(text(true).starts_with("rank 3 on host 4 (pid 411) was killed by signal 9:"));
+        segment.set_host_name(4, JobName::new("n2"));
+        assert!(text(true).starts_with("rank 3 on n2 (pid 411) was killed by signal 9:"));
+        assert!(text(false).starts_with("rank 3 on n2 (pid 411) has left the job"));
+        segment.set_far_record(3, FarRecord { is_host_lost: true, ..record });
+        assert!(text(true).starts_with("rank 3 on n2 (pid 411) was lost with its host"));
     }
 
     #[test]

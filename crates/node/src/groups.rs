@@ -21,21 +21,26 @@
 //! to it is dropped; its memory comes back when all members have dropped theirs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use landeck_board::Offer;
 use landeck_collectives::{Group, GroupError, Place, Settings};
 use landeck_groups::agreement::Agreed;
 use landeck_kernel::Peer;
-use landeck_memory::{NoMemory, Operation, WaitRecord, room};
+use landeck_memory::{NoMemory, Operation, Segment, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
+use crate::peers::process_of;
 use crate::world::World;
-use landeck_engine::context::{NAMES_CONTEXT, founding_of, number_of};
-use landeck_engine::{Founding, Reservation, WaitError};
+use landeck_engine::context::{NAMES_CONTEXT, founding_of};
+use landeck_engine::{Founding, Reservation, WaitError, deadline_ns};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
+
+/// How long the maker of a group waits for its daemon to bring numbers.
+const NUMBER_TIME: Duration = Duration::from_secs(10);
 
 /// The result of an agreement among the members of a world, which is the same at every member that
 /// returns.
@@ -153,7 +158,7 @@ impl World {
             let tag = tag.into();
             self.check_members(ranks)?;
             let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-            let tag = tag_of(&tag.0.to_le_bytes(), &members);
+            let tag = tag_of(&tag.0.to_le_bytes(), &self.shared.segment, &members);
             self.talk(founding_of(self.context), members).found_by_messages(tag)
         })
     }
@@ -168,7 +173,7 @@ impl World {
         self.call("named", || {
             self.check_members(ranks)?;
             let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-            let tag = tag_of(name.as_bytes(), &members);
+            let tag = tag_of(name.as_bytes(), &self.shared.segment, &members);
             self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
         })
     }
@@ -302,7 +307,7 @@ impl World {
         &self,
         records: &[u64],
         shape: Option<Group>,
-        setting: Reservation,
+        mut setting: Reservation,
     ) -> Result<Option<World>> {
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
         if let Some(error) = self.short_member(&records) {
@@ -312,6 +317,9 @@ impl World {
         let context = records.iter().map(|record| record.offer.context).max().unwrap_or(0);
         let color = records.get(self.rank()).and_then(|record| record.color);
         if context == 0 || color.is_none() {
+            if context != 0 {
+                setting.gave_context();
+            }
             self.shared.engine.enter()?.withdraw(setting);
             return if context == 0 { Err(ErrorKind::TooManyGroups.into()) } else { Ok(None) };
         }
@@ -385,14 +393,34 @@ impl World {
 
     /// Reserves memory for a new group.
     pub(crate) fn set_aside(&self) -> Result<Reservation> {
-        let mut engine = self.shared.engine.enter()?;
-        // A member of a group of one host can leave the number to rank 0.
-        let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
-        let mut setting = engine.set_aside(self.shared.slot, !is_near || self.rank() == 0);
+        let names_context = self.rank() == 0;
+        if names_context {
+            self.await_number()?;
+        }
+        let mut setting = self.shared.engine.enter()?.set_aside(self.shared.slot, names_context);
         if room::list::<u8>(GROUP_BYTES).is_err() {
             setting.offer.context = NO_MEMORY;
         }
         Ok(setting)
+    }
+
+    /// Waits until this host has a number for a group, as long as a daemon can bring more of them. Without one the group
+    /// is not made, and all its members are told so.
+    pub(crate) fn await_number(&self) -> Result<()> {
+        let mut engine = self.shared.engine.enter()?;
+        let is_hopeless = engine.has_number() || !engine.has_network();
+        drop(engine);
+        if is_hopeless {
+            return Ok(());
+        }
+        let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+        let until = deadline_ns(Some(NUMBER_TIME));
+        let waited =
+            self.shared.wait_until(&record, until, |engine| engine.has_number().then_some(()));
+        match waited {
+            Ok(()) | Err(WaitError::TimedOut) => Ok(()),
+            Err(error) => Err(self.error(error, None)),
+        }
     }
 
     fn found(
@@ -406,9 +434,6 @@ impl World {
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
         let member =
             ranks.iter().position(|&rank| rank == self.rank()).ok_or(ErrorKind::NotAMember)?;
-        if let Some(number) = number_of(context) {
-            self.shared.segment.skip_group_numbers(number);
-        }
         let founding =
             Founding { context, members: members.clone(), member: member as u32, offers, shape };
         let founded = self.shared.engine.enter()?.found(founding, setting);
@@ -471,6 +496,7 @@ impl World {
     /// As [`World::agree`].
     pub fn shrink(&self) -> Result<World> {
         self.call("shrink", || {
+            self.await_number()?;
             let setting = self.shared.engine.enter()?.set_aside(self.shared.slot, true);
             let agreed = match self.agreed(u32::MAX, setting.offer) {
                 Ok(agreed) => agreed,
@@ -491,7 +517,6 @@ impl World {
             let offers: Vec<Offer> =
                 ranks.iter().map(|&rank| engine.offer_of(self.context, rank as u32)).collect();
             drop(engine);
-            // The context is above all that any of the hosts has assigned.
             let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
             let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
             let shape = self.clusters()?.among(&left).map_err(ErrorKind::Clusters)?;
@@ -521,9 +546,13 @@ impl World {
 /// The tag of the messages by which these members create a group under a name: FNV-1a, folded to
 /// the bits of a tag. So messages left of a group that was not created, because a member died, are
 /// never taken for those of another group.
-pub(crate) fn tag_of(name: &[u8], members: &[Peer]) -> Tag {
-    let peers = members.iter().flat_map(|peer| peer.0.to_le_bytes());
-    let hash = name.iter().copied().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+pub(crate) fn tag_of(name: &[u8], segment: &Segment, members: &[Peer]) -> Tag {
+    // All hosts must find the same tag. Members may learn of an incarnation at different times.
+    let places = members.iter().flat_map(|&peer| {
+        let process = process_of(segment, peer);
+        process.host.0.to_le_bytes().into_iter().chain(process.slot.0.to_le_bytes())
+    });
+    let hash = name.iter().copied().chain(places).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     Tag((hash >> 32 ^ hash) as u32 & !ANSWER)

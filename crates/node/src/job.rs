@@ -15,7 +15,7 @@ use crate::loan::Loan;
 use crate::tuning;
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
-use landeck_engine::{Fault, Progress, ProgressThread, Shared};
+use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
 use landeck_named_groups::ServerHandle;
 
 /// The membership of this process in its job. A process has at most one.
@@ -109,6 +109,7 @@ impl Job {
         let shared =
             Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
+        connect_to_hosts(&shared)?;
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
@@ -128,8 +129,7 @@ impl Job {
 
     /// Returns the world of all processes that the job began with, in the order of their ranks.
     pub fn world(&self) -> World {
-        let members: Arc<[Peer]> = (0..self.shared.segment.plan().processes).map(Peer).collect();
-        World::new(self.shared.clone(), WORLD_CONTEXT, members)
+        World::new(self.shared.clone(), WORLD_CONTEXT, first_world(&self.shared.segment))
     }
 
     /// Allocates `count` values in the shared heap. The program fills them here, and a receiver on
@@ -177,7 +177,9 @@ impl Job {
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
         error::call(&self.shared, "acknowledge_failures", || {
             let peers = self.shared.engine.enter()?.acknowledge_failures();
-            Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+            // A process without a rank there is named by its slot.
+            let rank = |peer: Peer| self.shared.segment.rank_of_peer(peer.0).unwrap_or(peer.0);
+            Ok(peers.into_iter().map(|peer| rank(peer) as usize).collect())
         })
     }
 
@@ -265,6 +267,22 @@ impl Job {
     fn unnoticed_mismatch(&self) -> Option<Error> {
         let mismatch = Fault::Mismatch(self.shared.unnoticed_mismatch()?);
         Some(ErrorKind::of_fault(mismatch, &self.shared.segment, |_| None).into())
+    }
+}
+
+/// Connects a process of a job on several hosts to its daemon, which opens the lanes to other hosts. A job on one host
+/// needs neither.
+///
+/// # Errors
+/// [`ErrorKind::NoNetwork`]: this release cannot reach the ranks on other hosts.
+fn connect_to_hosts(shared: &Shared) -> Result<()> {
+    let plan = shared.segment.plan();
+    match plan.spans_hosts() {
+        false => Ok(()),
+        true => {
+            let (ranks, here) = (plan.ranks as usize, plan.processes as usize);
+            Err(ErrorKind::NoNetwork { ranks, here }.into())
+        }
     }
 }
 

@@ -40,7 +40,7 @@ use std::time::Duration;
 use landeck_host::objects::{self, ObjectKind, ObjectName};
 use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
-use landeck_wire::{Incarnation, ProcessId, Slot};
+use landeck_wire::ProcessId;
 
 pub use crate::error::MailboxError;
 use crate::error::{self, Error, ErrorKind, Result};
@@ -48,6 +48,7 @@ use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
 use crate::outbox::Outbox;
+use crate::peers::process_of;
 use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;
@@ -439,10 +440,7 @@ impl Mailbox {
 
     #[inline]
     fn note_poster(&mut self, status: &Status) {
-        let slot = Slot(status.peer.0);
-        let incarnation = Incarnation(self.shared.segment.incarnation(slot.0));
-        let host = self.address.process.host;
-        self.last_poster = Some(ProcessId { host, slot, incarnation });
+        self.last_poster = Some(process_of(&self.shared.segment, status.peer));
     }
 
     #[cold]

@@ -75,7 +75,6 @@ impl World {
     ) -> Result<Option<Error>> {
         let mut engine = self.shared.engine.enter()?;
         engine.refresh_from_records();
-        engine.refresh_far();
         let gone = |&peer: &Peer| engine.is_gone(peer).map(|died| (peer, died));
         let mut gone = makers.iter().copied().flatten().filter_map(gone);
         let found = gone.find(|&(_, died)| matters(died));
@@ -88,6 +87,5 @@ impl World {
 
 fn death_among(engine: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
     engine.refresh();
-    engine.refresh_far();
     makers.iter().find_map(|group| engine.death_among(context, group))
 }

@@ -22,6 +22,7 @@ use landeck_host::socket::{self, AGENT_TIME, Joined};
 use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
+use landeck_transports::shared_memory::first_provisional;
 use landeck_wire::{HostId, Tag};
 
 use crate::error::{self, Error, ErrorKind, Result};
@@ -90,8 +91,8 @@ impl Job {
             let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
             let (segment, own_slot, connection) = enter(joined)?;
             let target = published.process.slot.0;
-            // The other has no slot in our segment yet: it goes by a number above all slots.
-            let provisional = Peer(self.shared.segment.plan().slots());
+            // The other has no slot in our segment yet.
+            let provisional = Peer(first_provisional(&self.shared.segment));
             let context = published.context;
             let greeting = Greeting {
                 host: self.shared.segment.plan().host,

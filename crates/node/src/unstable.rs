@@ -13,12 +13,14 @@ use crate::world::World;
 
 pub use landeck_arithmetic as arithmetic;
 pub use landeck_board as board;
+pub use landeck_channel as channel;
 pub use landeck_collectives as collectives;
 pub use landeck_diagnosis as diagnosis;
 pub use landeck_host as host;
 pub use landeck_memory as memory;
 pub use landeck_objects as objects;
 pub use landeck_transports::tcp;
+pub use landeck_wire as wire;
 
 /// The internals of a job: its memory, its networks, and worlds that are created without an
 /// agreement.
@@ -26,14 +28,14 @@ pub trait JobInternals: sealed::Sealed {
     /// Returns the job's memory on this host.
     fn segment(&self) -> &Segment;
 
-    /// Adds a network, over which this process reaches `peers` from now on. Their numbers start
-    /// above all slots ([`JobInternals::first_far_peer`]).
+    /// Sets the network over which this process reaches all far peers from now on
+    /// ([`JobInternals::first_far_peer`]).
     ///
     /// # Errors
     /// [`crate::ErrorKind::Thread`].
-    fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()>;
+    fn set_network(&self, channel: Box<dyn Channel>) -> Result<()>;
 
-    /// Returns the first number for a peer without a slot in this job's segment.
+    /// Returns the peer that the first record of the far table stands for. The others follow.
     fn first_far_peer(&self) -> Peer;
 
     /// Returns the number of this process in the networks of this job.
@@ -55,18 +57,14 @@ impl JobInternals for Job {
         &self.shared.segment
     }
 
-    fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()> {
-        let mut engine = self.shared.engine.enter()?;
-        let number = engine.add_channel(channel);
-        for &peer in peers {
-            engine.route(peer, number);
-        }
+    fn set_network(&self, channel: Box<dyn Channel>) -> Result<()> {
+        self.shared.engine.enter()?.set_network(channel);
         self.shared.forget_wake_thread();
         Ok(())
     }
 
     fn first_far_peer(&self) -> Peer {
-        Peer(self.shared.segment.plan().slots() + landeck_transports::shared_memory::PROVISIONAL)
+        Peer(self.shared.segment.plan().slots())
     }
 
     fn own_peer(&self) -> Peer {

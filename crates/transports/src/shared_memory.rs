@@ -14,7 +14,7 @@ use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, URGENT_BYTES_M
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
 use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
 use landeck_memory::waiter::Doorbell;
-use landeck_memory::{Bytes, Operation, Segment, SlotState};
+use landeck_memory::{Bytes, Operation, Segment};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 /// The longest data of one message: a quarter of a ring's bulk area.
@@ -23,15 +23,20 @@ pub const DATA_BYTES_MAX: usize = 16 * 1024;
 /// The number of messages to a peer before a ring to it is opened.
 const RING_AFTER: u32 = 8;
 
-/// The number of peer numbers above all slots, for peers of other jobs that have no slot here yet.
+/// The number of peer numbers above all slots and far records, for peers of other jobs that have no slot here yet.
 pub const PROVISIONAL: u32 = 16;
+
+/// The first number of a peer of another job that has no slot in its segment yet, behind all far records.
+pub fn first_provisional(home: &Segment) -> u32 {
+    home.plan().slots() + home.plan().far
+}
 
 /// The channel of one process to the other processes of this host.
 pub struct SharedMemory {
     home: Segment,
     slot: u32,
     mailbox: MailboxReceiver,
-    /// For each slot of the home segment, one more than its place in `pairs`; zero when unknown.
+    /// For each peer number, one more than its place in `pairs`; zero when unknown, and for far peers.
     index: Box<[u16]>,
     pairs: Vec<Pair>,
     /// The pairs whose incoming ring is open.
@@ -79,7 +84,7 @@ impl SharedMemory {
             home: home.clone(),
             slot,
             mailbox,
-            index: vec![0; (home.plan().slots() + PROVISIONAL) as usize].into(),
+            index: vec![0; (first_provisional(home) + PROVISIONAL) as usize].into(),
             pairs: Vec::new(),
             listening: Vec::new(),
             rings_used: vec![(home.clone(), slot, 0)],
@@ -87,7 +92,7 @@ impl SharedMemory {
     }
 
     /// Makes a process of another job reachable. `peer` is the slot that it has as a guest in our home segment or,
-    /// while it has none, a number above all slots. It receives as `target` in `segment`, where this process is the
+    /// while it has none, a number from [`first_provisional`] on. It receives as `target` in `segment`, where this process is the
     /// guest `own_slot`. Messages that came from the peer before count.
     ///
     /// # Errors
@@ -548,15 +553,19 @@ impl Channel for SharedMemory {
         }
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
-        let broken = self.known(peer.0).is_some_and(|at| self.pairs[at].incoming.broken);
+    fn is_read_out(&self, peer: Peer) -> bool {
+        let at = self.known(peer.0);
+        if at.is_some_and(|at| self.pairs[at].incoming.broken) {
+            return true;
+        }
         let is_nobody = peer.0 >= self.home.plan().slots();
-        broken || is_nobody || self.home.slot_record(peer.0).state.is_gone()
-    }
-
-    fn has_left(&self, peer: Peer) -> bool {
-        let is_somebody = peer.0 < self.home.plan().slots();
-        is_somebody && self.home.slot_record(peer.0).state == SlotState::Departed
+        let is_over = is_nobody || self.home.slot_record(peer.0).state.is_gone();
+        let has_more = |at: usize| {
+            let incoming = &self.pairs[at].incoming;
+            let next = incoming.ring.as_ref().map(|ring| ring.peek(incoming.sequence, data_place));
+            !matches!(next, None | Some(Ok(None)))
+        };
+        is_over && !self.mailbox.has_next() && !at.is_some_and(has_more)
     }
 
     /// The membership tells the others, through the agent.

@@ -243,6 +243,11 @@ impl Tcp {
         }
     }
 
+    /// Whether the connection to a peer ended with its goodbye, and all its messages were taken.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self.links.get(&peer).is_some_and(Link::has_left)
+    }
+
     fn hello(&self, role: Role) -> Result<Hello, TcpError> {
         let mut nonce = [0; NONCE_BYTES];
         proof::fill_random(&mut nonce)
@@ -424,12 +429,8 @@ impl Channel for Tcp {
         any
     }
 
-    fn is_gone(&self, peer: Peer) -> bool {
+    fn is_read_out(&self, peer: Peer) -> bool {
         self.links.get(&peer).is_none_or(Link::is_gone)
-    }
-
-    fn has_left(&self, peer: Peer) -> bool {
-        self.links.get(&peer).is_some_and(Link::has_left)
     }
 
     fn leave(&mut self) {

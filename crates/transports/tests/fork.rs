@@ -47,7 +47,7 @@ fn a_child_leaves_the_parents_connections_and_thread_alone() {
     other.try_send(Peer(0), &header, Bytes::from(&b"abc"[..])).unwrap();
     let (mut at_one, mut at_other) = (Arrivals::default(), Arrivals::default());
     until("both still hear each other", || one.poll(&mut at_one) | other.poll(&mut at_other));
-    assert!(!one.is_gone(Peer(1)) && !other.is_gone(Peer(0)));
+    assert!(!one.is_read_out(Peer(1)) && !other.is_read_out(Peer(0)));
 }
 
 fn connected() -> (Tcp, Tcp) {

@@ -97,7 +97,7 @@ impl Possessed {
     fn until_gone(&mut self) {
         until("the peer is gone", || {
             self.receiver.poll_thoroughly(&mut self.arrivals);
-            self.receiver.is_gone(Peer(1))
+            self.receiver.is_read_out(Peer(1))
         });
         let header = Header::user(Kind::Eager, 0, 0, 0);
         let sent = self.receiver.try_send(Peer(1), &header, Bytes::EMPTY);
@@ -223,7 +223,7 @@ fn another_job_is_refused_on_both_sides() {
     until("the connector is refused", || {
         sender.poll(&mut Arrivals::default());
         receiver.poll(&mut Arrivals::default());
-        sender.is_gone(Peer(0))
+        sender.is_read_out(Peer(0))
     });
     assert_eq!(sender.connection(Peer(0)), Connection::Ended(&LinkEnd::Refused));
     assert_eq!(receiver.connection(Peer(1)), Connection::None);
@@ -270,7 +270,7 @@ fn an_impostor_that_listens_learns_and_becomes_nothing() {
             said.extend_from_slice(&bytes[..count]);
             let _ = stream.write_all(&bytes[..count]);
         }
-        sender.is_gone(Peer(0))
+        sender.is_read_out(Peer(0))
     });
     let other_job = LinkEnd::Hello(HelloError::OtherJob);
     assert_eq!(sender.connection(Peer(0)), Connection::Ended(&other_job));
@@ -290,7 +290,7 @@ fn nobody_there_is_said_and_silence_ends() {
     assert!(matches!(again, Err(TcpError::InUse { peer: Peer(0) })));
     until("both attempts have failed", || {
         sender.poll(&mut Arrivals::default());
-        sender.is_gone(Peer(0)) && sender.is_gone(Peer(2))
+        sender.is_read_out(Peer(0)) && sender.is_read_out(Peer(2))
     });
     assert!(matches!(sender.connection(Peer(0)), Connection::Ended(LinkEnd::Network(_))));
     assert_eq!(sender.connection(Peer(2)), Connection::Ended(&LinkEnd::TimedOut));
@@ -306,7 +306,7 @@ fn who_is_expected_is_late_and_not_gone() {
     let address = receiver.listen(local()).unwrap();
     receiver.expect(Peer(1), PATIENCE).unwrap();
     receiver.expect(Peer(2), Duration::from_millis(100)).unwrap();
-    assert!(!receiver.is_gone(Peer(1)) && receiver.is_gone(Peer(3)));
+    assert!(!receiver.is_read_out(Peer(1)) && receiver.is_read_out(Peer(3)));
     let header = Header::user(Kind::Eager, 3, 0, 0);
     for _ in 0..3 {
         receiver.try_send(Peer(1), &header, Bytes::from(&b"abc"[..])).unwrap();
@@ -317,7 +317,7 @@ fn who_is_expected_is_late_and_not_gone() {
         receiver.poll(&mut Arrivals::default());
         sender.poll(&mut arrivals);
         arrived += arrivals.take().len();
-        arrived == 3 && receiver.is_gone(Peer(2))
+        arrived == 3 && receiver.is_read_out(Peer(2))
     });
     assert!(matches!(receiver.connection(Peer(1)), Connection::Open(_)));
     assert_eq!(receiver.connection(Peer(2)), Connection::Ended(&LinkEnd::TimedOut));
@@ -412,7 +412,7 @@ fn whatever_follows_a_goodbye_is_named() {
                     possessed.poll();
                     !possessed.arrivals.is_empty()
                 });
-                assert!(!possessed.receiver.is_gone(Peer(1)), "who said goodbye closes");
+                assert!(!possessed.receiver.is_read_out(Peer(1)), "who said goodbye closes");
             }
             possessed.stream.write_all(&behind).unwrap();
             possessed.stream.shutdown(Shutdown::Write).unwrap();
@@ -444,7 +444,7 @@ fn what_came_before_a_goodbye_waits_for_the_sink() {
         possessed.poll();
         matches!(possessed.receiver.connection(Peer(1)), Connection::Ended(_))
     });
-    assert!(!possessed.receiver.is_gone(Peer(1)) && !possessed.receiver.has_left(Peer(1)));
+    assert!(!possessed.receiver.is_read_out(Peer(1)) && !possessed.receiver.has_left(Peer(1)));
     possessed.arrivals.hold(Peer(1), false);
     possessed.until_gone();
     assert!(possessed.receiver.has_left(Peer(1)));
@@ -472,7 +472,7 @@ fn a_goodbye_is_heard_while_its_channel_is_there() {
     assert_eq!(arrivals.take().len(), 1);
     until("who is left alone closes", || {
         leaver.poll(&mut Arrivals::default());
-        leaver.is_gone(Peer(0))
+        leaver.is_read_out(Peer(0))
     });
     assert_eq!(leaver.connection(Peer(0)), Connection::Ended(&LinkEnd::Left));
 }
@@ -492,7 +492,7 @@ fn a_goodbye_ends_what_goes_on_in_time() {
     });
     let header = Header::user(Kind::Eager, 0, 0, 0);
     for peer in [Peer(1), Peer(2)] {
-        assert!(leaver.is_gone(peer));
+        assert!(leaver.is_read_out(peer));
         assert_eq!(leaver.try_send(peer, &header, Bytes::EMPTY), Err(SendError::Gone));
     }
 }
@@ -508,7 +508,7 @@ fn what_arrived_before_the_end_waits_for_the_sink() {
         possessed.poll();
         matches!(possessed.receiver.connection(Peer(1)), Connection::Ended(_))
     });
-    assert!(!possessed.receiver.is_gone(Peer(1)), "a message of it is still here");
+    assert!(!possessed.receiver.is_read_out(Peer(1)), "a message of it is still here");
     possessed.arrivals.hold(Peer(1), false);
     possessed.until_gone();
     assert_eq!(possessed.arrivals.take().len(), 1);
@@ -588,7 +588,7 @@ fn a_peer_that_does_not_read_costs_bounded_memory() {
     drop(possessed.stream);
     until("the peer is gone", || {
         possessed.receiver.poll(&mut possessed.arrivals);
-        possessed.receiver.is_gone(Peer(1))
+        possessed.receiver.is_read_out(Peer(1))
     });
     assert!(!possessed.receiver.has_unsent());
 }

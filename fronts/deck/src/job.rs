@@ -92,10 +92,14 @@ pub(crate) fn place_of(node: c_int) -> Result<ServedBy, Mistake> {
     if self::node().is_ok_and(|own| own == node) {
         return Ok(ServedBy::Creator);
     }
-    let nodes = with(|job| Ok(job.segment().plan().processes))?;
-    match u32::try_from(node) {
-        Ok(node) if node < nodes => Ok(ServedBy::Process(node)),
-        _ => Err(Mistake::value("server_node", node, "give the number of a node")),
+    let slot = with(|job| {
+        let segment = job.segment();
+        let peer = u32::try_from(node).map_or(u32::MAX, |node| segment.peer_of_rank(node));
+        Ok((peer < segment.plan().slots()).then_some(peer))
+    })?;
+    match slot {
+        Some(slot) => Ok(ServedBy::Process(slot)),
+        None => Err(Mistake::value("server_node", node, "give the number of a node")),
     }
 }
 
@@ -141,8 +145,7 @@ fn join(progress: Progress) -> Result<Member, Mistake> {
     name_calls(called);
     match Job::join_with(options) {
         Ok(job) => {
-            let is_first = job.segment().rank_of(job.own_peer().0).is_some();
-            let node = is_first.then(|| job.own_peer().0 as c_int);
+            let node = job.segment().rank_of(job.own_peer().0).map(|rank| rank as c_int);
             Ok(Member { job, node, is_second: false })
         }
         Err(landeck::Error { kind: landeck::ErrorKind::Attach(error), .. })

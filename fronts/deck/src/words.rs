@@ -98,6 +98,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
         | ErrorKind::NoBoard
         | ErrorKind::NotAMember
         | ErrorKind::TooManyGroups
+        | ErrorKind::NoNetwork { .. }
         | ErrorKind::Excluded => text.replace("world", "group"),
         _ => text,
     }

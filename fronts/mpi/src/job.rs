@@ -128,8 +128,7 @@ pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
 /// Refuses a guest, who has no rank and whose memory goes to the next guest: a program of MPI is one
 /// of the processes that its job began with.
 fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
-    let processes = job.segment().plan().processes;
-    if job.own_peer().0 < processes {
+    if job.segment().rank_of_peer(job.own_peer().0).is_some() {
         return Ok(job);
     }
     let restart = job.restart();

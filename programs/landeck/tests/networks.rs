@@ -19,6 +19,10 @@ use landeck::unstable::tcp::{Tcp, Token};
 use landeck::{Any, Error, ErrorKind, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 
+#[path = "../../../crates/node/tests/faults/played_daemon.rs"]
+mod played_daemon;
+use played_daemon::PlayedDaemon;
+
 /// No run may take longer.
 const RUN_MAX: Duration = Duration::from_secs(150);
 /// Nothing may be left longer than this after a run.
@@ -262,7 +266,7 @@ fn lose_the_far_one(job: &Job, world: &World) {
     world.send(&[0u64], FAR, NEVER).unwrap();
     let lost = world.receive::<u64>(Any, ANYBODY).unwrap_err();
     let ErrorKind::PeerFailed { rank: Some(FAR), how, .. } = lost.kind else { panic!("{lost}") };
-    assert_eq!(how, "cannot be reached any more", "it has not left");
+    assert_eq!(how, "ended without leaving the job", "it has not left");
     let lost = world.receive::<u64>(FAR, PING).unwrap_err();
     assert!(matches!(lost.kind, ErrorKind::PeerFailed { rank: Some(FAR), .. }), "{lost}");
     let lost = world.send(&[1u64], FAR, PING).unwrap_err();
@@ -288,7 +292,8 @@ fn listen(job: &Job) -> (World, Peer) {
     let address: IpAddr = std::env::var("LANDECK_TEST_LISTEN").unwrap().parse().unwrap();
     let address = network.listen((address, 0).into()).unwrap();
     network.expect(far, CONNECT_TIME).unwrap();
-    job.add_network(Box::new(network), &[far]).unwrap();
+    let network = PlayedDaemon::new(network, job.segment(), &[far]);
+    job.set_network(Box::new(network)).unwrap();
     Meeting::of_environment().publish(address);
     (job.world_of(CONTEXT, &[Peer(0), Peer(1), far]).unwrap(), far)
 }
@@ -299,7 +304,8 @@ fn connect(job: &Job) -> (World, Peer) {
     let mut network = Tcp::new(job.process(), secret(), |_| None).unwrap();
     let address = Meeting::of_environment().find();
     network.connect(address, hub, CONNECT_TIME).unwrap();
-    job.add_network(Box::new(network), &[hub]).unwrap();
+    let network = PlayedDaemon::new(network, job.segment(), &[hub]);
+    job.set_network(Box::new(network)).unwrap();
     (job.world_of(CONTEXT, &[hub, job.own_peer()]).unwrap(), hub)
 }
 

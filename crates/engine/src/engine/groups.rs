@@ -19,7 +19,9 @@ use landeck_memory::Segment;
 use landeck_memory::heap::Block;
 
 use crate::Engine;
-use crate::context::{agreement_context, collective_context, context_of, contexts_beside};
+use crate::context::{
+    agreement_context, collective_context, context_of, contexts_beside, number_of,
+};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::holdings::Holdings;
@@ -33,6 +35,8 @@ pub(super) struct GroupMemory {
     forgotten: VecDeque<Box<GroupState>>,
     /// Never used again.
     buried: Vec<Holdings>,
+    /// Numbers of groups that this process took and that no group has got.
+    kept_numbers: Vec<u32>,
     /// Members of a group that is no more were out of step, and nobody here was told so.
     pub(super) unnoticed: Option<Mismatch>,
 }
@@ -42,6 +46,15 @@ pub struct Reservation {
     /// The offer that the other members are told of.
     pub offer: Offer,
     holdings: Holdings,
+    /// The number that the offered context follows from, until a group has got it.
+    number: Option<u32>,
+}
+
+impl Reservation {
+    /// Records that a group got the offered context, which this process does not make itself.
+    pub fn gave_context(&mut self) {
+        self.number = None;
+    }
 }
 
 /// A group to be made here.
@@ -61,7 +74,8 @@ pub struct Founding {
 impl GroupMemory {
     pub(super) fn new(segment: &Segment, slot: u32) -> Self {
         let pool = BoardPool::new(segment, slot);
-        Self { pool, forgotten: VecDeque::new(), buried: Vec::new(), unnoticed: None }
+        let (forgotten, buried, kept_numbers) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { pool, forgotten, buried, kept_numbers, unnoticed: None }
     }
 
     /// The groups that are forgotten here, and not by all.
@@ -82,9 +96,39 @@ impl Engine {
             setting = self.set_aside_now(slot);
         }
         if names_context {
-            setting.offer.context = context_of(self.segment.take_group_number());
+            setting.number = self.take_number();
+            setting.offer.context = setting.number.map_or(0, context_of);
         }
         setting
+    }
+
+    /// A context for a new group, which no other group of the job has; 0 when this host has none left.
+    pub fn new_context(&mut self) -> u32 {
+        self.take_number().map_or(0, context_of)
+    }
+
+    /// Keeps a context that was taken for a group and that no process uses, for the next group of this process.
+    pub fn keep_context(&mut self, context: u32) {
+        self.estate.kept_numbers.extend(number_of(context));
+    }
+
+    /// Whether this process has a number for the next group that it names. If its host has none left, the daemon is
+    /// asked for more.
+    pub fn has_number(&mut self) -> bool {
+        if self.estate.kept_numbers.is_empty() {
+            let number = self.take_number();
+            self.estate.kept_numbers.extend(number);
+        }
+        !self.estate.kept_numbers.is_empty()
+    }
+
+    fn take_number(&mut self) -> Option<u32> {
+        let kept = self.estate.kept_numbers.pop();
+        let number = kept.or_else(|| self.segment.take_group_number());
+        if self.segment.needs_group_numbers() {
+            self.endpoint.ask_for_group_numbers();
+        }
+        number
     }
 
     fn set_aside_now(&mut self, slot: u32) -> Reservation {
@@ -93,11 +137,12 @@ impl Engine {
             lines.as_mut().map(|block| LinesPlace::in_block(&self.segment, slot, block).offset);
         let board = self.estate.pool.take();
         let offer = Offer { context: 0, lines: place.unwrap_or(0), board: board.unwrap_or(0) };
-        Reservation { offer, holdings: Holdings { lines, board, roster: None } }
+        Reservation { offer, holdings: Holdings { lines, board, roster: None }, number: None }
     }
 
     /// Takes back what nobody will use.
     pub fn withdraw(&mut self, setting: Reservation) {
+        self.estate.kept_numbers.extend(setting.number);
         self.give_back(setting.holdings);
     }
 
@@ -123,6 +168,9 @@ impl Engine {
     /// [`Fault::BrokenBoard`].
     pub fn found(&mut self, founding: Founding, mut setting: Reservation) -> Result<(), Fault> {
         let Founding { context, members, member, offers, shape } = founding;
+        // All members found the group from the same offers, so none of them uses another context.
+        let unused = setting.number.take().filter(|&number| context_of(number) != context);
+        self.estate.kept_numbers.extend(unused);
         let shared = offers.first().map_or(0, |offer| offer.board);
         if member != 0
             && let Some(place) = setting.holdings.board.take()

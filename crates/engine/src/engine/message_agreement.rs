@@ -222,7 +222,6 @@ impl Engine {
 
     /// The result of an agreement of a group without a board; none while others are missing.
     pub(super) fn agreed_by_messages(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
-        self.endpoint.refresh_far();
         self.listen(context);
         match self.message_agreements.of.get(&context)?.agreement.verdict()? {
             Verdict::Excluded => Some(Err(Fault::Excluded)),

@@ -14,7 +14,7 @@ pub(super) struct OneRequest<'a> {
     pub(super) shared: &'a Shared,
     pub(super) engine: &'a mut Engine,
     pub(super) id: OperationId,
-    /// A network has lost the peer that it depends on; no membership word will tell.
+    /// The far process that it depends on is gone and read out, which no membership word tells.
     pub(super) is_hopeless: bool,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct InTurn<'a, T, F> {
     pub(super) ready: &'a mut F,
     /// The count of news at the last look.
     pub(super) news: u32,
-    /// A network has lost the peer that it depends on; no membership word will tell.
+    /// The far process that it depends on is gone and read out, which no membership word tells.
     pub(super) is_hopeless: bool,
 }
 

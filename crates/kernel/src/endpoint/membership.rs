@@ -3,7 +3,7 @@
 
 use landeck_board::{is_revoked, needs_of_first_world};
 use landeck_channel::{Channel, Peer};
-use landeck_memory::End;
+use landeck_memory::{End, FarProcess, SlotState};
 
 use super::Endpoint;
 use crate::failure::Failure;
@@ -29,16 +29,16 @@ impl<N: Channel> Endpoint<N> {
     pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
         self.core.membership.succession.begin(context, std::iter::empty());
-        self.core.membership.contexts.insert(context, members);
+        self.core.membership.set_members(context, members);
     }
 
     /// Sets the members of a context. If the process of a slot is gone, its next process is meant.
     pub fn await_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
-        let Membership { gone, succession, contexts, .. } = &mut self.core.membership;
+        let Membership { gone, succession, .. } = &mut self.core.membership;
         let of_gone = members.iter().map(|peer| peer.0).filter(|slot| gone.contains_key(slot));
         succession.begin(context, of_gone);
-        contexts.insert(context, members);
+        self.core.membership.set_members(context, members);
     }
 
     /// Sets the place of the shared words that tell of a context's revocation, and the context that is revoked with it.
@@ -55,7 +55,7 @@ impl<N: Channel> Endpoint<N> {
 
     /// Forgets a context: its kept messages are dropped.
     pub fn forget_context(&mut self, context: u32) {
-        self.core.membership.contexts.remove(&context);
+        self.core.membership.forget_members(context);
         self.core.membership.revoked.remove(&context);
         self.core.membership.boards.remove(&context);
         self.core.membership.succession.forget(context);
@@ -154,7 +154,9 @@ impl<N: Channel> Endpoint<N> {
         for slot in 0..self.core.segment.plan().slots() {
             changed |= self.refresh_slot(slot);
         }
-        changed |= self.note_far_gone();
+        for far in 0..self.far_peers {
+            changed |= self.refresh_far_record(far);
+        }
         self.core.membership.generation = generation;
         if changed || !self.core.membership.broken.is_empty() {
             self.fail_hopeless();
@@ -166,7 +168,8 @@ impl<N: Channel> Endpoint<N> {
     /// looked: then others may get the slots.
     fn let_slots_go(&self, generation: u32) {
         let core = &self.core;
-        for &slot in core.membership.gone.keys() {
+        let slots = core.segment.plan().slots();
+        for &slot in core.membership.gone.keys().filter(|&&peer| peer < slots) {
             let is_needed =
                 core.is_kept_in(slot) || needs_of_first_world(&core.segment, core.slot, slot);
             core.segment.release_vacant(core.slot, slot, is_needed);
@@ -196,7 +199,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.keeps_all = true;
         while self.near.poll_peer_into(Peer(slot), &mut self.core) {}
         self.core.keeps_all = false;
-        let died = record.state == landeck_memory::SlotState::Dead;
+        let died = record.state == SlotState::Dead;
         self.core.membership.gone.insert(slot, died);
         if died {
             self.core.membership.unacknowledged.insert(slot);
@@ -205,29 +208,68 @@ impl<N: Channel> Endpoint<N> {
         true
     }
 
-    /// Checks the peers of other networks, whose end no membership word tells; returns whether one is newly gone.
-    pub fn refresh_far(&mut self) -> bool {
-        let changed = self.note_far_gone();
-        if changed {
-            self.fail_hopeless();
+    /// Updates the knowledge of one far record; returns whether its process is newly gone.
+    fn refresh_far_record(&mut self, far: u32) -> bool {
+        let record = self.core.segment.far_record(far);
+        if record.state == SlotState::Free {
+            return false;
         }
-        changed
-    }
-
-    fn note_far_gone(&mut self) -> bool {
-        let far_gone = self.far_gone();
-        let membership = &mut self.core.membership;
-        let mut changed = false;
-        for (peer, died) in far_gone {
-            if membership.gone.insert(peer.0, died).is_none() {
-                if died {
-                    membership.unacknowledged.insert(peer.0);
-                }
-                membership.changes += 1;
-                changed = true;
+        let peer = self.first_far + far;
+        let known = &mut self.core.membership.far_processes[far as usize];
+        let before = std::mem::replace(known, record.process);
+        let is_next = before != record.process && before != FarProcess::default();
+        if is_next {
+            self.core.membership.leavers.retain(|&leaver| leaver != peer);
+            self.succeed(peer);
+            if let Some(network) = &mut self.far {
+                network.forget_before(Peer(peer), record.process.incarnation);
             }
         }
-        changed
+        if !record.state.is_gone() || self.core.membership.gone.contains_key(&peer) {
+            return is_next;
+        }
+        if self.note_gone_if_read_out(peer) {
+            return true;
+        }
+        let leavers = &mut self.core.membership.leavers;
+        if !leavers.contains(&peer) {
+            leavers.push(peer);
+        }
+        is_next
+    }
+
+    /// Looks again at far processes whose end is recorded and whose messages may still have been arriving; returns
+    /// whether one is newly gone.
+    #[inline]
+    pub(crate) fn look_at_leavers(&mut self) -> bool {
+        !self.core.membership.leavers.is_empty() && self.note_leavers()
+    }
+
+    #[cold]
+    fn note_leavers(&mut self) -> bool {
+        let leavers = std::mem::take(&mut self.core.membership.leavers);
+        let count = leavers.len();
+        let left = leavers.into_iter().filter(|&peer| !self.note_gone_if_read_out(peer)).collect();
+        self.core.membership.leavers = left;
+        let is_changed = self.core.membership.leavers.len() != count;
+        if is_changed {
+            self.core.membership.changes += 1;
+            self.fail_hopeless();
+        }
+        is_changed
+    }
+
+    /// Records that a far process is gone, as its record says, if nothing more can arrive from it.
+    fn note_gone_if_read_out(&mut self, peer: u32) -> bool {
+        if !self.far.as_ref().is_none_or(|network| network.is_read_out(Peer(peer))) {
+            return false;
+        }
+        let died = self.core.segment.peer_record(peer).state != SlotState::Departed;
+        self.core.membership.gone.insert(peer, died);
+        if died {
+            self.core.membership.unacknowledged.insert(peer);
+        }
+        true
     }
 
     /// Ends every request that depends on a process that is gone.
@@ -295,7 +337,7 @@ impl<N: Channel> Endpoint<N> {
     /// except that a receive from any source continues once the dead are acknowledged.
     pub fn verdict(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
-        self.refresh_far();
+        self.look_at_leavers();
         self.fail_if_hopeless(id, Patience::OfWaits);
         if self.is_done(id) {
             return None;
@@ -316,7 +358,7 @@ impl<N: Channel> Endpoint<N> {
     /// process that has left in good order stays pending, and can be cancelled. That is no failure.
     pub fn verdict_of_look(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
-        self.refresh_far();
+        self.look_at_leavers();
         self.fail_if_hopeless(id, Patience::OfLooks);
         let failure = self.failure_of_pending(id)?;
         (!failure.is_departure()).then_some(End::PeerFailed)

@@ -98,7 +98,7 @@ fn world_of(replica: &Replica, participants: &Participants) -> Result<World> {
     }
     let (group, first) = (replica.number(), participants.first_operation);
     let name = format!("group {group} from operation {first}");
-    let tag = tag_of(name.as_bytes(), &peers);
+    let tag = tag_of(name.as_bytes(), &replica.shared().segment, &peers);
     let talk = World::new(replica.shared().clone(), founding_of(NAMES_CONTEXT), peers);
     talk.found_by_messages(tag)
 }

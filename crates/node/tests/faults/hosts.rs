@@ -14,6 +14,7 @@ use landeck::{Error, ErrorKind, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog, seed};
 
 use crate::agreement::{Belief, arm, next_world};
+use crate::played_daemon::PlayedDaemon;
 use crate::support::{
     GONE_WITHIN, RUN_MAX, is_member, is_soak, kill_myself, seed_of_job, seeded_job_of, text,
 };
@@ -32,6 +33,11 @@ const MEETINGS: u32 = 20;
 const CONNECT_TIME: Duration = Duration::from_secs(100);
 /// The context of the world of all.
 const CONTEXT: u32 = 1 << 31 | 7;
+
+/// Numbers of groups that the arbiter has leased to the two hosts.
+const NUMBERS: [std::ops::Range<u32>; 2] = [1..1_000_000, 1_000_000..2_000_000];
+/// Groups that one host has made before the other one makes any.
+const AHEAD: usize = 10;
 
 const SIDE: &str = "LANDECK_TEST_SIDE";
 const SECRET: &str = "LANDECK_TEST_SECRET";
@@ -64,6 +70,10 @@ fn run_both(test: &str, seed: u64) -> [Output; 2] {
 
 /// The world of all processes of both jobs, first the near ones.
 fn world_of_both(job: &Job) -> World {
+    if job.slot() == 0 {
+        let is_near = std::env::var(SIDE).unwrap() == "near";
+        job.segment().begin_group_numbers(NUMBERS[usize::from(is_near)].clone());
+    }
     let first = job.first_far_peer().0;
     let others: Vec<Peer> = (0..EACH as u32).map(|slot| Peer(first + slot)).collect();
     let own: Vec<Peer> = (0..EACH as u32).map(Peer).collect();
@@ -83,7 +93,8 @@ fn world_of_both(job: &Job) -> World {
         [&others[..], &own].concat()
     };
     std::mem::forget(meeting);
-    job.add_network(Box::new(network), &others).unwrap();
+    let network = PlayedDaemon::new(network, job.segment(), &others);
+    job.set_network(Box::new(network)).unwrap();
     job.world_of(CONTEXT, &members).unwrap()
 }
 
@@ -138,6 +149,47 @@ fn a_world_of_two_hosts_agrees_revokes_and_shrinks() {
     let ended = run_both("hosts::a_world_of_two_hosts_agrees_revokes_and_shrinks", 0);
     let said = ended.map(|job| text(&job)).concat();
     assert_eq!(said.matches(DONE).count(), BOTH - 1, "{said}");
+}
+
+#[test]
+fn groups_of_a_host_and_across_hosts_are_told_apart() {
+    if is_member() {
+        return make_groups_at_once();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let ended = run_both("hosts::groups_of_a_host_and_across_hosts_are_told_apart", 2);
+    let said = ended.map(|job| text(&job)).concat();
+    assert_eq!(said.matches(DONE).count(), BOTH, "{said}");
+}
+
+/// While all make a group together, the hosts make groups of their own. If hosts counted groups each on its own, one of
+/// these would get the context of the common one.
+fn make_groups_at_once() {
+    let job = Job::join().unwrap();
+    let all = world_of_both(&job);
+    all.barrier().unwrap();
+    let (own, is_near) = (job.world(), std::env::var(SIDE).unwrap() == "near");
+    let make = || own.split(Some(0), 0).unwrap().unwrap();
+    if is_near {
+        (0..AHEAD).for_each(|_| drop(make()));
+    }
+    let begun = all.start_duplicate().unwrap();
+    let groups: Vec<World> = (0..4 * AHEAD).map(|_| make()).collect();
+    let (next, last) = ((own.rank() + 1) % EACH, (own.rank() + EACH - 1) % EACH);
+    for (number, group) in (0u64..).zip(&groups) {
+        group.send(&[number], next, Tag(1)).unwrap();
+    }
+    let common = begun.finish().unwrap();
+    let first = common.rank() - own.rank();
+    common.send(&[u64::MAX], first + next, Tag(1)).unwrap();
+    assert_eq!(common.receive::<u64>(first + last, Tag(1)).unwrap().0, u64::MAX);
+    for (number, group) in (0u64..).zip(&groups) {
+        assert_eq!(group.receive::<u64>(last, Tag(1)).unwrap().0, number);
+    }
+    assert_eq!(common.all_reduce(1u64, Sum).unwrap(), BOTH as u64);
+    meet(&all, "over", BOTH);
+    println!("{DONE}");
+    job.leave().unwrap();
 }
 
 #[test]

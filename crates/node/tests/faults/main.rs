@@ -13,6 +13,7 @@ mod kills;
 mod limits;
 mod named_groups;
 mod objects;
+mod played_daemon;
 mod pressure;
 mod restarts;
 mod scribble;

@@ -51,7 +51,7 @@ pub(crate) unsafe fn node(node: *mut c_int) -> Result<(), Mistake> {
 }
 
 pub(crate) unsafe fn node_num(nodes: *mut c_int) -> Result<(), Mistake> {
-    let number = job::with(|job| Ok(job.segment().plan().processes as c_int))?;
+    let number = job::with(|job| Ok(job.segment().plan().ranks as c_int))?;
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("nodes", nodes, number) }?)
 }

@@ -197,7 +197,7 @@ pub(crate) unsafe fn view(
     let ids = unsafe { pointer::slice_mut("ids", ids, room) }?;
     let numbers: Vec<c_int> = match &*group {
         Group::World(_) => {
-            let size = job::with(|job| Ok(job.segment().plan().processes as c_int))?;
+            let size = job::with(|job| Ok(job.segment().plan().ranks as c_int))?;
             (0..size).collect()
         }
         Group::Named(named) => {

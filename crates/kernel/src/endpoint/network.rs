@@ -1,0 +1,136 @@
+//! An endpoint and its network to processes on other hosts.
+
+use landeck_channel::{Channel, Peer};
+
+use super::Endpoint;
+use crate::arrival::Core;
+use crate::budget::Interest;
+use crate::mailboxes::FIRST_MAILBOX;
+use crate::matching::Wanted;
+use crate::work::Work;
+
+impl<N: Channel> Endpoint<N> {
+    /// Sets the network over which this process reaches all processes on other hosts: the peers from the number of
+    /// slots on, as many as the far table has records. An earlier network is dropped.
+    pub fn set_network(&mut self, network: Box<dyn Channel>) {
+        self.far = Some(network);
+        self.far_peers = self.core.segment.plan().far;
+        self.core.membership.meet_far();
+    }
+
+    /// Whether there is a network to other hosts.
+    #[inline]
+    pub fn has_network(&self) -> bool {
+        self.far.is_some()
+    }
+
+    /// The network to other hosts.
+    pub fn network(&self) -> Option<&dyn Channel> {
+        self.far.as_deref()
+    }
+
+    /// The network to other hosts, for changes.
+    pub fn network_mut(&mut self) -> Option<&mut (dyn Channel + 'static)> {
+        self.far.as_deref_mut()
+    }
+
+    /// Asks the daemon for further numbers of groups, over the network. Nothing happens on one host.
+    pub fn ask_for_group_numbers(&mut self) {
+        if let Some(network) = &mut self.far {
+            network.ask_for_group_numbers();
+        }
+    }
+
+    /// Says goodbye on the network: this process sends nothing more, and may end once
+    /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
+    /// nearest channel, whose membership tells it.
+    pub fn say_goodbye(&mut self) -> bool {
+        if let Some(network) = &mut self.far {
+            network.leave();
+        }
+        self.far.is_some()
+    }
+
+    /// Whether a peer is reached over the network.
+    #[inline]
+    pub(crate) fn is_far(&self, peer: Peer) -> bool {
+        peer.0.wrapping_sub(self.first_far) < self.far_peers
+    }
+
+    /// Counts a look at the neighbours that has found something or not, and goes to the network if that is due.
+    #[inline]
+    pub(crate) fn look_at_network(&mut self, has_found: bool) -> bool {
+        self.budget.is_due(has_found) && self.poll_network()
+    }
+
+    /// Counts a look for a receive that has no request.
+    #[cold]
+    pub(crate) fn count_direct_look(&mut self, wanted: &Wanted, has_found: bool) {
+        let interest = self.interest_in(wanted);
+        if interest != Interest::Nothing {
+            self.budget.expect(interest);
+        }
+        self.look_at_network(has_found);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_network(&mut self) -> bool {
+        let Some(network) = &mut self.far else { return false };
+        let mut any = network.poll(&mut self.core);
+        any |= self.look_at_leavers();
+        if self.budget.needs_review() {
+            let interest = self.interest();
+            self.budget.review(interest);
+        }
+        any
+    }
+
+    /// The look at the network before sleep.
+    #[cold]
+    pub(crate) fn look_at_network_thoroughly(&mut self) -> bool {
+        let Some(network) = &mut self.far else { return false };
+        network.poll_thoroughly(&mut self.core) | self.look_at_leavers()
+    }
+
+    /// What a receive expects from the network.
+    #[inline]
+    pub(crate) fn interest_in(&self, wanted: &Wanted) -> Interest {
+        match wanted.source {
+            Some(source) if self.is_far(Peer(source)) => Interest::Surely,
+            Some(_) => Interest::Nothing,
+            None if self.core.hears_far(wanted.context) => Interest::Perhaps,
+            None => Interest::Nothing,
+        }
+    }
+
+    /// What all operations together expect from the network.
+    fn interest(&self) -> Interest {
+        let has_unsent = self.far.as_ref().is_some_and(|network| network.has_unsent());
+        if has_unsent || self.core.replies.iter().any(|reply| self.is_far(reply.to)) {
+            return Interest::Surely;
+        }
+        let mut most = Interest::Nothing;
+        for id in self.core.requests.pending() {
+            let interest = match self.core.requests.get(id) {
+                Some(Work::Posted { wanted, .. }) => self.interest_in(wanted),
+                Some(work) if work.depends_on().is_some_and(|peer| self.is_far(peer)) => {
+                    Interest::Surely
+                }
+                _ => Interest::Nothing,
+            };
+            most = most.max(interest);
+            if most == Interest::Surely {
+                break;
+            }
+        }
+        most
+    }
+}
+
+impl Core {
+    /// Whether messages of this context may come from other hosts.
+    fn hears_far(&self, context: u32) -> bool {
+        context >= FIRST_MAILBOX || self.membership.far_contexts.binary_search(&context).is_ok()
+    }
+}

@@ -1,0 +1,284 @@
+//! The tables for a job on several hosts: processes elsewhere, the ranks of the first world, the hosts' names.
+//!
+//! ```text
+//! far table, 64 bytes a record, written by the daemon alone:
+//!   0   state (8 bits) | whether its host is lost (8) | host number (16) | incarnation (32)
+//!   8   host identity
+//!   16  slot (32) | process id (32)
+//!   24  rank in the first world, plus one (32) | raw wait status (32)
+//! world table, written once, by the segment's maker:
+//!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
+//! names of hosts, by their numbers: 64 bytes of text each, written by the daemon alone
+//! ```
+//!
+//! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
+//! changed far records by the generation of the membership, as the agent announces changed slots.
+
+use std::sync::atomic::Ordering;
+
+use crate::membership::{SlotRecord, SlotState};
+use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
+use crate::segment::Segment;
+
+/// Where a bit field of a record's first word begins.
+const LOST_BIT: u32 = 8;
+const HOST_NUMBER_BIT: u32 = 16;
+
+/// A process of the job on another host, as `ProcessId` names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FarProcess {
+    /// The random number of its `HostId`.
+    pub host: u64,
+    /// Its slot there.
+    pub slot: u32,
+    /// Which process of that slot it is, counted from 1.
+    pub incarnation: u32,
+}
+
+/// The daemon's record of a process on another host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FarRecord {
+    /// The process.
+    pub process: FarProcess,
+    /// The number of its host, which [`Segment::host_name`] knows.
+    pub host_number: u16,
+    /// Its rank in the first world.
+    pub rank: Option<u32>,
+    /// Free, alive or gone.
+    pub state: SlotState,
+    /// The process's number on its host, while it lives and after.
+    pub pid: u32,
+    /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where it is not known.
+    pub status: i32,
+    /// The process is gone because its host is lost.
+    pub is_host_lost: bool,
+}
+
+impl FarRecord {
+    /// The record in these words, which may be anything.
+    fn from_words([first, host, third, fourth]: [u64; 4]) -> Self {
+        let process = FarProcess { host, slot: third as u32, incarnation: (first >> 32) as u32 };
+        Self {
+            process,
+            host_number: (first >> HOST_NUMBER_BIT) as u16,
+            rank: (fourth as u32).checked_sub(1),
+            state: SlotState::from_bits(first as u8),
+            pid: (third >> 32) as u32,
+            status: (fourth >> 32) as i32,
+            is_host_lost: first >> LOST_BIT & 0xff != 0,
+        }
+    }
+
+    fn to_words(self) -> [u64; 4] {
+        let Self { process, host_number, rank, state, pid, status, is_host_lost } = self;
+        [
+            state as u64
+                | u64::from(is_host_lost) << LOST_BIT
+                | u64::from(host_number) << HOST_NUMBER_BIT
+                | u64::from(process.incarnation) << 32,
+            process.host,
+            u64::from(process.slot) | u64::from(pid) << 32,
+            u64::from(rank.map_or(0, |rank| rank.wrapping_add(1))) | (status as u32 as u64) << 32,
+        ]
+    }
+
+    /// How the process stands, in the words of a slot's record.
+    pub fn as_slot(&self) -> SlotRecord {
+        SlotRecord {
+            state: self.state,
+            incarnation: self.process.incarnation,
+            pid: self.pid,
+            status: self.status,
+            ..SlotRecord::default()
+        }
+    }
+}
+
+impl Segment {
+    /// Reads the daemon's record of a process on another host. A record outside the table is free.
+    pub fn far_record(&self, far: u32) -> FarRecord {
+        if far >= self.plan().far {
+            return FarRecord::default();
+        }
+        let place = self.plan().far_record(far);
+        // In this order: a process whose state is known is the one that the other words name.
+        let words = [0, 8, 16, 24].map(|at| self.long(place + at).load(Ordering::Acquire));
+        FarRecord::from_words(words)
+    }
+
+    /// Writes the record of a process on another host; for the daemon alone. The identity is there before the state.
+    /// Processes are told by [`Segment::announce_membership`]. Nothing happens outside the table.
+    pub fn set_far_record(&self, far: u32, record: FarRecord) {
+        if far >= self.plan().far {
+            return;
+        }
+        let place = self.plan().far_record(far);
+        let words = record.to_words();
+        if self.far_record(far).process != record.process {
+            self.long(place).store(SlotState::Free as u64, Ordering::Release);
+        }
+        for (at, word) in [0, 8, 16, 24].into_iter().zip(words).rev() {
+            self.long(place + at).store(word, Ordering::Release);
+        }
+    }
+
+    /// The record of a peer, whether it is a slot or a process on another host, as that of a slot.
+    pub fn peer_record(&self, peer: u32) -> SlotRecord {
+        match peer.checked_sub(self.plan().slots()) {
+            Some(far) => self.far_record(far).as_slot(),
+            None => self.slot_record(peer),
+        }
+    }
+
+    /// The peer that has a rank in the first world; `u32::MAX` if none has.
+    pub fn peer_of_rank(&self, rank: u32) -> u32 {
+        let plan = self.plan();
+        if rank >= plan.ranks {
+            return u32::MAX;
+        }
+        if !plan.spans_hosts() {
+            return rank;
+        }
+        let entry = self.word(self.entry(rank)).load(Ordering::Acquire).wrapping_sub(1);
+        if entry < plan.slots() + plan.far { entry } else { u32::MAX }
+    }
+
+    /// The rank that a peer had in the first world when the job began: later processes of its slot have none
+    /// ([`Segment::rank_of`]).
+    pub fn rank_of_peer(&self, peer: u32) -> Option<u32> {
+        let plan = self.plan();
+        if !plan.spans_hosts() {
+            return (peer < plan.processes).then_some(peer);
+        }
+        if peer >= plan.slots() + plan.far {
+            return None;
+        }
+        let entry = self.word(self.entry(plan.ranks + peer)).load(Ordering::Acquire);
+        entry.checked_sub(1).filter(|&rank| rank < plan.ranks)
+    }
+
+    /// Says which peer has a rank in the first world; for the segment's maker alone, before a process attaches. Nothing
+    /// happens on one host, and outside the tables.
+    pub fn set_peer_of_rank(&self, rank: u32, peer: u32) {
+        let plan = self.plan();
+        if plan.spans_hosts() && rank < plan.ranks && peer < plan.slots() + plan.far {
+            self.word(self.entry(rank)).store(peer + 1, Ordering::Release);
+            self.word(self.entry(plan.ranks + peer)).store(rank + 1, Ordering::Release);
+        }
+    }
+
+    /// The name of a host; empty if it is not known.
+    pub fn host_name(&self, number: u16) -> JobName {
+        if u32::from(number) >= self.plan().hosts {
+            return JobName::default();
+        }
+        let place = self.plan().host_name(number.into());
+        let word = |at: usize| self.long(place + at as u64 * 8).load(Ordering::Acquire);
+        JobName::from_words(std::array::from_fn::<_, NAME_WORDS, _>(word))
+    }
+
+    /// Writes the name of a host; for the daemon alone. Nothing happens if there is no room for so many hosts.
+    pub fn set_host_name(&self, number: u16, name: JobName) {
+        const { assert!(HOST_NAME_BYTES as usize == NAME_WORDS * 8) }
+        if u32::from(number) < self.plan().hosts {
+            let place = self.plan().host_name(number.into());
+            for (at, word) in (0..).zip(name.to_words()) {
+                self.long(place + at * 8).store(word, Ordering::Release);
+            }
+        }
+    }
+
+    /// The place of an entry of the world table.
+    fn entry(&self, entry: u32) -> u64 {
+        self.plan().world_table() + u64::from(entry) * WORLD_ENTRY_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::SegmentPlan;
+
+    fn segment(ranks: u32) -> Segment {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        Segment::local(&SegmentPlan { ranks, far: 3, hosts: 2, guests: 1, ..plan })
+    }
+
+    #[test]
+    fn far_records_are_read_as_written() {
+        let segment = segment(2);
+        let record = FarRecord {
+            process: FarProcess { host: u64::MAX - 1, slot: 7, incarnation: 3 },
+            host_number: u16::MAX,
+            rank: Some(9),
+            state: SlotState::Dead,
+            pid: 4711,
+            status: -11,
+            is_host_lost: true,
+        };
+        segment.set_far_record(2, record);
+        segment.set_far_record(3, record); // there is none
+        assert_eq!(segment.far_record(2), record);
+        for none in [0, 1, 3, u32::MAX] {
+            assert_eq!(segment.far_record(none), FarRecord::default());
+        }
+        let other =
+            FarRecord { rank: None, state: SlotState::Alive, is_host_lost: false, ..record };
+        segment.set_far_record(2, other);
+        assert_eq!(segment.far_record(2), other);
+        let as_slot = segment.peer_record(segment.plan().slots() + 2);
+        assert_eq!((as_slot.state, as_slot.pid, as_slot.status), (SlotState::Alive, 4711, -11));
+    }
+
+    #[test]
+    fn a_rank_is_a_slot_on_one_host() {
+        let segment = segment(2);
+        segment.set_peer_of_rank(0, 1);
+        assert_eq!([0, 1, 2].map(|rank| segment.peer_of_rank(rank)), [0, 1, u32::MAX]);
+        assert_eq!([0, 1, 2].map(|peer| segment.rank_of_peer(peer)), [Some(0), Some(1), None]);
+    }
+
+    #[test]
+    fn ranks_and_peers_of_several_hosts_find_each_other() {
+        let segment = segment(5);
+        let peers = [3, 0, 5, 1, 4]; // slots 0 to 2, far records 3 to 5
+        (0..).zip(peers).for_each(|(rank, peer)| segment.set_peer_of_rank(rank, peer));
+        segment.set_peer_of_rank(5, 2);
+        segment.set_peer_of_rank(0, 6);
+        for (rank, peer) in (0..).zip(peers) {
+            assert_eq!(
+                (segment.peer_of_rank(rank), segment.rank_of_peer(peer)),
+                (peer, Some(rank))
+            );
+        }
+        assert_eq!((segment.rank_of_peer(2), segment.rank_of_peer(6)), (None, None));
+        assert_eq!(segment.rank_of(0), Some(1));
+        segment.set_slot_record(0, SlotRecord { incarnation: 2, ..SlotRecord::default() });
+        assert_eq!(segment.rank_of(0), None, "another process has the slot");
+        let record = FarRecord { rank: Some(2), ..FarRecord::default() };
+        segment.set_far_record(2, record);
+        assert_eq!(segment.rank_of(5), Some(2));
+        segment.set_far_record(2, FarRecord { rank: None, ..record });
+        assert_eq!(segment.rank_of(5), None, "another process has the record");
+    }
+
+    #[test]
+    fn words_that_somebody_overwrote_name_nobody() {
+        let segment = segment(5);
+        let plan = segment.plan().clone();
+        for at in (plan.world_table()..plan.total_bytes()).step_by(4) {
+            segment.word(at).store(u32::MAX - 1, Ordering::Relaxed);
+        }
+        assert_eq!((segment.peer_of_rank(4), segment.rank_of_peer(0)), (u32::MAX, None));
+        assert!(!segment.host_name(1).to_string().contains('\0'));
+    }
+
+    #[test]
+    fn hosts_have_names() {
+        let segment = segment(2);
+        segment.set_host_name(1, JobName::new("n2"));
+        segment.set_host_name(2, JobName::new("n3"));
+        let names = [0, 1, 2].map(|number| segment.host_name(number).to_string());
+        assert_eq!(names, ["", "n2", ""]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
+
+use landeck_kernel::Peer;
+use landeck_memory::{FarProcess, Segment, SlotState};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+/// Words of a process in a message.
+pub(crate) const PROCESS_WORDS: usize = 2;
+
+/// The process that a peer stands for.
+pub(crate) fn process_of(segment: &Segment, peer: Peer) -> ProcessId {
+    let far = peer.0.checked_sub(segment.plan().slots());
+    let FarProcess { host, slot, incarnation } = match far {
+        Some(far) => segment.far_record(far).process,
+        None => FarProcess {
+            host: segment.plan().host,
+            slot: peer.0,
+            incarnation: segment.incarnation(peer.0),
+        },
+    };
+    ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
+}
+
+/// The peer that a process is here. `None` if this host knows no such process.
+pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
+    let plan = segment.plan();
+    if process.host.0 == plan.host {
+        return (process.slot.0 < plan.slots()).then_some(Peer(process.slot.0));
+    }
+    let is_it = |&far: &u32| {
+        let record = segment.far_record(far);
+        let FarProcess { host, slot, incarnation } = record.process;
+        let place = (HostId(host), Slot(slot), Incarnation(incarnation));
+        record.state != SlotState::Free
+            && place == (process.host, process.slot, process.incarnation)
+    };
+    (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
+}
+
+/// The words of a process, for a message.
+pub(crate) fn to_words(process: ProcessId) -> [u64; PROCESS_WORDS] {
+    [process.host.0, u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32]
+}
+
+/// The process in these words.
+pub(crate) fn from_words([host, place]: [u64; PROCESS_WORDS]) -> ProcessId {
+    let (slot, incarnation) = (Slot(place as u32), Incarnation((place >> 32) as u32));
+    ProcessId { host: HostId(host), slot, incarnation }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::{FarRecord, SegmentPlan, SlotRecord};
+
+    #[test]
+    fn peers_and_processes_find_each_other() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        let segment = Segment::local(&plan);
+        let slots = plan.slots();
+        segment.set_slot_record(1, SlotRecord { incarnation: 3, ..SlotRecord::default() });
+        for (far, slot) in [(0, 1), (5, 0)] {
+            let process = FarProcess { host: 2, slot, incarnation: 1 };
+            let state = SlotState::Dead;
+            segment.set_far_record(far, FarRecord { process, state, ..FarRecord::default() });
+        }
+        for peer in [0, 1, slots, slots + 5].map(Peer) {
+            let process = process_of(&segment, peer);
+            assert_eq!(peer_of(&segment, from_words(to_words(process))), Some(peer));
+        }
+        assert_eq!(process_of(&segment, Peer(1)).incarnation, Incarnation(3));
+        let unknown = |host, slot| {
+            let process =
+                ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(1) };
+            peer_of(&segment, process)
+        };
+        assert_eq!([unknown(2, 7), unknown(3, 1), unknown(0, 0), unknown(1, slots)], [None; 4]);
+    }
+}
