@@ -410,7 +410,9 @@ mod tests {
         for round in 0..6_u8 {
             // One side has had a trunk that the other side never saw open.
             if round == 2 {
-                assert!(one.carry((0, HostNumber(0)), ZERO, [99; 32], at(0)));
+                let generation = one.receipt().generation;
+                let receipt = Receipt { generation, ..ZERO };
+                assert!(one.carry((0, HostNumber(0)), receipt, [99; 32], at(0)));
             }
             let agreed = one.receipt().generation.max(other.receipt().generation);
             let receipt = Receipt { generation: agreed, ..ZERO };

@@ -62,8 +62,11 @@ fn text(text: &str) -> JobMessage {
 }
 
 fn text_of(message: JobMessage) -> String {
-    let JobMessage::Text(text) = message;
-    text
+    match message {
+        JobMessage::Text(text) => text,
+        #[allow(unreachable_patterns)]
+        _ => String::new(),
+    }
 }
 
 impl JobHandler for Reporter {

@@ -186,11 +186,6 @@ impl Trunks {
         self.links.get(&host).is_some_and(|link| link.trunk().is_some())
     }
 
-    /// Whether a link exists that may still come up.
-    pub(crate) fn has_link(&self, host: HostNumber) -> bool {
-        self.links.contains_key(&host)
-    }
-
     /// The addresses of a host, in the order in which they are dialled.
     pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
         let entry = self.links.get(&host).map(|link| &link.entry.addresses);

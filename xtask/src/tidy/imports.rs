@@ -57,6 +57,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/load", &["wire", "layout", "arithmetic"]),
     ("crates/groups", &["wire"]),
     ("crates/host", &["wire", "memory", "groups"]),
+    ("crates/daemon", &["wire", "memory", "groups", "host", "trust", "machine"]),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (
         "crates/node",
@@ -96,6 +97,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("fronts/c_boundary", &[]),
     ("fronts/", &["node", "c_boundary"]),
+    ("programs/landeckd", &["daemon"]),
     ("programs/", &["node", "simulator", "load"]),
     ("examples/", &["node"]),
     ("xtask", &[]),
