@@ -1,4 +1,4 @@
-//! What the daemon offers to the jobs on its host, and what it calls of them.
+//! The calls that the daemon offers to the jobs on its host, and those that it makes to them.
 
 use std::io;
 use std::net::SocketAddr;

@@ -71,7 +71,7 @@ mod several;
 
 /// How a daemon gets its place.
 #[derive(Clone, Debug)]
-pub enum Role {
+pub enum DaemonRole {
     /// It makes a machine for the job of its launcher, and is its arbiter.
     Arbiter {
         /// The descriptor of the socket to the launcher; `None` means standard input.
@@ -126,7 +126,7 @@ pub enum DaemonError {
 }
 
 /// Runs a daemon to its end. The process must have one thread.
-pub fn run(role: Role) -> ExitCode {
+pub fn run(role: DaemonRole) -> ExitCode {
     // Guardians are forked by a process that has neither keys nor sockets.
     let server = match jobs::fork_guardian_server() {
         Ok(server) => server,
@@ -144,16 +144,18 @@ pub fn run(role: Role) -> ExitCode {
     }
 }
 
-fn live(role: Role, server: GuardianServer) -> Result<u8, DaemonError> {
+fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = Signals::catch().map_err(system("catch signals"))?;
     guard_keys();
     raise_descriptors();
     let (mut hub, mut jobs) = match role {
-        Role::Arbiter { launcher } => found(server, launcher)?,
-        Role::Bootstrap { ports, networks } => (assigned(ports, &networks)?, Jobs::of_host(server)),
-        Role::Join { address, token_file, name, ports, networks } => {
+        DaemonRole::Arbiter { launcher } => found(server, launcher)?,
+        DaemonRole::Bootstrap { ports, networks } => {
+            (assigned(ports, &networks)?, Jobs::of_host(server))
+        }
+        DaemonRole::Join { address, token_file, name, ports, networks } => {
             (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
         }
     };
@@ -225,7 +227,7 @@ fn joined(
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let text = match token_file == Path::new("-") {
-        true => read_line(&io::stdin())?,
+        true => read_line(io::stdin())?,
         false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
     };
     let token: Token = text.parse()?;

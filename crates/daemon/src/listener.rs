@@ -152,7 +152,7 @@ impl Listener {
             if let Some(gone) = self.places.enter(token, is_known(address.ip()), now) {
                 match self.strangers.remove(&gone) {
                     Some(gone) => {
-                        self.refusals.count("others came, and it had proven nothing", gone.address)
+                        self.refusals.count("others came, and it had proven nothing", gone.address);
                     }
                     None => ousted.push(gone),
                 }
@@ -227,7 +227,7 @@ impl Listener {
         for late in self.places.take_late(now) {
             match self.strangers.remove(&late) {
                 Some(late) => {
-                    self.refusals.count("it did not prove who it is in time", late.address)
+                    self.refusals.count("it did not prove who it is in time", late.address);
                 }
                 None => callers.push(late),
             }

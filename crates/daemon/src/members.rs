@@ -232,7 +232,7 @@ impl Members {
         for output in outputs {
             match output {
                 ArbiterOutput::Send { to, word } if to == self.own => {
-                    events.extend(self.take(word))
+                    events.extend(self.take(word));
                 }
                 ArbiterOutput::Welcome { to, snapshot } if to == self.own => {
                     events.extend(self.welcome(snapshot));

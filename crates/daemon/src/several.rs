@@ -64,7 +64,7 @@ fn text(text: &str) -> JobMessage {
 fn text_of(message: JobMessage) -> String {
     match message {
         JobMessage::Text(text) => text,
-        #[allow(unreachable_patterns)]
+        #[allow(unreachable_patterns, reason = "the messages of jobs are tested with the jobs")]
         _ => String::new(),
     }
 }
@@ -114,7 +114,7 @@ struct Daemon {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a daemon announces before it has a place.
+/// A daemon that has announced itself and waits for its place.
 struct Announced {
     key: KeyHash,
     address: SocketAddr,

@@ -68,7 +68,7 @@ pub(crate) enum TrunksEvent {
     },
 }
 
-/// What a trunk is for.
+/// The use of a trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// It connects this host with another one, and the host `by` has dialled.
@@ -396,7 +396,7 @@ impl Trunks {
             (Some(token), true) => self.flush(reactor, token, now),
             (None, true) => {}
             (_, false) => {
-                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into())
+                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into());
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use landeck_daemon::{NetworkPrefix, PortRange, Role};
+use landeck_daemon::{DaemonRole, NetworkPrefix, PortRange};
 
 /// Connects the hosts of a job. `landeck run --host` starts this program by itself.
 #[derive(Debug, Parser)]
@@ -83,13 +83,13 @@ fn network(text: &str) -> Result<NetworkPrefix, String> {
 fn main() -> ExitCode {
     let Arguments { role, launcher_fd, action } = Arguments::parse();
     let role = match (role, action) {
-        (Some(NamedRole::Arbiter), None) => Role::Arbiter { launcher: launcher_fd },
+        (Some(NamedRole::Arbiter), None) => DaemonRole::Arbiter { launcher: launcher_fd },
         (None, Some(Action::Bootstrap { port })) => {
-            Role::Bootstrap { ports: port.port_range, networks: port.network }
+            DaemonRole::Bootstrap { ports: port.port_range, networks: port.network }
         }
         (None, Some(Action::Join { address, token_file, name, port })) => {
             let (ports, networks) = (port.port_range, port.network);
-            Role::Join { address, token_file, name, ports, networks }
+            DaemonRole::Join { address, token_file, name, ports, networks }
         }
         _ => {
             use clap::CommandFactory;

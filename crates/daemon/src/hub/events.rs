@@ -1,4 +1,4 @@
-//! What follows from events of trunks, words, heartbeats and lanes.
+//! The consequences of events of trunks, words, heartbeats and lanes.
 
 use super::*;
 use crate::trunk::TrunkError;

@@ -186,7 +186,7 @@ fn a_process_that_ends_is_told_to_the_others_and_explains_its_lane() {
     let ended = id(segments[1].plan().host);
     let end = ProcessEnd::Died { pid: 4711, status: 9 };
     two.ask(move |context| {
-        context.tell(WordContent::ProcessEnded { job: JOB, process: ended, end })
+        context.tell(WordContent::ProcessEnded { job: JOB, process: ended, end });
     });
     one.wait_word(
         |content| matches!(content, WordContent::ProcessEnded { process, .. } if *process == ended),
