@@ -1,10 +1,29 @@
 //! The messages of jobs between daemons.
 
+use landeck_host::remote::messages::{PartCommand, PartEvent, PartRefusal};
+use landeck_host::remote::spec::JobSpec;
 use serde::{Deserialize, Serialize};
 
-/// A message of a job between two daemons.
+/// A message of a job between two daemons. A machine that is made for a job has only this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum JobMessage {
-    /// A text, for tests.
+    /// From the arbiter: say whether this part of the job is possible.
+    Check(Box<JobSpec>),
+    /// The answer.
+    Checked(Result<(), PartRefusal>),
+    /// From the arbiter: make everything that the part needs, and start nothing.
+    Prepare,
+    /// The answer.
+    Prepared(Result<(), PartRefusal>),
+    /// From the arbiter: start the processes.
+    Start,
+    /// The guardian was not started.
+    NotStarted(PartRefusal),
+    /// From the arbiter: a command of the launcher, or one that follows from a failure elsewhere.
+    Command(PartCommand),
+    /// An event of the part. Output and the last event travel as bulk.
+    Event(PartEvent),
+    /// A text.
+    #[cfg(test)]
     Text(String),
 }

@@ -1,32 +1,49 @@
-//! The jobs of this host. In this file stands what other files of this crate need of them.
+//! The job of a machine, as far as it concerns this host: its part here, and on the arbiter also the whole job.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use landeck_wire::HostNumber;
-use landeck_wire::word::Word;
+use landeck_host::guardian::GuardianError;
+use landeck_host::remote::messages::{PartEvent, PartRefusal};
+use landeck_host::remote::part::{DescriptorWatch, Part, check};
+use landeck_host::remote::server;
+pub(crate) use landeck_host::remote::server::GuardianServer;
+use landeck_host::remote::spec::JobSpec;
+use landeck_wire::word::{Word, WordContent};
+use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::job_message::JobMessage;
 use crate::listener::PortRange;
+use crate::reactor::JOB_TOKENS;
+use crate::whole_job::WholeJob;
 
-/// The process that forks guardians for this daemon.
-#[derive(Debug)]
-pub(crate) struct GuardianServer;
+/// The tokens of the part's descriptors are its own, above this.
+const PART: u64 = JOB_TOKENS << 1;
+/// The token of the guardian server, which is ready when that has ended.
+const SERVER: u64 = PART - 1;
+/// The exit code of a daemon whose arbiter is gone, or whose guardian server has ended.
+const CUT_OFF: u8 = 1;
 
 /// Forks the process that forks guardians. The daemon has neither keys nor sockets nor threads then.
 ///
 /// # Errors
-/// The kernel's error.
-pub(crate) fn fork_guardian_server() -> io::Result<GuardianServer> {
-    Ok(GuardianServer)
+/// [`GuardianError`].
+pub(crate) fn fork_guardian_server() -> Result<GuardianServer, GuardianError> {
+    server::fork()
 }
 
 /// The jobs of this host.
 #[derive(Debug)]
 pub(crate) struct Jobs {
+    server: GuardianServer,
+    is_server_watched: bool,
+    whole: Option<WholeJob>,
+    /// The job as it was checked.
+    spec: Option<JobSpec>,
+    part: Option<(JobId, Part)>,
     over: Option<u8>,
 }
 
@@ -41,34 +58,182 @@ pub(crate) struct WantedMachine {
     pub(crate) networks: Vec<crate::addresses::NetworkPrefix>,
 }
 
+/// The daemon's loop, as a part uses it.
+struct PartWatch<'a, 'b>(&'a mut Context<'b>);
+
+impl DescriptorWatch for PartWatch<'_, '_> {
+    fn watch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
+        self.0.watch(what, PART + u64::from(token), flags)
+    }
+
+    fn rewatch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
+        self.0.rewatch(what, PART + u64::from(token), flags)
+    }
+
+    fn unwatch(&mut self, what: BorrowedFd<'_>) {
+        // It was watched, so this can fail only if it is closed already.
+        let _ = self.0.unwatch(what);
+    }
+}
+
 impl Jobs {
     /// The jobs of the arbiter, whose launcher is at the other end of the socket. Waits for its request.
     ///
     /// # Errors
     /// The kernel's error; the launcher has ended.
     pub(crate) fn of_launcher(
-        _server: GuardianServer,
-        _launcher: OwnedFd,
+        server: GuardianServer,
+        launcher: OwnedFd,
     ) -> io::Result<(Self, WantedMachine)> {
-        Ok((Self { over: None }, WantedMachine::default()))
+        let (whole, wanted) = WholeJob::asked_by(launcher)?;
+        let options =
+            DaemonOptions { host_timeout_ms: wanted.host_timeout_ms, is_plain: wanted.is_plain };
+        let wanted = WantedMachine { options, ports: wanted.ports, networks: wanted.networks };
+        Ok((Self { whole: Some(whole), ..Self::of_host(server) }, wanted))
     }
 
     /// The jobs of another host.
-    pub(crate) fn of_host(_server: GuardianServer) -> Self {
-        Self { over: None }
+    pub(crate) fn of_host(server: GuardianServer) -> Self {
+        Self { server, is_server_watched: false, whole: None, spec: None, part: None, over: None }
+    }
+
+    fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
+        let answer = check(&spec, context.own_host());
+        self.spec = Some(spec);
+        context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
+    }
+
+    fn prepare(&mut self, context: &mut Context<'_>) {
+        let Some(spec) = self.spec.take() else { return };
+        let answer = self.make_part(context, spec);
+        context.send(HostNumber::ARBITER, &JobMessage::Prepared(answer));
+    }
+
+    fn make_part(&mut self, context: &mut Context<'_>, spec: JobSpec) -> Result<(), PartRefusal> {
+        let job = spec.job;
+        let part = Part::prepare(spec, context.own_host())?;
+        let refuse = |error: io::Error| PartRefusal {
+            exit_code: landeck_host::launch::LAUNCHER_FAILED,
+            text: format!("the socket for the processes cannot be opened: {error}"),
+        };
+        context.add_part(job, part.segment().clone(), part.far()).map_err(refuse)?;
+        self.part = Some((job, part));
+        Ok(())
+    }
+
+    fn start(&mut self, context: &mut Context<'_>) {
+        let Some((_, part)) = &mut self.part else { return };
+        if let Err(refusal) = part.start(&self.server) {
+            context.send(HostNumber::ARBITER, &JobMessage::NotStarted(refusal));
+        }
+    }
+
+    /// Passes on what the part has to say, and watches what it waits for.
+    fn settle_part(&mut self, context: &mut Context<'_>) {
+        let Some((job, part)) = &mut self.part else { return };
+        if let Err(error) = part.settle(&mut PartWatch(context)) {
+            let text = format!("landeckd cannot watch the processes: {error}");
+            context.send(HostNumber::ARBITER, &JobMessage::Event(PartEvent::Said(text)));
+        }
+        while let Some(event) = part.take_event() {
+            let is_bulk = event.is_bulk();
+            let message = JobMessage::Event(event);
+            match is_bulk {
+                true => context.send_bulk(HostNumber::ARBITER, &message),
+                false => context.send(HostNumber::ARBITER, &message),
+            }
+        }
+        if part.is_over() {
+            context.remove_part(*job);
+            self.part = None;
+        }
+    }
+
+    fn watch_server(&mut self, context: &mut Context<'_>) {
+        if let Some(descriptor) = self.server.descriptor()
+            && !std::mem::replace(&mut self.is_server_watched, true)
+        {
+            // Without this, a killed server is noticed by its guardians alone.
+            let _ = context.watch(descriptor, SERVER, EventFlags::IN);
+        }
     }
 }
 
 impl JobHandler for Jobs {
-    fn message(&mut self, _: &mut Context<'_>, _: HostNumber, _: JobMessage) {}
-    fn word(&mut self, _: &mut Context<'_>, _: &Word) {}
-    fn ready(&mut self, _: &mut Context<'_>, _: u64, _: EventFlags) {}
-    fn tick(&mut self, _: &mut Context<'_>) {}
-    fn host_up(&mut self, _: &mut Context<'_>, _: HostNumber) {}
+    fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
+        let is_order = from == HostNumber::ARBITER;
+        match message {
+            JobMessage::Check(spec) if is_order => self.check(context, *spec),
+            JobMessage::Prepare if is_order => self.prepare(context),
+            JobMessage::Start if is_order => self.start(context),
+            JobMessage::Command(command) if is_order => {
+                if let Some((_, part)) = &mut self.part {
+                    part.command(command);
+                }
+            }
+            message => {
+                if let Some(whole) = &mut self.whole {
+                    whole.take(context, from, message);
+                }
+            }
+        }
+    }
 
-    fn host_down(&mut self, _: &mut Context<'_>, host: HostNumber, _: String) {
-        if host == HostNumber::ARBITER {
-            self.over = Some(1);
+    fn word(&mut self, context: &mut Context<'_>, word: &Word) {
+        if let (WordContent::HostLost { host, silent_ms, .. }, Some(whole)) =
+            (&word.content, &mut self.whole)
+        {
+            let why = format!("it has not answered for {:.1} s", *silent_ms as f64 / 1e3);
+            whole.lose(context, *host, why);
+        }
+    }
+
+    fn ready(&mut self, context: &mut Context<'_>, token: u64, _: EventFlags) {
+        match token {
+            PART.. => {
+                if let Some((_, part)) = &mut self.part {
+                    part.ready((token - PART) as u32);
+                }
+            }
+            SERVER => {
+                // The guardians have seen it too; this daemon can start nothing any more.
+                if let Some(descriptor) = self.server.descriptor() {
+                    let _ = context.unwatch(descriptor);
+                }
+                if self.part.is_none() && self.whole.is_none() {
+                    self.over = Some(CUT_OFF);
+                }
+            }
+            _ => {
+                if let Some(whole) = &mut self.whole {
+                    whole.ready(context, token);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) {
+        self.watch_server(context);
+        self.settle_part(context);
+        if let Some(whole) = &mut self.whole {
+            whole.tick(context);
+            if whole.has_launcher_gone() {
+                self.over = Some(0);
+            }
+        }
+    }
+
+    fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        if let Some(whole) = &mut self.whole {
+            whole.host_up(context, host);
+        }
+    }
+
+    fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
+        match &mut self.whole {
+            Some(whole) => whole.lose(context, host, why),
+            None if host == HostNumber::ARBITER => self.over = Some(CUT_OFF),
+            None => {}
         }
     }
 

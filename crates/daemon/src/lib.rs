@@ -65,6 +65,7 @@ mod stream;
 mod trunk;
 mod trunks;
 mod watch;
+mod whole_job;
 
 #[cfg(test)]
 mod several;

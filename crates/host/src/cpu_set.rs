@@ -5,7 +5,7 @@ use std::io;
 use std::str::FromStr;
 
 /// Processors by the kernel's numbers, as affinity masks and sysfs lists name them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct CpuSet {
     /// Bit `n % 64` of word `n / 64` is processor `n`: the layout of the kernel's own mask.
     words: Vec<u64>,
@@ -97,6 +97,12 @@ impl CpuSet {
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
         };
         self.words.iter().enumerate().flat_map(bits)
+    }
+
+    /// The processors in words: `processor 3`, `processors 0-1`.
+    pub(crate) fn in_words(&self) -> String {
+        let plural = if self.count() == 1 { "" } else { "s" };
+        format!("processor{plural} {self}")
     }
 
     /// The kernel's mask.

@@ -7,8 +7,8 @@
 //!
 //! In their place come the names that scripts look for: `RANK` and related ones as `torchrun` sets them,
 //! `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never `PMI_FD` or `PMIX_*`: those
-//! promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: only a process that listens on a port can promise it, and a
-//! job on one host listens on none. If the user sets them, they are passed on. A restarted process also has
+//! promise a service. Nor `MASTER_PORT`: only a process that listens on a port can promise it. A job on several hosts
+//! also sets `NODE_RANK`, and `MASTER_ADDR` to the host of rank 0. If the user sets `MASTER_ADDR`, it is passed on. A restarted process also has
 //! `LANDECK_RESTART`, the number of the restart. `LANDECK_STDOUT` says which file the launcher gave a process as its
 //! standard output.
 
@@ -32,11 +32,30 @@ pub struct Identity<'a> {
     pub rank: u32,
     /// The number of processes of the job.
     pub processes: u32,
-    /// The identity of the job, as the processes and the agent use it.
+    /// Its slot, which is its number among the processes of this host.
+    pub slot: u32,
+    /// The number of processes of the job on this host.
+    pub local_processes: u32,
+    /// The identity of the job's segment on this host, as the processes and the agent use it.
     pub job: &'a str,
     /// Its standard output, as device and inode, by which the process recognises it.
     pub stdout: Option<&'a str>,
+    /// Its host among those of the job; `None` if there is only one.
+    pub node: Option<Node<'a>>,
 }
+
+/// The host of a process of a job on several hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node<'a> {
+    /// Its number among the hosts with processes of the job, counted from 0.
+    pub number: u32,
+    /// The name of the host of rank 0.
+    pub first: &'a str,
+}
+
+/// Variables that belong to a host or to a session on it: each host of a job has its own.
+const OF_A_HOST: [&str; 3] = ["HOSTNAME", "DISPLAY", "TMPDIR"];
+const OF_A_SESSION: [&str; 3] = ["SSH_", "XDG_", "DBUS_"];
 
 /// The variables that all processes of one program share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +92,26 @@ impl Environment {
         environment
     }
 
+    /// The environment of a program on another host than the launcher's: these variables of the launcher, and for those
+    /// that belong to a host or a session the values of `own`.
+    pub fn elsewhere(
+        launcher: Vec<(OsString, OsString)>,
+        own: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Environment {
+        let is_missing = |name: &OsStr| !launcher.iter().any(|(other, _)| other == name);
+        let own: Vec<(OsString, OsString)> =
+            own.filter(|(name, _)| belongs_to_a_host(name) && is_missing(name)).collect();
+        let variables = launcher.into_iter().chain(own).collect();
+        Environment { variables, missing: Vec::new() }
+    }
+
+    /// The variables that other hosts get: all but those that belong to a host or a session, unless they are exported.
+    pub fn for_other_hosts(&self, exports: &[Export]) -> Vec<(OsString, OsString)> {
+        let exported = |name: &OsStr| exports.iter().any(|export| export.name == name);
+        let travels = |name: &OsStr| exported(name) || !belongs_to_a_host(name);
+        self.variables.iter().filter(|(name, _)| travels(name)).cloned().collect()
+    }
+
     /// The value of a variable.
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
         let found = self.variables.iter().find(|(own, _)| own == name.as_ref());
@@ -82,7 +121,13 @@ impl Environment {
     /// The environment of one process, each variable as `NAME=value`. Only the number of the segment's descriptor is
     /// missing, which the guardian adds.
     pub fn of_process(&self, identity: Identity<'_>) -> Vec<CString> {
-        let own = own_variables(identity);
+        let mut own: Vec<(&str, String)> = own_variables(identity).into();
+        if let Some(Node { number, first }) = identity.node {
+            own.push(("NODE_RANK", number.to_string()));
+            if self.get("MASTER_ADDR").is_none() {
+                own.push(("MASTER_ADDR", first.to_owned()));
+            }
+        }
         let is_own = |name: &OsStr| own.iter().any(|(own, _)| OsStr::new(own) == name);
         let shared = self.variables.iter().filter(|(name, _)| !is_own(name));
         let shared = shared.filter_map(|(name, value)| assignment(name, value));
@@ -117,25 +162,26 @@ impl Export {
 /// The variables that tell a process its identity, under every name that programs look for.
 fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
     let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
+    let (slot, local_size) = (identity.slot.to_string(), identity.local_processes.to_string());
     [
-        ("LANDECK_SLOT", rank.clone()),
+        ("LANDECK_SLOT", slot.clone()),
         ("LANDECK_JOB", identity.job.to_owned()),
         (standard_output::VARIABLE, identity.stdout.unwrap_or_default().to_owned()),
         ("RANK", rank.clone()),
         ("WORLD_SIZE", size.clone()),
-        ("LOCAL_RANK", rank.clone()),
-        ("LOCAL_WORLD_SIZE", size.clone()),
+        ("LOCAL_RANK", slot.clone()),
+        ("LOCAL_WORLD_SIZE", local_size.clone()),
         ("OMPI_COMM_WORLD_RANK", rank.clone()),
         ("OMPI_COMM_WORLD_SIZE", size.clone()),
-        ("OMPI_COMM_WORLD_LOCAL_RANK", rank.clone()),
-        ("OMPI_COMM_WORLD_LOCAL_SIZE", size.clone()),
-        ("OMPI_COMM_WORLD_NODE_RANK", rank.clone()),
-        ("PMI_RANK", rank.clone()),
-        ("PMI_SIZE", size.clone()),
-        ("PMI_LOCAL_RANK", rank.clone()),
-        ("PMI_LOCAL_SIZE", size.clone()),
-        ("MPI_LOCALRANKID", rank),
-        ("MPI_LOCALNRANKS", size),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", slot.clone()),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", local_size.clone()),
+        ("OMPI_COMM_WORLD_NODE_RANK", slot.clone()),
+        ("PMI_RANK", rank),
+        ("PMI_SIZE", size),
+        ("PMI_LOCAL_RANK", slot.clone()),
+        ("PMI_LOCAL_SIZE", local_size.clone()),
+        ("MPI_LOCALRANKID", slot),
+        ("MPI_LOCALNRANKS", local_size),
     ]
 }
 
@@ -188,6 +234,12 @@ fn belongs_to_a_launcher(name: &OsStr) -> bool {
     (starts_with(&PREFIXES) && !starts_with(&OF_THE_USER)) || NAMES.contains(&name)
 }
 
+/// Whether a variable means something only on one host, or in one session on it.
+fn belongs_to_a_host(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    OF_A_HOST.contains(&name) || OF_A_SESSION.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// `NAME=value`; `None` if it contains a zero byte, which no environment can hold.
 fn assignment(name: &OsStr, value: &OsStr) -> Option<CString> {
     let mut text = OsString::with_capacity(name.len() + value.len() + 1);
@@ -209,7 +261,19 @@ mod tests {
     }
 
     fn of_rank_2(environment: &Environment) -> Vec<String> {
-        let identity = Identity { rank: 2, processes: 4, job: "00ff", stdout: Some("13:7") };
+        let identity = Identity {
+            rank: 2,
+            processes: 4,
+            slot: 2,
+            local_processes: 4,
+            job: "00ff",
+            stdout: Some("13:7"),
+            node: None,
+        };
+        texts(environment, identity)
+    }
+
+    fn texts(environment: &Environment, identity: Identity<'_>) -> Vec<String> {
         let all = environment.of_process(identity);
         all.into_iter().map(|variable| variable.into_string().unwrap()).collect()
     }
@@ -237,6 +301,45 @@ mod tests {
         assert_eq!(all.iter().filter(|variable| variable.starts_with("RANK=")).count(), 1);
         assert!(!all.iter().any(|variable| variable.starts_with("PMI_FD")));
         assert!(!all.iter().any(|variable| variable.starts_with("MASTER_")));
+    }
+
+    #[test]
+    fn a_process_on_another_host_knows_its_place() {
+        let launcher = environment(
+            &[("HOME", "/h"), ("SSH_TTY", "1"), ("TMPDIR", "/a"), ("DISPLAY", ":0")],
+            true,
+            &["DISPLAY=:7"],
+        );
+        let exports = [Export { name: "DISPLAY".into(), value: None }];
+        let travelling = launcher.for_other_hosts(&exports);
+        let own = [("TMPDIR", "/b"), ("HOME", "/other"), ("DISPLAY", ":3"), ("XDG_SEAT", "s")];
+        let own = own.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let identity = Identity {
+            rank: 5,
+            processes: 8,
+            slot: 1,
+            local_processes: 4,
+            job: "00ff",
+            stdout: None,
+            node: Some(Node { number: 1, first: "a" }),
+        };
+        let all = texts(&Environment::elsewhere(travelling, own), identity);
+        for wanted in [
+            "HOME=/h",
+            "TMPDIR=/b",
+            "DISPLAY=:7",
+            "XDG_SEAT=s",
+            "RANK=5",
+            "LOCAL_RANK=1",
+            "LANDECK_SLOT=1",
+            "WORLD_SIZE=8",
+            "LOCAL_WORLD_SIZE=4",
+            "NODE_RANK=1",
+            "MASTER_ADDR=a",
+        ] {
+            assert!(has(&all, wanted), "{wanted}: {all:?}");
+        }
+        assert!(!all.iter().any(|text| text.starts_with("SSH_TTY")), "{all:?}");
     }
 
     #[test]

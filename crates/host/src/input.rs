@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Which processes get the launcher's standard input; the others read nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum InputTo {
     /// Every process.
     All,
@@ -25,14 +25,26 @@ pub enum InputTo {
 /// Passes the launcher's standard input on.
 #[derive(Debug)]
 pub struct Input {
+    origin: Origin,
+    readers: Readers,
+}
+
+/// The launcher's standard input.
+#[derive(Debug)]
+pub(crate) struct Origin {
     source: OwnedFd,
     is_terminal: bool,
     has_ended: bool,
+}
+
+/// The pipes to the processes that read one input, and the block that they are getting.
+#[derive(Debug, Default)]
+pub(crate) struct Readers {
     block: Vec<u8>,
     /// One reader for each process; `None` if it no longer reads.
     readers: Vec<Option<Reader>>,
-    /// Pipes that are not written to any more, so that the event loop can forget them.
-    ended: Vec<OwnedFd>,
+    /// Pipes that are not written to any more, with their numbers, so that the event loop can forget them.
+    ended: Vec<(usize, OwnedFd)>,
 }
 
 /// A pipe to one process.
@@ -57,15 +69,9 @@ impl Input {
         processes: u32,
         to: InputTo,
     ) -> io::Result<(Option<Input>, Vec<OwnedFd>)> {
-        let is_terminal = rustix::termios::isatty(source);
-        let mut input = Input {
-            source: source.try_clone_to_owned()?,
-            is_terminal,
-            has_ended: false,
-            block: Vec::new(),
-            readers: Vec::new(),
-            ended: Vec::new(),
-        };
+        let origin = Origin::new(source)?;
+        let is_terminal = origin.is_terminal;
+        let mut readers = Readers::default();
         let nothing = OwnedFd::from(File::open("/dev/null")?);
         let mut descriptors = Vec::with_capacity(processes as usize);
         for rank in 0..processes {
@@ -73,68 +79,131 @@ impl Input {
             descriptors.push(match gets_it {
                 false => nothing.try_clone()?,
                 true if processes == 1 || to != InputTo::All => match is_terminal {
-                    true => input.add_reader()?,
+                    true => readers.add()?,
                     false => source.try_clone_to_owned()?,
                 },
-                true => input.add_reader()?,
+                true => readers.add()?,
             });
         }
-        let needed = !input.readers.is_empty();
-        Ok((needed.then_some(input), descriptors))
+        let needed = !readers.readers.is_empty();
+        Ok((needed.then_some(Input { origin, readers }), descriptors))
     }
 
     /// The launcher's standard input, if it should be read now. A terminal is read only in the foreground: a read from
     /// the background would stop the launcher.
     pub fn wanted(&self) -> Option<BorrowedFd<'_>> {
-        let idle = !self.has_ended && self.block.is_empty() && !self.is_unread();
-        (idle && (!self.is_terminal || self.in_foreground())).then(|| self.source.as_fd())
+        let idle = self.readers.is_idle() && !self.readers.is_unread();
+        self.origin.wanted().filter(|_| idle)
     }
 
     /// The launcher's standard input.
     pub fn source(&self) -> BorrowedFd<'_> {
-        self.source.as_fd()
+        self.origin.source()
     }
 
     /// The pipes to the processes with their numbers, and whether each must accept more before anything else is read.
     pub fn pipes(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>, bool)> {
-        let readers = self.readers.iter().enumerate();
-        readers.filter_map(|(number, reader)| {
-            let reader = reader.as_ref()?;
-            Some((number, reader.pipe.as_fd(), reader.taken < self.block.len()))
-        })
+        self.readers.pipes()
     }
 
     /// Takes the pipes that have ended since the last call. Dropping them closes them, and the process sees the end of
     /// its input.
     pub fn take_ended(&mut self) -> Vec<OwnedFd> {
-        std::mem::take(&mut self.ended)
+        self.readers.take_ended().into_iter().map(|(_, pipe)| pipe).collect()
     }
 
     /// Whether no input is left to pass on.
     pub fn is_over(&self) -> bool {
-        self.is_unread() || (self.has_ended && self.block.is_empty())
+        self.readers.is_unread() || (self.origin.has_ended && self.readers.is_idle())
     }
 
     /// Reads a block from a source that is ready, and passes it on.
     pub fn read(&mut self) {
-        let mut block = vec![0; BLOCK_BYTES];
-        match rustix::io::read(&self.source, &mut block) {
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            // EIO: the terminal has been closed, or the process came to the background meanwhile.
-            Ok(0) | Err(_) => self.end(),
-            Ok(count) => {
-                block.truncate(count);
-                self.block = block;
-                self.write();
-            }
+        match self.origin.read() {
+            Some(block) => self.readers.give(block),
+            None if self.origin.has_ended => self.readers.end(),
+            None => {}
         }
     }
 
     /// Writes as much as the pipes accept.
     pub fn write(&mut self) {
-        for slot in &mut self.readers {
+        self.readers.write();
+    }
+}
+
+impl Origin {
+    /// The input in this descriptor.
+    ///
+    /// # Errors
+    /// The kernel's error, usually that there are too many descriptors.
+    pub(crate) fn new(source: BorrowedFd<'_>) -> io::Result<Origin> {
+        let is_terminal = rustix::termios::isatty(source);
+        Ok(Origin { source: source.try_clone_to_owned()?, is_terminal, has_ended: false })
+    }
+
+    /// The descriptor, if it may be read now.
+    pub(crate) fn wanted(&self) -> Option<BorrowedFd<'_>> {
+        let may_read = !self.has_ended && (!self.is_terminal || self.in_foreground());
+        may_read.then(|| self.source.as_fd())
+    }
+
+    /// The descriptor.
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+        self.source.as_fd()
+    }
+
+    /// Whether the input has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Reads a block from the source, which is ready; `None` if there is none, or the input has ended.
+    pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
+        let mut block = vec![0; BLOCK_BYTES];
+        match rustix::io::read(&self.source, &mut block) {
+            Err(Errno::INTR | Errno::AGAIN) => None,
+            // EIO: the terminal has been closed, or the process came to the background meanwhile.
+            Ok(0) | Err(_) => {
+                self.has_ended = true;
+                None
+            }
+            Ok(count) => {
+                block.truncate(count);
+                Some(block)
+            }
+        }
+    }
+
+    fn in_foreground(&self) -> bool {
+        let foreground = rustix::termios::tcgetpgrp(&self.source);
+        foreground.is_ok_and(|group| group == rustix::process::getpgrp())
+    }
+}
+
+impl Readers {
+    /// Adds a process; returns its end of the pipe.
+    ///
+    /// # Errors
+    /// The kernel's error, usually that there are too many descriptors.
+    pub(crate) fn add(&mut self) -> io::Result<OwnedFd> {
+        let (reader, writer) = pipe()?;
+        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+        self.readers.push(Some(Reader { pipe: writer, taken: 0 }));
+        Ok(reader)
+    }
+
+    /// Passes a block on. The last one must have been taken.
+    pub(crate) fn give(&mut self, block: Vec<u8>) {
+        self.block = block;
+        self.write();
+    }
+
+    /// Writes as much as the pipes accept.
+    pub(crate) fn write(&mut self) {
+        for (number, slot) in self.readers.iter_mut().enumerate() {
             if slot.as_mut().is_some_and(|reader| !reader.write(&self.block)) {
-                self.ended.extend(slot.take().map(|reader| reader.pipe));
+                self.ended.extend(slot.take().map(|reader| (number, reader.pipe)));
             }
         }
         let length = self.block.len();
@@ -144,26 +213,34 @@ impl Input {
         }
     }
 
-    fn add_reader(&mut self) -> io::Result<OwnedFd> {
-        let (reader, writer) = pipe()?;
-        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
-        self.readers.push(Some(Reader { pipe: writer, taken: 0 }));
-        Ok(reader)
-    }
-
     /// Ends the input, so that the readers see its end.
-    fn end(&mut self) {
-        self.has_ended = true;
-        self.ended.extend(self.readers.drain(..).flatten().map(|reader| reader.pipe));
+    pub(crate) fn end(&mut self) {
+        let open = self.readers.drain(..).enumerate();
+        self.ended.extend(open.filter_map(|(number, reader)| Some((number, reader?.pipe))));
     }
 
-    fn is_unread(&self) -> bool {
+    /// Whether every process has taken the whole block, or reads no more.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.block.is_empty()
+    }
+
+    /// Whether no process reads any more.
+    pub(crate) fn is_unread(&self) -> bool {
         self.readers.iter().all(Option::is_none)
     }
 
-    fn in_foreground(&self) -> bool {
-        let foreground = rustix::termios::tcgetpgrp(&self.source);
-        foreground.is_ok_and(|group| group == rustix::process::getpgrp())
+    /// The pipes with their numbers, and whether each must accept more.
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>, bool)> {
+        let readers = self.readers.iter().enumerate();
+        readers.filter_map(|(number, reader)| {
+            let reader = reader.as_ref()?;
+            Some((number, reader.pipe.as_fd(), reader.taken < self.block.len()))
+        })
+    }
+
+    /// Takes the pipes that have ended since the last call, with their numbers.
+    pub(crate) fn take_ended(&mut self) -> Vec<(usize, OwnedFd)> {
+        std::mem::take(&mut self.ended)
     }
 }
 

@@ -1,13 +1,15 @@
-//! A job to be started on this host, as `landeck run` was asked for it.
+//! A job to be started on this host or several, as `landeck run` was asked for it.
 
 use crate::budget::BudgetError;
 use crate::environment::Export;
 use crate::guardian::{GuardianError, OnFailure};
+use crate::hosts_wish::HostsWish;
 use crate::input::InputTo;
 use crate::output::Tag;
 use crate::placement::{BindTo, MapBy, PlacementError};
 use crate::program::ProgramError;
 use crate::say::SayError;
+use landeck_machine::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 use std::ffi::OsString;
@@ -59,6 +61,8 @@ pub struct Launch {
     pub summary: bool,
     /// The settings of all processes.
     pub settings: [u64; SETTINGS_WORDS],
+    /// The hosts of the job; `None` is this host alone.
+    pub hosts: Option<HostsWish>,
     /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
 }
@@ -113,6 +117,9 @@ pub enum LaunchError {
     /// Processes cannot be placed as asked.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    /// Ranks cannot be placed on the hosts.
+    #[error(transparent)]
+    Hosts(#[from] HostPlacementError),
     /// The limits are too small for the job.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -151,6 +158,27 @@ pub enum LaunchError {
         /// The number of processes.
         processes: u32,
     },
+    /// The daemon that connects hosts is not installed.
+    #[error(
+        "landeckd, which connects hosts, is neither in {} nor in PATH; install it beside landeck", .folder.display()
+    )]
+    NoDaemon {
+        /// The folder of the launcher.
+        folder: PathBuf,
+    },
+    /// Hosts cannot take part in the job.
+    #[error("{text}")]
+    Refused {
+        /// The exit code.
+        exit_code: u8,
+        /// The reasons, with the names of the hosts.
+        text: String,
+    },
+    /// The arbiter has ended before the job began.
+    #[error(
+        "the daemon of this host (landeckd) has ended before the job began; its message stands above"
+    )]
+    ArbiterEnded,
     /// A necessary system call was refused.
     #[error("the launcher cannot {attempt}: {source}")]
     System {
@@ -175,6 +203,7 @@ impl LaunchError {
     pub fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Program(error) => error.exit_code(),
+            LaunchError::Refused { exit_code, .. } => *exit_code,
             _ => LAUNCHER_FAILED,
         }
     }
@@ -215,6 +244,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
+            hosts: None,
             serves_groups: None,
         }
     }

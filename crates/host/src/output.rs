@@ -49,7 +49,7 @@ pub enum Tag {
 }
 
 /// One of the two streams of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Stream {
     /// Standard output.
     Output,
@@ -84,7 +84,7 @@ pub struct Output {
 struct Source {
     process: usize,
     sink: usize,
-    /// The pipe; `None` once it has ended.
+    /// The pipe; `None` once it has ended, or if the process is on another host.
     pipe: Option<OwnedFd>,
     tag: String,
     /// The held part of a line whose end has not come yet.
@@ -195,9 +195,59 @@ impl Output {
         // A ready pipe may be empty when it is read, since `read_rest` may have read it. While others hold the
         // writing end, as after a restart, a blocking read would wait for them. A pipe cannot refuse this.
         let _ = rustix::io::ioctl_fionbio(&pipe, true);
+        self.push_source(process, sink, Some(pipe), tag)
+    }
+
+    fn push_source(
+        &mut self,
+        process: usize,
+        sink: usize,
+        pipe: Option<OwnedFd>,
+        tag: String,
+    ) -> usize {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
-        self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
+        self.sources.push(Source { process, sink, pipe, tag, part, held_since, line });
         self.sources.len() - 1
+    }
+
+    /// Adds a stream of a process on another host, whose bytes come through [`Output::feed`]; returns the source's
+    /// number.
+    pub(crate) fn add_remote(&mut self, process: usize, stream: Stream, tag: String) -> usize {
+        self.push_source(process, self.sink_of(stream), None, tag)
+    }
+
+    /// Adds a stream of a process on another host whose bytes go into a file of their own, called `name` in messages;
+    /// returns the source's number.
+    pub(crate) fn add_remote_with_file(
+        &mut self,
+        process: usize,
+        file: OwnedFd,
+        name: String,
+    ) -> usize {
+        self.sinks.push(Sink::new(name, file, false));
+        self.push_source(process, self.sinks.len() - 1, None, String::new())
+    }
+
+    /// Takes bytes of a stream of a process on another host.
+    pub(crate) fn feed(&mut self, source: usize, bytes: &[u8], now: Instant) {
+        if !bytes.is_empty() && !self.sinks[self.sources[source].sink].broken {
+            self.take(source, bytes, now);
+        }
+    }
+
+    /// Ends a stream of a process on another host.
+    pub(crate) fn finish(&mut self, source: usize) {
+        self.end(source);
+    }
+
+    /// Whether every sink has room.
+    pub(crate) fn all_have_room(&self) -> bool {
+        self.sinks.iter().all(Sink::has_room)
+    }
+
+    /// The number of processes whose output is collected.
+    pub(crate) fn processes(&self) -> usize {
+        self.recent.len()
     }
 
     /// How many sources there are.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How processes are distributed: over which objects, and how many cores each gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MapBy {
     /// The objects over which neighbouring ranks are distributed.
     pub object: MapObject,
@@ -15,7 +15,7 @@ pub struct MapBy {
 }
 
 /// The objects over which neighbouring ranks are distributed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MapObject {
     /// One core after the other.
     Core,
@@ -26,7 +26,7 @@ pub enum MapObject {
 }
 
 /// The set of processors that a process is restricted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum BindTo {
     /// It may run anywhere.
     None,

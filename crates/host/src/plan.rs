@@ -13,7 +13,7 @@ use crate::program;
 use crate::topology::{Level, Topology, cache_word};
 use landeck_memory::processors;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A resolved launch.
 #[derive(Debug, Clone)]
@@ -95,13 +95,9 @@ impl Plan {
         for (rank, program) in self.ranks() {
             text += &format!("rank {rank}: ");
             if let Some(cpus) = &self.placement.cpus[rank as usize] {
-                text += &format!("{}, ", processors_text(cpus));
+                text += &format!("{}, ", cpus.in_words());
             }
-            text += &format!("in {}: {}", program.directory.display(), program.file.display());
-            for argument in &program.arguments[1..] {
-                text += &format!(" {}", quoted(&argument.to_string_lossy()));
-            }
-            text.push('\n');
+            text += &format!("in {}: {}\n", program.directory.display(), with_arguments(program));
         }
         text
     }
@@ -111,18 +107,14 @@ impl Plan {
         let mut text = format!("{}\n", self.binding());
         for (rank, cpus) in self.placement.cpus.iter().enumerate() {
             if let Some(cpus) = cpus {
-                text += &format!("rank {rank} is bound to {}\n", processors_text(cpus));
+                text += &format!("rank {rank} is bound to {}\n", cpus.in_words());
             }
         }
         text
     }
 
     fn binding(&self) -> String {
-        let Placement { bind_to, reason, .. } = &self.placement;
-        match bind_to {
-            BindTo::None => format!("No process is bound: {reason}."),
-            _ => format!("Each process is bound to {bind_to}: {reason}."),
-        }
+        binding_text(&self.placement)
     }
 }
 
@@ -155,16 +147,15 @@ fn usable_cores(usable: &CpuSet, cpus: u32) -> u32 {
     u32::try_from(cores).unwrap_or(u32::MAX).clamp(1, cpus)
 }
 
-fn resolve(program: &Program, default: u32) -> Result<PlannedProgram, LaunchError> {
+/// Finds a program, which `default` processes run if it does not say, and its directory on this host.
+pub(crate) fn resolve(program: &Program, default: u32) -> Result<PlannedProgram, LaunchError> {
     let directory = match &program.directory {
         None => PathBuf::from("."),
         Some(directory) => {
             let refuse = |source| LaunchError::Directory { path: directory.clone(), source };
             let whole = std::path::absolute(directory).map_err(refuse)?;
-            match std::fs::metadata(&whole).map_err(refuse)?.is_dir() {
-                true => whole,
-                false => return Err(refuse(std::io::ErrorKind::NotADirectory.into())),
-            }
+            check_directory_named(&whole, directory)?;
+            whole
         }
     };
     let environment = Environment::new(std::env::vars_os(), program.inherit, &program.exports);
@@ -181,12 +172,43 @@ fn resolve(program: &Program, default: u32) -> Result<PlannedProgram, LaunchErro
     })
 }
 
-fn processors_text(cpus: &CpuSet) -> String {
-    let plural = if cpus.count() == 1 { "" } else { "s" };
-    format!("processor{plural} {cpus}")
+/// Checks that this user may start processes in a directory.
+///
+/// # Errors
+/// [`LaunchError::Directory`].
+pub(crate) fn check_directory(directory: &Path) -> Result<(), LaunchError> {
+    check_directory_named(directory, directory)
 }
 
-fn count(processes: u32) -> String {
+/// Checks a directory, which errors call `name`.
+fn check_directory_named(directory: &Path, name: &Path) -> Result<(), LaunchError> {
+    let refuse = |source| LaunchError::Directory { path: name.to_owned(), source };
+    match std::fs::metadata(directory).map_err(refuse)?.is_dir() {
+        true => Ok(()),
+        false => Err(refuse(std::io::ErrorKind::NotADirectory.into())),
+    }
+}
+
+/// A sentence about the binding of all processes.
+pub(crate) fn binding_text(placement: &Placement) -> String {
+    let Placement { bind_to, reason, .. } = placement;
+    match bind_to {
+        BindTo::None => format!("No process is bound: {reason}."),
+        _ => format!("Each process is bound to {bind_to}: {reason}."),
+    }
+}
+
+/// A program's file and its arguments, quoted as for a shell.
+pub(crate) fn with_arguments(program: &PlannedProgram) -> String {
+    let mut text = program.file.display().to_string();
+    for argument in &program.arguments[1..] {
+        text += &format!(" {}", quoted(&argument.to_string_lossy()));
+    }
+    text
+}
+
+/// A number of processes in words.
+pub(crate) fn count(processes: u32) -> String {
     if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") }
 }
 

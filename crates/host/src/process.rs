@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::cpu_set::CpuSet;
 use crate::start_signals::{self, StartSignals};
 
@@ -36,7 +38,7 @@ pub struct Image {
 }
 
 /// A step between the creation of a process and its program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Step {
     /// Creating the process.
@@ -56,7 +58,7 @@ pub enum Step {
 }
 
 /// The reason why a process did not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("cannot {}: {}", .step.attempt(), io::Error::from_raw_os_error(*.errno))]
 pub struct StartError {
     /// The step that failed.

@@ -5,8 +5,9 @@
 
 use crate::signals;
 use landeck_groups::restarts::Restart;
-use landeck_memory::{Counters, Operation, SlotRecord, WaitRecord, WaitedFor};
+use landeck_memory::{Counters, Operation, SlotRecord, WaitRecord};
 use landeck_wire::ContextId;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A process of a job, as reports name it.
@@ -23,7 +24,7 @@ pub struct Who<'a> {
 }
 
 /// How a process failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// It ended with an exit code other than 0.
     Code(u8),
@@ -71,8 +72,8 @@ pub struct FailureReport<'a> {
     pub failure: Failure,
     /// The time after which it failed.
     pub after: Duration,
-    /// The wait that it was in, and since when.
-    pub waiting: Option<(WaitRecord, Duration)>,
+    /// The wait that it was in, in words.
+    pub waiting: Option<&'a str>,
     /// Its last lines, oldest first.
     pub last_lines: &'a [String],
     /// The state of the others.
@@ -144,7 +145,7 @@ impl FailureReport<'_> {
         let mut text = format!(
             "rank {rank} of {processes} (pid {pid}, host {host}) {failure} after {after}.\n"
         );
-        if let Some(waiting) = self.waiting.and_then(|(wait, since)| place(&wait, since)) {
+        if let Some(waiting) = self.waiting {
             text += &format!("  It was in: {waiting}.\n");
         }
         match self.last_lines {
@@ -286,17 +287,31 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
 }
 
 /// The counters of a process, for a summary.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deeds {
-    /// Its counts of messages and bytes.
-    pub counters: Counters,
-    /// The processes that it has waited for, longest first.
-    pub waited_for: Vec<WaitedFor>,
+    /// Messages sent.
+    pub messages_sent: u64,
+    /// Bytes in them.
+    pub bytes_sent: u64,
+    /// Bytes given to others in collective operations on one host.
+    pub bytes_laid: u64,
+    /// Time in calls that waited, in nanoseconds.
+    pub waited_ns: u64,
+    /// The rank that it has waited for longest, and that time in nanoseconds.
+    pub waited_most_for: Option<(u32, u64)>,
+}
+
+impl Deeds {
+    /// The deeds of a process with these counters.
+    pub fn new(counters: Counters, waited_most_for: Option<(u32, u64)>) -> Deeds {
+        let Counters { messages_sent, bytes_sent, bytes_laid, waited_ns, .. } = counters;
+        Deeds { messages_sent, bytes_sent, bytes_laid, waited_ns, waited_most_for }
+    }
 }
 
 /// One line about a job that ended well.
 pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
-    let all = || deeds.iter().map(|own| own.counters);
+    let all = || deeds.iter();
     let messages: u64 = all().map(|own| own.messages_sent).sum();
     let bytes: u64 = all().map(|own| own.bytes_sent).sum();
     let laid: u64 = all().map(|own| own.bytes_laid).sum();
@@ -315,11 +330,11 @@ pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
         thousands(messages),
         decimal_size(bytes),
     );
-    let most = deeds.iter().enumerate().max_by_key(|(_, own)| own.counters.waited_ns);
-    if let Some((rank, own)) = most.filter(|(_, own)| own.counters.waited_ns > 0) {
-        text += &format!(" (most: rank {rank}, {:.2} s", own.counters.waited_ns as f64 / 1e9);
-        if let Some(WaitedFor { peer, ns }) = own.waited_for.first() {
-            text += &format!("; {:.2} s of it on rank {peer}", *ns as f64 / 1e9);
+    let most = deeds.iter().enumerate().max_by_key(|(_, own)| own.waited_ns);
+    if let Some((rank, own)) = most.filter(|(_, own)| own.waited_ns > 0) {
+        text += &format!(" (most: rank {rank}, {:.2} s", own.waited_ns as f64 / 1e9);
+        if let Some((peer, ns)) = own.waited_most_for {
+            text += &format!("; {:.2} s of it on rank {peer}", ns as f64 / 1e9);
         }
         text.push(')');
     }
@@ -390,11 +405,12 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_in_four_lines() {
+        let waiting = place(&receive(), Duration::from_millis(300));
         let report = FailureReport {
             who: WHO,
             failure: Failure::Signal(11),
             after: Duration::from_millis(400),
-            waiting: Some((receive(), Duration::from_millis(300))),
+            waiting: waiting.as_deref(),
             last_lines: &["reading part 17".to_owned()],
             others: Others::Gone { ended: 3, by_themselves: 0 },
             restarts: None,
@@ -415,7 +431,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
             who: Who { rank: 0, processes: 1, ..WHO },
             failure: Failure::Code(3),
             after: Duration::from_millis(7),
-            waiting: Some((WaitRecord::default(), Duration::ZERO)),
+            waiting: None,
             last_lines: &[],
             others: Others::Gone { ended: 0, by_themselves: 0 },
             restarts: None,
@@ -541,11 +557,9 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
             waited_ns: 60_000_000,
             ..Counters::default()
         };
-        let own = Deeds { counters, waited_for: Vec::new() };
-        let most = Deeds {
-            counters: Counters { waited_ns: 90_000_000, ..counters },
-            waited_for: vec![WaitedFor { peer: 1, ns: 80_000_000 }],
-        };
+        let own = Deeds::new(counters, None);
+        let longest = Counters { waited_ns: 90_000_000, ..counters };
+        let most = Deeds::new(longest, Some((1, 80_000_000)));
         let all = [own.clone(), own.clone(), most, own];
         let text = summary(&all, Duration::from_millis(2_100));
         let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB and 4 kB in collective operations, \

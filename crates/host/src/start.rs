@@ -1,6 +1,7 @@
 //! Starts a job: creates everything that its processes need, then starts them.
 
 use crate::budget::{Limits, fit_segment, make_room_for_descriptors};
+use crate::cpu_set::CpuSet;
 use crate::environment::Identity;
 use crate::file;
 use crate::guardian::{self, OnFailure, Order, Start};
@@ -12,6 +13,7 @@ use crate::plan::{Plan, PlannedProgram};
 use crate::process::Image;
 use crate::signals::Signals;
 use crate::standard_output;
+use crate::witness::Witness;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::{JobName, Segment, SegmentPlan, system as clock};
 use landeck_wire::HostId;
@@ -25,13 +27,11 @@ use std::path::Path;
 
 /// A started job, with everything that its end needs.
 pub(crate) struct Started {
-    pub(crate) segment: Segment,
+    pub(crate) witness: Witness,
     pub(crate) guardian: guardian::Guardian,
     pub(crate) signals: Signals,
     pub(crate) output: Output,
     pub(crate) input: Option<Input>,
-    pub(crate) groups: MemoryGroups,
-    pub(crate) out_of_memory_kills: u64,
 }
 
 impl Launch {
@@ -42,20 +42,19 @@ impl Launch {
         let mut output = Output::new(processes as usize, stdout, stderr);
         self.make_room(processes, &output)?;
         let groups = MemoryGroups::of_this_process();
-        let limits = Limits::of_this_process(&groups);
-        let (cpus, guests) = (plan.cpus, self.slots_for_more(processes));
-        let usual = SegmentPlan { cpus, guests, ..SegmentPlan::new(random_number()?, processes) };
-        let usual = fit_segment(usual, limits)?;
-        let (settings, began_ns) = (self.settings, clock::now_ns());
-        let name = self.job_name(plan);
-        let segment = Segment::create(&SegmentPlan {
-            settings,
-            name,
-            began_ns,
-            is_hardened: self.is_hardened,
-            serves_groups: self.serves_groups.is_some(),
-            ..usual
-        })?;
+        let usual =
+            SegmentPlan { cpus: plan.cpus, ..SegmentPlan::new(random_number()?, processes) };
+        let segment = create_segment(
+            SegmentPlan {
+                settings: self.settings,
+                name: JobName::new(&self.name_of(&plan.programs)),
+                is_hardened: self.is_hardened,
+                serves_groups: self.serves_groups.is_some(),
+                ..usual
+            },
+            self.on_failure,
+            &groups,
+        )?;
         (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
@@ -70,39 +69,30 @@ impl Launch {
                     .map_err(system("open pipes for the processes"))?,
             };
             let stdout_name = standard_output::name_of(&stdout);
-            let identity = Identity { rank, processes, job: &job, stdout: stdout_name.as_deref() };
-            let image = Image {
-                program: c_string(program.file.as_os_str().as_bytes()),
-                arguments: arguments(program),
-                environment: program.environment.of_process(identity),
-                directory: program.directory.clone(),
-                cpus: plan.placement.cpus[rank as usize].clone(),
-                stdin,
-                stdout,
-                stderr,
+            let identity = Identity {
+                rank,
+                processes,
+                slot: rank,
+                local_processes: processes,
+                job: &job,
+                stdout: stdout_name.as_deref(),
+                node: None,
             };
+            let cpus = plan.placement.cpus[rank as usize].clone();
+            let image = image_of(program, identity, cpus, [stdin, stdout, stderr]);
             starts.push(Start { slot: rank, image });
         }
-        let out_of_memory_kills = groups.out_of_memory_kills();
+        let witness = Witness::new(segment.clone(), &(0..processes).collect::<Vec<u32>>(), groups);
         let order = Order { starts, on_failure: self.on_failure, grace: self.grace };
         let guardian = guardian::fork(&segment, order)?;
-        Ok(Started { segment, guardian, signals, output, input, groups, out_of_memory_kills })
+        Ok(Started { witness, guardian, signals, output, input })
     }
 
-    /// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
-    /// first slot to its predecessor.
-    fn slots_for_more(&self, processes: u32) -> u32 {
-        let again = match self.on_failure {
-            OnFailure::Restart { .. } => processes,
-            OnFailure::Abort | OnFailure::Notify => 0,
-        };
-        (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
-    }
-
-    fn job_name(&self, plan: &Plan) -> JobName {
-        let file = plan.programs.first().and_then(|program| program.file.file_name());
+    /// The name of the job: that of its first program's file, if the user gave none.
+    pub(crate) fn name_of(&self, programs: &[PlannedProgram]) -> String {
+        let file = programs.first().and_then(|program| program.file.file_name());
         let usual = || file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        JobName::new(&self.name.clone().unwrap_or_else(usual))
+        self.name.clone().unwrap_or_else(usual)
     }
 
     fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {
@@ -116,16 +106,64 @@ impl Launch {
     }
 
     fn tag_text(&self, plan: &Plan, rank: u32) -> String {
-        let width = digits(plan.processes() - 1);
-        match self.tag {
+        self.tag.text(rank, plan.processes(), &plan.host)
+    }
+}
+
+impl Tag {
+    /// The tag before the lines of a process on this host.
+    pub(crate) fn text(self, rank: u32, processes: u32, host: &str) -> String {
+        let width = digits(processes - 1);
+        match self {
             Tag::None => String::new(),
             Tag::Rank => format!("[{rank:>width$}] "),
-            Tag::Host => format!("[{rank:>width$}@{}] ", plan.host),
+            Tag::Host => format!("[{rank:>width$}@{host}] "),
         }
     }
 }
 
-fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
+/// Creates a segment that fits into the limits of this process.
+pub(crate) fn create_segment(
+    usual: SegmentPlan,
+    on_failure: OnFailure,
+    groups: &MemoryGroups,
+) -> Result<Segment, LaunchError> {
+    let guests = slots_for_more(usual.processes, on_failure);
+    let limits = Limits::of_this_process(groups);
+    let fitted = fit_segment(SegmentPlan { guests, ..usual }, limits)?;
+    Ok(Segment::create(&SegmentPlan { began_ns: clock::now_ns(), ..fitted })?)
+}
+
+/// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
+/// first slot to its predecessor.
+fn slots_for_more(processes: u32, on_failure: OnFailure) -> u32 {
+    let again = match on_failure {
+        OnFailure::Restart { .. } => processes,
+        OnFailure::Abort | OnFailure::Notify => 0,
+    };
+    (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
+}
+
+/// The image of a process of a program, with its three standard streams in order.
+pub(crate) fn image_of(
+    program: &PlannedProgram,
+    identity: Identity<'_>,
+    cpus: Option<CpuSet>,
+    [stdin, stdout, stderr]: [OwnedFd; 3],
+) -> Image {
+    Image {
+        program: c_string(program.file.as_os_str().as_bytes()),
+        arguments: arguments(program),
+        environment: program.environment.of_process(identity),
+        directory: program.directory.clone(),
+        cpus,
+        stdin,
+        stdout,
+        stderr,
+    }
+}
+
+pub(crate) fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?))
 }
 
@@ -145,7 +183,7 @@ fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, Ow
 }
 
 /// Creates the directory for output files, unless it exists.
-fn make_directory(path: &Path) -> Result<(), LaunchError> {
+pub(crate) fn make_directory(path: &Path) -> Result<(), LaunchError> {
     file::make_directory(path)
         .map_err(|source| LaunchError::OutputDirectory { path: path.to_owned(), source })
 }
@@ -158,17 +196,31 @@ fn output_files(
     rank: u32,
     processes: u32,
 ) -> Result<(OwnedFd, OwnedFd), LaunchError> {
-    let width = digits(processes - 1);
-    let mut open = |stream: &str| -> Result<OwnedFd, LaunchError> {
-        let path = directory.join(format!("rank-{rank:0width$}.{stream}"));
-        let file = output_file(&path)
-            .map_err(|source| LaunchError::OutputFile { path: path.clone(), source })?;
+    let mut open = |stream: Stream| -> Result<OwnedFd, LaunchError> {
+        let (name, file) = open_output_file(directory, rank, processes, stream)?;
         let (reader, writer) = pipe().map_err(system("open pipes for the processes"))?;
-        let name = path.display().to_string();
-        output.add_with_file(rank as usize, reader, file.into(), name);
+        output.add_with_file(rank as usize, reader, file, name);
         Ok(writer)
     };
-    Ok((open("stdout")?, open("stderr")?))
+    Ok((open(Stream::Output)?, open(Stream::Error)?))
+}
+
+/// Opens the file for a stream of a process; returns its name in messages as well.
+pub(crate) fn open_output_file(
+    directory: &Path,
+    rank: u32,
+    processes: u32,
+    stream: Stream,
+) -> Result<(String, OwnedFd), LaunchError> {
+    let width = digits(processes - 1);
+    let ending = match stream {
+        Stream::Output => "stdout",
+        Stream::Error => "stderr",
+    };
+    let path = directory.join(format!("rank-{rank:0width$}.{ending}"));
+    let name = path.display().to_string();
+    let file = output_file(&path).map_err(|source| LaunchError::OutputFile { path, source })?;
+    Ok((name, file.into()))
 }
 
 /// Opens a file for output. A named pipe is refused: the launcher would wait for its reader even after the end of the
@@ -193,7 +245,7 @@ fn c_string(bytes: &[u8]) -> CString {
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-fn random_number() -> Result<u64, LaunchError> {
+pub(crate) fn random_number() -> Result<u64, LaunchError> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
         .map_err(|error| system("get random numbers")(error.into()))?;

@@ -17,6 +17,7 @@ pub use landeck_channel as channel;
 pub use landeck_collectives as collectives;
 pub use landeck_diagnosis as diagnosis;
 pub use landeck_host as host;
+pub use landeck_machine as machine;
 pub use landeck_memory as memory;
 pub use landeck_objects as objects;
 pub use landeck_transports::tcp;

@@ -2,6 +2,7 @@
 
 use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
+use crate::hosts::{HostsArguments, HostsAsked, MapByAsked, map_by, processes};
 use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
@@ -19,14 +20,13 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use landeck::unstable::collectives::{Nearness, Overrides};
 use landeck::unstable::diagnosis::Report;
-use landeck::unstable::host::budget::PROCESSES_MAX;
 use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::guardian::OnFailure;
 use landeck::unstable::host::input::InputTo;
 use landeck::unstable::host::launch::{Explain, Explanation, Launch, Program, ServeGroups};
 use landeck::unstable::host::observe;
 use landeck::unstable::host::output::Tag;
-use landeck::unstable::host::placement::{BindTo, MapBy};
+use landeck::unstable::host::placement::BindTo;
 use landeck::unstable::memory::JobName;
 use landeck::{Job, Options};
 use std::ffi::{OsStr, OsString};
@@ -37,7 +37,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a job.
-    Run(Box<Launch>, Wishes),
+    Run(Box<Launch>, Wishes, Box<HostsAsked>),
     /// Measure this host.
     Tune {
         /// Whether the figures are kept even if others used the processors.
@@ -118,7 +118,8 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             }
             let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
             let wishes = Wishes { overrides, nearness };
-            Ok(Command::Run(Box::new(run.job.launch(programs)), wishes))
+            let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
+            Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))
         }
         CliCommand::Tune(TuneArguments { show: false, force, .. }) => {
             Ok(Command::Tune { is_forced: force })
@@ -186,7 +187,7 @@ enum CliCommand {
     },
 }
 
-/// Run a program as N processes on this host.
+/// Run a program as N processes, on this host or on several.
 ///
 /// Options stand before the program; words behind it are the program's own. Several programs separated by colons
 /// make one job: their processes get ranks in this order, and each program has its own -n, -x, --env-none and -C.
@@ -201,6 +202,8 @@ struct RunArguments {
     program: ProgramArguments,
     #[command(flatten)]
     job: JobArguments,
+    #[command(flatten)]
+    hosts: HostsArguments,
 }
 
 /// Measure the performance of this host, or show it.
@@ -254,6 +257,7 @@ Examples:
   landeck run -n 4 ./heat 512
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
   landeck run -n 8 --tag --timeout 60 --stacks ./program
+  landeck run --host a:4,b:4 ./heat 512
 
 `landeck run --help` and landeck-run(1) describe exit codes, output and signals.";
 
@@ -275,18 +279,20 @@ const JOB: &str = "The job";
 /// Options of a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
-    /// Distribute processes over cores, L3 caches or memory nodes, with N cores each.
+    /// Distribute processes over cores, L3 caches, memory nodes or hosts, with N cores each.
     ///
     /// slot or core: neighbouring ranks on neighbouring cores; l3, numa: neighbouring ranks on different caches
-    /// or memory nodes; pe=N or numa:pe=N: N cores for each process.
+    /// or memory nodes; pe=N or numa:pe=N: N cores for each process. Hosts are filled one after the other; node:
+    /// neighbouring ranks on different hosts; ppr:N:node: N processes on each host.
     #[arg(
         long,
         value_name = "HOW",
         default_value = "slot",
+        value_parser = map_by,
         hide_default_value = true,
         help_heading = PLACEMENT
     )]
-    map_by: MapBy,
+    map_by: MapByAsked,
     /// Bind each process to a part of the machine.
     ///
     /// To nothing, a hardware thread, its cores, or to the L3 cache, memory node or package of its first core
@@ -399,12 +405,13 @@ struct JobArguments {
 struct ProgramArguments {
     /// Number of processes.
     ///
-    /// Also -np [default: one for each usable core; one for each program after a colon].
+    /// Also -np [default: one for each usable core; one for each slot of several hosts; one for each program of
+    /// several].
     #[arg(
         short = 'n',
         long = "np",
         value_name = "N",
-        value_parser = whole(1, PROCESSES_MAX),
+        value_parser = processes,
         allow_negative_numbers = true,
         help_heading = PROGRAMS
     )]
@@ -446,7 +453,7 @@ impl JobArguments {
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
             name: self.name,
-            map_by: self.map_by,
+            map_by: self.map_by.here,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
             dry_run: self.dry_run,
@@ -529,7 +536,8 @@ fn with_program_marked(
     mut words: Vec<OsString>,
     definition: &clap::Command,
 ) -> Result<Vec<OsString>, Usage> {
-    const SINGLE: [&str; 2] = ["-np", "-wdir"];
+    const SINGLE: [&str; 7] =
+        ["-np", "-wdir", "-ppn", "-host", "-hosts", "-hostfile", "-machinefile"];
     let mut at = 0;
     while at < words.len() && words[at].as_encoded_bytes().starts_with(b"-") {
         if words[at] == "--" {
@@ -570,7 +578,10 @@ fn check_tag(words: &[OsString]) -> Result<(), Usage> {
 fn takes_next(word: &OsStr, definition: &clap::Command) -> bool {
     let Some(word) = word.to_str() else { return false };
     let is_it = |argument: &&clap::Arg| match word.strip_prefix("--") {
-        Some(long) => argument.get_long() == Some(long),
+        Some(long) => {
+            let others = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(long) || others.contains(&long)
+        }
         None => argument.get_short().is_some_and(|short| word[1..] == *short.to_string()),
     };
     definition.get_arguments().find(is_it).is_some_and(|argument| {
@@ -645,7 +656,7 @@ mod tests {
     fn run(line: &str) -> Result<Launch, String> {
         let words = ["landeck", "run"].into_iter().chain(line.split(' '));
         match parse(words.map(OsString::from).collect()) {
-            Ok(Command::Run(launch, _)) => Ok(*launch),
+            Ok(Command::Run(launch, ..)) => Ok(*launch),
             Ok(other) => Err(format!("{other:?}")),
             Err(Usage(error)) => Err(error.to_string()),
         }
@@ -745,7 +756,7 @@ mod tests {
         assert!(parse("tune -n 8").unwrap_err().contains("--show"));
         assert!(matches!(parse("measure switch"), Ok(Command::Measure(Subject::Switch))));
         let line = "run --collectives scan=flat --clusters hosts x";
-        let Ok(Command::Run(_, wishes)) = parse(line) else { panic!("ways were asked for") };
+        let Ok(Command::Run(_, wishes, _)) = parse(line) else { panic!("ways were asked for") };
         assert_eq!(wishes.overrides.unwrap().to_string(), "scan=flat");
         assert_eq!(wishes.nearness, Some(Nearness::Hosts));
     }

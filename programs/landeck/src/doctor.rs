@@ -1,9 +1,11 @@
 //! `landeck doctor`: a report on this host's features and lacks.
 
+use crate::hosts::{HostsError, read_hostfile};
 use clap::Args;
 use landeck::unstable::host::examination::{Finding, Health, examine};
 use landeck::unstable::host::say::{SayError, say};
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Check this host: the features that jobs can use, those that it lacks, and the consequences.
@@ -14,11 +16,31 @@ pub(crate) struct DoctorArguments {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    /// Check the hosts in this file instead, and the ways between them
+    #[arg(short = 'f', long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+}
+
+/// The reason why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DoctorError {
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
+    #[error(transparent)]
+    Say(#[from] SayError),
+    #[error(
+        "--hostfile: this build checks its own host only, and the file names {hosts}; run `landeck doctor` \
+         on each"
+    )]
+    SeveralHosts { hosts: usize },
 }
 
 impl DoctorArguments {
     /// Prints the report.
-    pub(crate) fn run(&self) -> Result<ExitCode, SayError> {
+    pub(crate) fn run(&self) -> Result<ExitCode, DoctorError> {
+        if let Some(path) = &self.hostfile {
+            return Err(DoctorError::SeveralHosts { hosts: read_hostfile(path)?.len() });
+        }
         let findings = examine();
         let text = if self.json { as_json(&findings) } else { as_text(&findings) };
         say(&text)?;

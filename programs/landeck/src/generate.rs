@@ -69,9 +69,7 @@ fn mpiexec_page() -> String {
     let mut page = Roff::new();
     page.control("TH", ["mpiexec", "1", "", concat!("landeck ", env!("CARGO_PKG_VERSION"))]);
     page.control("SH", ["NAME"]);
-    page.text([roman(
-        "mpiexec, mpirun - start an MPI job on this host, with the options of MPICH",
-    )]);
+    page.text([roman("mpiexec, mpirun - start an MPI job, with the options of MPICH")]);
     page.control("SH", ["DESCRIPTION"]);
     page.control("nf", []);
     for line in mpiexec::HELP.lines() {

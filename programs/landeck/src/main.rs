@@ -6,6 +6,7 @@ mod cli;
 mod clusters;
 mod doctor;
 mod generate;
+mod hosts;
 mod mpiexec;
 mod plan;
 mod seeing;
@@ -17,6 +18,7 @@ mod wishes;
 
 use clap::error::ErrorKind;
 use cli::{Command, Usage};
+use hosts::{HostsAsked, Surroundings};
 use landeck::tuning;
 use landeck::unstable::collectives::Settings;
 use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
 fn follow(line: Vec<OsString>) -> ExitCode {
     let written = line.clone();
     match cli::parse(line) {
-        Ok(Command::Run(launch, wishes)) => run(*launch, wishes),
+        Ok(Command::Run(launch, wishes, hosts)) => run(*launch, wishes, &hosts),
         Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
@@ -88,7 +90,10 @@ fn answer(usage: &Usage, line: &[OsString]) -> ExitCode {
 }
 
 /// Starts a job with the settings of this host. The user's wishes override them.
-fn run(mut launch: Launch, wishes: Wishes) -> ExitCode {
+fn run(mut launch: Launch, wishes: Wishes, hosts: &HostsAsked) -> ExitCode {
+    if let Err(error) = hosts.settle(&mut launch, &Surroundings::real()) {
+        return failed(&error, error.exit_code());
+    }
     match settings(wishes) {
         Ok(settings) => launch.settings = settings.to_words(),
         Err(error) => return failed(error, LAUNCHER_FAILED),

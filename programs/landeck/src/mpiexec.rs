@@ -4,6 +4,7 @@
 //! Unknown and unsupported options are rejected by name, since a job that runs otherwise than asked is worse than
 //! none. The parser is our own: options of MPICH have long names behind one dash, which clap does not know.
 
+use landeck::unstable::machine::allocation;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -21,12 +22,11 @@ const ERROR_HANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "
 pub(crate) const HELP: &str = "\
 Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...
 
-Runs a program as the processes of one MPI job on this host. This is `landeck run` with the options of
-MPICH's mpiexec; each may be written with one dash or two.
+Runs a program as the processes of one MPI job, on this host or on several. This is `landeck run` with the
+options of MPICH's mpiexec; each may be written with one dash or two.
 
 For one program:
-  -n N, -np N           number of processes (1 if not given)
-  -N N, -npernode N     as -n: there is one host
+  -n N, -np N           number of processes (if not given: 1, or one for each slot of several hosts)
   -env NAME VALUE       set a variable
   -x NAME[=VALUE]       set a variable, or pass it on despite -envnone
   -envlist A,B          pass on these variables, and no others
@@ -43,8 +43,12 @@ For all programs, to be given before the first:
   -timeout SECONDS      end the job after this time
   -initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return
   -disable-auto-cleanup go on after a process has failed
-  -host H, -hosts H,... accepted if all are this host
-  -ppn N                accepted: there is one host
+  -hosts A:2,B,...      the hosts, with their slots; also -host
+  -f FILE               a file with a host in each line; also -hostfile, -machinefile
+  -ppn N, -N N          number of processes on each host (its slots if not given); when all hosts are
+                        full, the first is next. Without hosts, -N is as -n, and -ppn means nothing
+  -launcher HOW         ssh, rsh, slurm or manual
+  -launcher-exec CMD    the command that reaches another host
   -oversubscribe, -allow-run-as-root
                         accepted: always so
   -help, -version
@@ -97,19 +101,6 @@ pub(crate) enum MpiexecError {
         /// As it was written.
         option: String,
     },
-    /// The option asks for another host.
-    #[error(
-        "{option} {host}: processes can be started on this host only, which is called {own}; leave \
-         the option out"
-    )]
-    OtherHost {
-        /// As it was written.
-        option: String,
-        /// The other host.
-        host: String,
-        /// The name of this host.
-        own: String,
-    },
     /// The MPI library does not have this error handler.
     #[error("{option} {name}: there is no such error handler; the names are {known}")]
     NoErrorHandler {
@@ -132,8 +123,18 @@ pub(crate) enum MpiexecError {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Processes,
-    /// Processes on each host, of which there is one.
+    /// Processes on each host; on one host it is the number of processes.
     PerHost,
+    /// Processes on each host; on one host it means nothing.
+    SlotsPerHost,
+    /// The hosts.
+    Hosts,
+    /// A file with the hosts.
+    HostFile,
+    /// The way to reach other hosts.
+    Launcher,
+    /// The command that reaches other hosts.
+    LauncherCommand,
     Set {
         all: bool,
     },
@@ -155,22 +156,22 @@ enum Meaning {
     TimeLimit,
     GoOn,
     ErrorHandler,
-    Hosts,
-    /// An option, with or without a value, that asks for what one host always does.
-    AsItIs {
-        has_value: bool,
-    },
+    /// An option that asks for what is always done.
+    AsItIs,
     Help,
     Version,
     NotHere(&'static str),
 }
 
 use Meaning::{
-    AsItIs, Bare, BindTo, Directory, ErrorHandler, Export, GoOn, Help, Hosts, Inherit, MapBy,
-    NotHere, Only, PerHost, Processes, Report, Set, Tag, TimeLimit, Version,
+    AsItIs, Bare, BindTo, Directory, ErrorHandler, Export, GoOn, Help, HostFile, Hosts, Inherit,
+    Launcher, LauncherCommand, MapBy, NotHere, Only, PerHost, Processes, Report, Set, SlotsPerHost,
+    Tag, TimeLimit, Version,
 };
 
-const ONE_HOST: &str = "processes are started on this host only; leave the option out";
+const PLACES: &str = "ranks are placed by --ppn and --map-by; leave the option out";
+const NETWORKS: &str = "hosts try their networks; use landeck run --network CIDR to prefer one";
+const LAUNCHERS: &str = "choose ssh, rsh, slurm or manual; -launcher-exec gives another command";
 const FILES: &str = "use landeck run --output-dir DIRECTORY";
 const TREE: &str = "there are no other launchers below this one; leave the option out";
 
@@ -195,13 +196,17 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["disable-auto-cleanup"], GoOn),
     (&["initial-errhandler", "initial_errhandler"], ErrorHandler),
     (&["host", "hosts"], Hosts),
-    (&["ppn", "perhost"], AsItIs { has_value: true }),
-    (&["oversubscribe", "allow-run-as-root"], AsItIs { has_value: false }),
+    (&["f", "hostfile", "machinefile"], HostFile),
+    (&["ppn", "perhost"], SlotsPerHost),
+    (&["launcher", "bootstrap"], Launcher),
+    (&["launcher-exec", "bootstrap-exec"], LauncherCommand),
+    (&["oversubscribe", "allow-run-as-root"], AsItIs),
     (&["h", "help"], Help),
     (&["V", "version"], Version),
-    (&["f", "hostfile", "machinefile", "rankmap", "order-nodes"], NotHere(ONE_HOST)),
-    (&["iface", "localhost", "hybrid-hosts", "skip-launch-node", "usize"], NotHere(ONE_HOST)),
-    (&["launcher", "launcher-exec", "rmk", "enable-x", "disable-x", "demux"], NotHere(TREE)),
+    (&["rankmap", "order-nodes", "hybrid-hosts", "skip-launch-node", "usize"], NotHere(PLACES)),
+    (&["iface", "localhost"], NotHere(NETWORKS)),
+    (&["rmk"], NotHere("allocations are found by themselves; leave the option out")),
+    (&["enable-x", "disable-x", "demux"], NotHere(TREE)),
     (&["disable-hostname-propagation", "nameserver", "pmi-port", "topolib"], NotHere(TREE)),
     (&["outfile-pattern", "errfile-pattern"], NotHere(FILES)),
     (&["prepend-pattern"], NotHere("use -prepend-rank, or landeck run --tag=host")),
@@ -222,7 +227,9 @@ pub(crate) fn elsewhere(option: &str) -> Option<String> {
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;
     Some(match meaning {
         NotHere(reason) => format!("{option} is not supported: {reason}"),
-        AsItIs { .. } => format!("{option} is always so; leave the option out"),
+        AsItIs => format!("{option} is always so; leave the option out"),
+        Launcher => format!("{option} is an option of mpiexec; write --start"),
+        LauncherCommand => format!("{option} is an option of mpiexec; write --rsh"),
         Tag => format!("{option} is an option of mpiexec; write --tag"),
         _ => {
             format!("{option} is an option of mpiexec; `landeck run -h` lists those there are here")
@@ -243,18 +250,26 @@ pub(crate) fn read(
     if !is_meant(name) {
         return Ok(Asked::Nothing);
     }
-    let mut job = JobWords::default();
-    if let Some(seconds) = variable(TIMEOUT) {
-        job.options.extend(["--timeout".into(), seconds]);
-    }
-    let mut programs = Vec::new();
-    for (number, words) in words.split(|word| word == ":").enumerate() {
-        match job.read_program(words, number == 0)? {
-            Read::Program(program) => programs.push(program),
-            Read::Asked(asked) => return Ok(asked),
+    let time_limit = variable(TIMEOUT);
+    let mut has_hosts = allocation::is_inside(|name| variable(name).is_some());
+    // Some options mean something else when hosts are named, which may be said behind them.
+    loop {
+        let mut job = JobWords { has_hosts, ..JobWords::default() };
+        if let Some(seconds) = &time_limit {
+            job.options.extend(["--timeout".into(), seconds.clone()]);
         }
+        let mut programs = Vec::new();
+        for (number, words) in words.split(|word| word == ":").enumerate() {
+            match job.read_program(words, number == 0)? {
+                Read::Program(program) => programs.push(program),
+                Read::Asked(asked) => return Ok(asked),
+            }
+        }
+        if has_hosts || !job.names_hosts {
+            return Ok(Asked::Run(job.line(programs)));
+        }
+        has_hosts = true;
     }
-    Ok(Asked::Run(job.line(programs)))
 }
 
 /// Whether the command was called as mpiexec or mpirun, perhaps with a suffix behind a dot.
@@ -266,6 +281,12 @@ fn is_meant(name: &OsStr) -> bool {
 /// Settings of the whole job.
 #[derive(Default)]
 struct JobWords {
+    /// Whether options or an allocation name hosts.
+    has_hosts: bool,
+    /// Whether an option names hosts.
+    names_hosts: bool,
+    /// Whether the first program was read.
+    is_late: bool,
     /// Options of `landeck run` for the job.
     options: Vec<OsString>,
     /// Options of `landeck run` for each program, before its own.
@@ -308,6 +329,7 @@ impl JobWords {
                 _ => self.take(meaning, flag, &mut words, &mut program)?,
             }
         }
+        self.is_late = true;
         program.program = words.rest.to_vec();
         if program.program.is_empty() {
             let place = if is_first { "after the options" } else { "after the colon" };
@@ -327,10 +349,14 @@ impl JobWords {
         let mut value = |what| words.value(&mut flag, what);
         match meaning {
             Processes => program.processes = Some(value("a number of processes")?),
-            // On one host, -n and -npernode mean the same. The former wins.
-            PerHost => {
+            PerHost | SlotsPerHost => {
                 let number = value("a number of processes")?;
-                program.processes.get_or_insert(number);
+                match (self.has_hosts, meaning) {
+                    (true, _) => self.once("--ppn", number, &flag.written)?,
+                    // On one host, -n and -npernode mean the same. The former wins.
+                    (false, PerHost) => drop(program.processes.get_or_insert(number)),
+                    (false, _) => {}
+                }
             }
             Set { all } => {
                 let (name, value) = (value("a name and a value")?, value("a value")?);
@@ -353,8 +379,10 @@ impl JobWords {
             MapBy => {
                 let how = value("how")?;
                 match per_host(&flag.written, &how)? {
-                    Some(number) => drop(program.processes.get_or_insert(number)),
-                    None => self.options.extend(["--map-by".into(), place(&how)]),
+                    Some(number) if !self.has_hosts => {
+                        drop(program.processes.get_or_insert(number));
+                    }
+                    _ => self.options.extend(["--map-by".into(), place(&how)]),
                 }
             }
             Report => self.options.push("--report-bindings".into()),
@@ -367,10 +395,19 @@ impl JobWords {
             }
             Hosts => {
                 let hosts = value("names of hosts")?;
-                check_hosts(&flag.written, &hosts)?;
+                self.names_hosts = true;
+                self.once("--host", hosts, &flag.written)?;
             }
-            AsItIs { has_value: true } => drop(value("a number")?),
-            AsItIs { has_value: false } | Help | Version => {}
+            HostFile => {
+                self.names_hosts = true;
+                self.options.extend(["--hostfile".into(), value("a file")?]);
+            }
+            Launcher => {
+                let how = value("how")?;
+                self.options.extend(launcher(&flag.written, &how)?.map(OsString::from));
+            }
+            LauncherCommand => self.options.extend(["--rsh".into(), value("a command")?]),
+            AsItIs | Help | Version => {}
             NotHere(reason) => {
                 return Err(MpiexecError::NotHere { option: flag.written, reason });
             }
@@ -378,6 +415,18 @@ impl JobWords {
         // A value behind an option that takes none.
         let unused = flag.attached.map(|_| MpiexecError::Unknown { option: flag.written });
         unused.map_or(Ok(()), Err)
+    }
+
+    /// Adds an option of the whole job. A later program may only repeat it.
+    fn once(&mut self, name: &str, value: OsString, written: &str) -> Result<(), MpiexecError> {
+        let is_same = |pair: &[OsString]| pair[0] == name && pair[1] == value;
+        if !self.options.windows(2).any(is_same) {
+            if self.is_late {
+                return Err(MpiexecError::Late { option: written.to_owned() });
+            }
+            self.options.extend([name.into(), value]);
+        }
+        Ok(())
     }
 
     fn exports<'a>(&'a mut self, all: bool, own: &'a mut ProgramWords) -> &'a mut Vec<OsString> {
@@ -396,11 +445,15 @@ impl JobWords {
     fn line(self, programs: Vec<ProgramWords>) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec!["landeck".into(), "run".into()];
         line.extend(self.options);
+        let is_single = programs.len() == 1;
         for (number, program) in programs.into_iter().enumerate() {
             if number > 0 {
                 line.push(":".into());
             }
-            line.extend(["-n".into(), program.processes.unwrap_or_else(|| "1".into())]);
+            match program.processes {
+                None if self.has_hosts && is_single => line.push("--one-by-default".into()),
+                processes => line.extend(["-n".into(), processes.unwrap_or_else(|| "1".into())]),
+            }
             if program.is_bare.unwrap_or(self.is_bare) {
                 line.push("--env-none".into());
             }
@@ -435,7 +488,8 @@ impl Meaning {
         match self {
             Set { all } | Only { all } | Bare { all } | Inherit { all } => all,
             Tag | BindTo | MapBy | Report | TimeLimit | GoOn | ErrorHandler => true,
-            Processes | PerHost | Export | Directory | Hosts | AsItIs { .. } => false,
+            HostFile | Launcher | LauncherCommand => true,
+            Processes | PerHost | SlotsPerHost | Export | Directory | Hosts | AsItIs => false,
             Help | Version | NotHere(_) => false,
         }
     }
@@ -487,7 +541,7 @@ fn place(word: &OsStr) -> OsString {
     }
 }
 
-/// The number in `ppr:N:node`, which on one host is the number of processes. `None` for another mapping; N on each
+/// The number in `ppr:N:node`, which without hosts is the number of processes. `None` for another mapping; N on each
 /// core or cache is not supported.
 fn per_host(option: &str, how: &OsStr) -> Result<Option<OsString>, MpiexecError> {
     let how = how.to_string_lossy();
@@ -511,18 +565,16 @@ fn check_error_handler(option: &str, name: &OsStr) -> Result<(), MpiexecError> {
     Err(MpiexecError::NoErrorHandler { option, name, known: ERROR_HANDLERS.join(", ") })
 }
 
-/// Fails unless all hosts of a list are this one. Each may have a number behind a colon.
-fn check_hosts(option: &str, hosts: &OsStr) -> Result<(), MpiexecError> {
-    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let short = own.split('.').next().unwrap_or_default();
-    let is_own = |host: &str| ["localhost", "127.0.0.1", own.as_str(), short].contains(&host);
-    let hosts = hosts.to_string_lossy().into_owned();
-    let names = hosts.split(',').map(|host| host.split(':').next().unwrap_or_default());
-    match names.filter(|host| !host.is_empty()).find(|host| !is_own(host)) {
-        None => Ok(()),
-        Some(host) => {
-            let (option, host) = (option.to_owned(), host.to_owned());
-            Err(MpiexecError::OtherHost { option, host, own })
+/// The options of `landeck run` for one of MPICH's ways to reach other hosts.
+fn launcher(option: &str, how: &OsStr) -> Result<[&'static str; 2], MpiexecError> {
+    match how.to_str() {
+        Some("ssh") => Ok(["--start", "ssh"]),
+        Some("rsh") => Ok(["--rsh", "rsh"]),
+        Some("slurm") => Ok(["--start", "slurm"]),
+        Some("manual") => Ok(["--start", "by-hand"]),
+        _ => {
+            let option = format!("{option} {}", how.to_string_lossy());
+            Err(MpiexecError::NotHere { option, reason: LAUNCHERS })
         }
     }
 }
@@ -594,7 +646,17 @@ mod tests {
             ("-N 2 -np 4 a", "-n 4 -- a"),
             ("-np 4 -N 2 a", "-n 4 -- a"),
             ("--map-by ppr:4:node a", "-n 4 -- a"),
-            ("-ppn 2 -host localhost:4,127.0.0.1 -n 3 a", "-n 3 -- a"),
+            ("-ppn 2 -n 3 a", "-n 3 -- a"),
+            ("-ppn 2 -hosts a:4,b -n 3 a", "--ppn 2 --host a:4,b -n 3 -- a"),
+            ("-N 2 -f h a", "--ppn 2 --hostfile h --one-by-default -- a"),
+            ("-machinefile h a : b", "--hostfile h -n 1 -- a : -n 1 -- b"),
+            ("-host a -n 2 x : -host a y", "--host a -n 2 -- x : -n 1 -- y"),
+            (
+                "--map-by ppr:4:node --host a,b x",
+                "--map-by ppr:4:node --host a,b --one-by-default -- x",
+            ),
+            ("-launcher manual -hosts a,b -n 2 x", "--start by-hand --host a,b -n 2 -- x"),
+            ("-launcher rsh -launcher-exec krsh x", "--rsh rsh --rsh krsh -n 1 -- x"),
             ("--oversubscribe --allow-run-as-root -n 3 -- -a", "-n 3 -- -a"),
         ] {
             assert_eq!(run(line), format!("landeck run {wanted}"), "{line}");
@@ -619,12 +681,14 @@ mod tests {
             ("-frobnicate a", "-frobnicate: there is no such option"),
             ("-l=3 a", "-l=3: there is no such option"),
             ("-n4 a", "-n4: there is no such option"),
-            ("-f hosts a", "-f is not supported: processes are started on this host only"),
+            ("-rankmap (block) a", "-rankmap is not supported: ranks are placed by --ppn"),
+            ("-launcher lsf a", "-launcher lsf is not supported: choose ssh, rsh, slurm or manual"),
+            ("-host a -n 1 x : -host b y", "-host is for all programs: write it before the first"),
+            ("-host a -n 1 x : -N 2 y", "-N is for all programs"),
             (
                 "--map-by ppr:2:socket a",
                 "--map-by ppr:2:socket is not supported: of these mappings there is",
             ),
-            ("-host elsewhere a", "-host elsewhere: processes can be started on this host only"),
             ("-initial-errhandler none a", "-initial-errhandler none: there is no such error"),
             ("-n 2 a : -l b", "-l is for all programs: write it before the first"),
             ("-n 2 a : -genv A 1 b", "-genv is for all programs"),
@@ -656,5 +720,13 @@ mod tests {
         });
         let Ok(Asked::Run(words)) = read else { panic!("{read:?}") };
         assert_eq!(words[2..4], ["--timeout", "90"]);
+    }
+
+    #[test]
+    fn an_allocation_names_hosts() {
+        let words: Vec<OsString> = ["mpiexec", "-N", "2", "a"].map(OsString::from).into();
+        let variable = |name: &str| (name == "SLURM_JOB_NODELIST").then(|| "n[1-2]".into());
+        let Ok(Asked::Run(words)) = read(&words, variable) else { panic!("it is a line") };
+        assert_eq!(words[2..], ["--ppn", "2", "--one-by-default", "--", "a"]);
     }
 }

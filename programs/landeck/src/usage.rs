@@ -196,8 +196,8 @@ mod tests {
             ),
             ("run --timout 3 ./p", "there is no option --timout; did you mean --timeout?"),
             (
-                "run --hostfile h ./p",
-                "--hostfile is not supported: processes are started on this host only; leave",
+                "run --rankmap h ./p",
+                "--rankmap is not supported: ranks are placed by --ppn and --map-by; leave",
             ),
             ("run -l ./p", "-l is an option of mpiexec; write --tag"),
             ("why --tsacks", "there is no option --tsacks; did you mean --stacks?"),

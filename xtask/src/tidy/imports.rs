@@ -56,7 +56,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("crates/load", &["wire", "layout", "arithmetic"]),
     ("crates/groups", &["wire"]),
-    ("crates/host", &["wire", "memory", "groups"]),
+    ("crates/machine", &["wire"]),
+    ("crates/host", &["wire", "memory", "groups", "machine"]),
     ("crates/daemon", &["wire", "memory", "groups", "host", "trust", "machine"]),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (
@@ -76,6 +77,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "collectives",
             "load",
             "groups",
+            "machine",
             "host",
             "diagnosis",
         ],

@@ -43,6 +43,7 @@ const PURE: &[(&str, &[&[WayOut]])] = &[
     ("crates/wire", EVERYTHING),
     ("crates/layout", EVERYTHING),
     ("crates/groups", EVERYTHING),
+    ("crates/machine", EVERYTHING),
     ("crates/collectives", EVERYTHING),
     ("crates/load", EVERYTHING),
     ("crates/simulator", EVERYTHING),

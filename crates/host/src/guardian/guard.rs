@@ -13,6 +13,7 @@ use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::poll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::Signal;
 use rustix::time::Timespec;
 
 use super::message::Message;
@@ -23,8 +24,14 @@ use crate::process::{self, Change, Image, Look, Starter};
 use crate::say::complain;
 
 /// Runs the guardian in the forked process and never returns.
-pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Instant) -> ! {
-    let life = || match Guard::new(segment, &order, socket, began) {
+pub(super) fn guard(
+    segment: Segment,
+    order: Order,
+    socket: OwnedFd,
+    began: Instant,
+    forker: Forker,
+) -> ! {
+    let life = || match Guard::new(segment, &order, socket, began, forker) {
         Ok(guard) => guard.run(order.starts),
         Err(error) => Err(error),
     };
@@ -40,10 +47,21 @@ pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Inst
     unsafe { libc::_exit(code) }
 }
 
+/// The process that forked a guardian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forker {
+    /// The launcher, which also talks to it.
+    Launcher,
+    /// A server with this PID, while a daemon talks to it. Its end ends the job as the daemon's does.
+    Server(u32),
+}
+
 /// The state of the guardian.
 struct Guard {
     agent: Agent,
+    /// The conversation with the launcher, or with the daemon.
     launcher: OwnedFd,
+    forker: Forker,
     deaths: OwnedFd,
     starter: Starter,
     began: Instant,
@@ -78,6 +96,7 @@ impl Guard {
         order: &Order,
         launcher: OwnedFd,
         began: Instant,
+        forker: Forker,
     ) -> Result<Self, GuardianError> {
         let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
         let inherited = open_descriptors();
@@ -88,6 +107,11 @@ impl Guard {
         let _ = rustix::thread::set_name(c"landeck-guard");
         process::reset_signals(&process::handled_signals());
         descendants::adopt_orphans().map_err(refused("adopt orphaned processes"))?;
+        if let Forker::Server(_) = forker {
+            // The signal wakes the loop, which then looks for its parent.
+            rustix::process::set_parent_process_death_signal(Some(Signal::CHILD))
+                .map_err(|errno| refused("watch its server")(errno.into()))?;
+        }
         let plan = Plan {
             host: HostId(segment.plan().host),
             processes: segment.plan().processes,
@@ -103,6 +127,7 @@ impl Guard {
         Ok(Self {
             agent,
             launcher,
+            forker,
             deaths,
             starter,
             began,
@@ -122,6 +147,11 @@ impl Guard {
 
     fn run(mut self, starts: Vec<Start>) -> Result<(), GuardianError> {
         let keep: Vec<RawFd> = self.kept(&starts);
+        if let Forker::Server(_) = self.forker {
+            let number = std::process::id().cast_signed();
+            self.report(Message { kind: Message::PRESENT, number, ..Message::default() });
+            self.look_for_server();
+        }
         for start in starts {
             if self.agent.is_running() {
                 self.start(start.slot, start.slot, 0, start.image);
@@ -201,6 +231,7 @@ impl Guard {
         let mut signals = [0; 1024];
         // Reading only silences the descriptor; the kernel is asked what happened.
         while matches!(rustix::io::read(&self.deaths, &mut signals), Ok(1..)) {}
+        self.look_for_server();
         while let Ok(Look::Changed(pid, change)) = process::look() {
             if let Some(&slot) = self.slots.get(&pid) {
                 self.changed(slot, change);
@@ -213,6 +244,16 @@ impl Guard {
             if process::settle(pid, change).is_err() {
                 break;
             }
+        }
+    }
+
+    /// Kills the job if the server that forked this guardian has ended.
+    fn look_for_server(&mut self) {
+        let Forker::Server(server) = self.forker else { return };
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+        if parent != Some(server.cast_signed()) && !self.launcher_gone {
+            self.launcher_gone = true;
+            self.kill();
         }
     }
 
@@ -472,7 +513,7 @@ pub(super) fn set_variable(image: &mut Image, name: &str, value: &str) {
 }
 
 /// A descriptor that is readable when a child has changed. Signals are blocked already.
-fn child_signals() -> io::Result<OwnedFd> {
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
     // SAFETY: the mask is initialised before it is read; a new descriptor is nobody else's.
     unsafe {

@@ -31,6 +31,8 @@ impl Message {
     pub(super) const END: u32 = 8;
     pub(super) const KILL: u32 = 9;
     pub(super) const GUEST_ABORTED: u32 = 10;
+    /// The guardian of a server is there; the number is its PID.
+    pub(super) const PRESENT: u32 = 11;
 
     pub(super) fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];

@@ -12,24 +12,28 @@
 //! With restarts, the guardian keeps the image of each rank. The delay before a restart is one more deadline of its
 //! only loop.
 
+mod conversation;
 mod guard;
 mod message;
+mod served;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 pub use landeck_groups::membership::OnFailure;
 pub use landeck_groups::restarts::Restart;
-use landeck_memory::{JobState, Presence, Segment, SlotRecord, SlotState, WaitRecord};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use landeck_memory::{Presence, Segment, WaitRecord};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::descendants;
-use crate::process::{self, Image, StartError, Step};
-use message::Message;
+use crate::process::{self, Image, StartError};
+use conversation::{Conversation, Heard};
+use guard::Forker;
+pub(crate) use guard::child_signals;
+pub use served::ServedGuardian;
+pub(crate) use served::guard_for;
 
 /// The orders for the guardian.
 #[derive(Debug)]
@@ -132,6 +136,13 @@ pub enum Command {
     Kill,
 }
 
+impl Command {
+    /// Whether also a guardian that was stopped must obey at once.
+    const fn must_be_obeyed(self) -> bool {
+        !matches!(self, Self::Signal(_))
+    }
+}
+
 /// The reason why there is no guardian, or why it cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardianError {
@@ -163,9 +174,8 @@ pub enum GuardianError {
 /// everything that is left of the job.
 #[derive(Debug)]
 pub struct Guardian {
-    socket: OwnedFd,
+    conversation: Conversation,
     pid: u32,
-    segment: Segment,
     /// Children that this process had before; they are not part of the job.
     spared: Vec<u32>,
     state: State,
@@ -187,45 +197,76 @@ enum State {
 /// # Errors
 /// [`GuardianError`]; nothing was started in that case. A process that cannot be started is an event.
 pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianError> {
+    check_threads()?;
     let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
-    let threads = thread_count();
-    if threads > 1 {
-        return Err(GuardianError::Threads(threads));
+    tell_segment(segment, &mut order)?;
+    let (ours, theirs) = pair().map_err(|errno| refused("make a pair of sockets")(errno.into()))?;
+    descendants::adopt_orphans().map_err(refused("adopt orphaned processes"))?;
+    let spared = descendants::children();
+    let began = Instant::now();
+    match fork_child()? {
+        None => {
+            drop(ours);
+            guard::guard(segment.clone(), order, theirs, began, Forker::Launcher)
+        }
+        Some(pid) => {
+            let conversation = Conversation::new(ours, segment.clone());
+            Ok(Guardian { conversation, pid, spared, state: State::Present })
+        }
     }
+}
+
+/// Checks that this process may fork: with several threads, the child would inherit their locks.
+///
+/// # Errors
+/// [`GuardianError::Threads`].
+pub(crate) fn check_threads() -> Result<(), GuardianError> {
+    match thread_count() {
+        0 | 1 => Ok(()),
+        threads => Err(GuardianError::Threads(threads)),
+    }
+}
+
+/// Forks this process with all signals blocked in the child; `None` in the child, and the child's PID in the parent.
+///
+/// # Errors
+/// [`GuardianError`] if there is no child.
+pub(crate) fn fork_child() -> Result<Option<u32>, GuardianError> {
+    let refused = |source| GuardianError::System { attempt: "block signals", source };
+    let mask = process::block_all_signals().map_err(refused)?;
+    // SAFETY: this process has one thread, so no other thread can hold a lock in the child's copy of memory.
+    match unsafe { libc::fork() } {
+        0 => Ok(None),
+        pid => {
+            let error = io::Error::last_os_error();
+            process::restore_signals(&mask);
+            match u32::try_from(pid) {
+                Ok(pid) => Ok(Some(pid)),
+                Err(_) => Err(GuardianError::Fork(error)),
+            }
+        }
+    }
+}
+
+/// A pair of sockets for the conversation with a guardian.
+pub(crate) fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// Tells the processes of an order under which number they inherit the segment's descriptor.
+fn tell_segment(segment: &Segment, order: &mut Order) -> Result<(), GuardianError> {
     let memory = segment.descriptor().ok_or(GuardianError::LocalSegment)?.as_raw_fd();
     for start in &mut order.starts {
         guard::set_variable(&mut start.image, "LANDECK_SEGMENT", &memory.to_string());
     }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-        .map_err(|errno| refused("make a pair of sockets")(errno.into()))?;
-    descendants::adopt_orphans().map_err(refused("adopt orphaned processes"))?;
-    let spared = descendants::children();
-    let began = Instant::now();
-    let mask = process::block_all_signals().map_err(refused("block signals"))?;
-    // SAFETY: this process has one thread, so no other thread can hold a lock in the child's copy of memory.
-    match unsafe { libc::fork() } {
-        0 => {
-            drop(ours);
-            guard::guard(segment.clone(), order, theirs, began)
-        }
-        pid => {
-            let error = io::Error::last_os_error();
-            process::restore_signals(&mask);
-            if pid < 0 {
-                return Err(GuardianError::Fork(error));
-            }
-            let segment = segment.clone();
-            let pid = pid.cast_unsigned();
-            Ok(Guardian { socket: ours, pid, segment, spared, state: State::Present })
-        }
-    }
+    Ok(())
 }
 
 impl Guardian {
     /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.conversation.descriptor()
     }
 
     /// The PID of the guardian.
@@ -239,27 +280,19 @@ impl Guardian {
     /// # Errors
     /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub fn next_event(&mut self) -> Result<Option<Event>, GuardianError> {
-        let mut bytes = [0; Message::BYTES];
         while self.state == State::Present {
-            match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
-                Ok((0, _)) => {
+            match self.conversation.hear()? {
+                Heard::Nothing => return Ok(None),
+                Heard::End => {
                     self.clean_up();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Ok(_) => {
-                    let Some(event) = self.event(&Message::decode(&bytes)) else { continue };
+                Heard::Message(message) => {
+                    let Some(event) = self.conversation.event(&message) else { continue };
                     if event == Event::AllEnded {
                         self.state = State::Finished;
                     }
                     return Ok(Some(event));
-                }
-                Err(rustix::io::Errno::AGAIN) => return Ok(None),
-                // Reset: the guardian was killed with commands unread. The kernel reports that once, before its last
-                // events.
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
-                Err(errno) => {
-                    let attempt = "be heard by the launcher";
-                    return Err(GuardianError::System { attempt, source: errno.into() });
                 }
             }
         }
@@ -271,57 +304,11 @@ impl Guardian {
     /// # Errors
     /// [`GuardianError::System`] if the command cannot be sent.
     pub fn send(&mut self, command: Command) -> Result<(), GuardianError> {
-        use rustix::io::Errno;
-        if self.state != State::Reaped && !matches!(command, Command::Signal(_)) {
+        if self.state != State::Reaped && command.must_be_obeyed() {
             // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
             process::signal_process(self.pid, libc::SIGCONT);
         }
-        loop {
-            match send(&self.socket, &Message::from(command).encode(), SendFlags::NOSIGNAL) {
-                Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    let attempt = "be told what to do";
-                    return Err(GuardianError::System { attempt, source: errno.into() });
-                }
-            }
-        }
-    }
-
-    fn event(&self, message: &Message) -> Option<Event> {
-        let slot = message.slot;
-        Some(match message.kind {
-            Message::STARTED => Event::Started {
-                slot,
-                pid: message.number.cast_unsigned(),
-                rank: message.detail,
-                restart: message.restart,
-            },
-            Message::NOT_STARTED => {
-                let step = Step::from_number(message.detail as u8)?;
-                let error = StartError { step, errno: message.number };
-                let rank = message.time_ns as u32;
-                Event::NotStarted { slot, rank, error, again: message.again() }
-            }
-            Message::ENDED => Event::Ended {
-                slot,
-                pid: self.segment.slot_record(slot).pid,
-                status: message.number,
-                at: Duration::from_nanos(message.time_ns),
-                wait: self.segment.wait_record(slot),
-                presence: Presence::from_bits(message.detail),
-                again: message.again(),
-            },
-            Message::STOPPED => Event::Stopped { slot },
-            Message::CONTINUED => Event::Continued { slot },
-            Message::GUEST_ABORTED => Event::GuestAborted {
-                pid: message.number.cast_unsigned(),
-                code: message.detail as u8,
-                at: Duration::from_nanos(message.time_ns),
-            },
-            Message::ALL_ENDED => Event::AllEnded,
-            _ => return None,
-        })
+        self.conversation.say(command)
     }
 
     /// Reaps the guardian, and kills everything that it left.
@@ -332,23 +319,8 @@ impl Guardian {
         self.state = State::Reaped;
         descendants::kill_all(&self.spared);
         if was_at_work {
-            self.close_membership();
+            self.conversation.close_membership();
         }
-    }
-
-    /// Tells guests, which live on, that the job has ended: the guardian no longer can.
-    fn close_membership(&self) {
-        for slot in 0..self.segment.plan().slots() {
-            let record = self.segment.slot_record(slot);
-            let is_ours = self.segment.rank_of(slot).is_some() || record.replaces.is_some();
-            if is_ours && !record.state.is_gone() {
-                let (state, status) = (SlotState::Dead, libc::SIGKILL);
-                let record = SlotRecord { state, status, stopped: false, ..record };
-                self.segment.set_slot_record(slot, record);
-            }
-        }
-        self.segment.set_job_state(JobState::Ending);
-        self.segment.announce_membership();
     }
 }
 

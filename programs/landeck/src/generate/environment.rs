@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, bold, roman};
 
 /// Names and effects; `docs/environment.md` has equal rows.
-const VARIABLES: [(&str, &str); 12] = [
+const VARIABLES: [(&str, &str); 13] = [
     ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
     (
         "LANDECK_CLUSTERS",
@@ -22,6 +22,10 @@ const VARIABLES: [(&str, &str); 12] = [
     (
         "LANDECK_MPI_INITIAL_ERRHANDLER",
         "the initial error handler of an MPI program: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+    ),
+    (
+        "SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE, PBS_NODEFILE, LSB_DJOB_HOSTFILE, PE_HOSTFILE",
+        "the hosts of an allocation, which landeck run uses if there are several and no option names hosts",
     ),
     ("MPIEXEC_TIMEOUT", "a time in seconds, after which mpiexec ends the job"),
     (

@@ -90,6 +90,49 @@ fn a_dry_run_starts_nothing() {
 }
 
 #[test]
+fn a_dry_run_over_hosts_connects_to_none() {
+    let line = ["--dry-run", "--host", "landeck-a:2,landeck-b", "--map-by", "node", "true", "x y"];
+    let ended = run(&line);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert!(lines[0].starts_with("3 processes on 2 hosts. Nothing was connected"), "{lines:?}");
+    for (line, begin) in lines[1..].iter().zip([
+        "rank 0: host landeck-a, slot 0, in /",
+        "rank 1: host landeck-b, slot 0, in /",
+        "rank 2: host landeck-a, slot 1, in /",
+    ]) {
+        assert!(line.starts_with(begin) && line.ends_with("/true 'x y'"), "{line}");
+    }
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn this_host_needs_no_other() {
+    let ended = run(&["--host", "localhost:2", "echo", "x"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "x\nx\n"));
+    let mut command = landeck_run(&["--host", "localhost", "echo", "x"]);
+    let ended = run_command(command.env("SLURM_JOB_NODELIST", "landeck-[1-2]"));
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "x\n"));
+}
+
+#[test]
+fn the_hosts_of_an_allocation_are_used() {
+    let mut command = landeck_run(&["--dry-run", "true"]);
+    command.env("SLURM_JOB_NODELIST", "landeck-[1-2]").env("SLURM_TASKS_PER_NODE", "2,1");
+    let ended = run_command(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains("\nrank 2: host landeck-2, slot 0, in /"), "{}", ended.out);
+    let mut command = landeck_run(&["true"]);
+    let ended = run_command(command.env("SLURM_JOB_NODELIST", "n[1-"));
+    assert_eq!(ended.code, Some(125));
+    assert!(
+        ended.err.starts_with("landeck: SLURM_JOB_NODELIST, which Slurm sets: "),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
 fn long_words_are_not_repeated_whole() {
     let long = "x".repeat(50_000);
     let path = format!("./{long}");

@@ -1,0 +1,188 @@
+//! The user's wishes for a job over several hosts.
+
+use landeck_machine::{HostRequest, RanksBy};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The default time that a host may be silent.
+pub const HOST_TIMEOUT: Duration = Duration::from_secs(3);
+/// The shortest and the longest time that a host may be silent.
+pub const HOST_TIMEOUT_RANGE: [Duration; 2] =
+    [Duration::from_millis(500), Duration::from_secs(3600)];
+
+/// The hosts of a job, and how they are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostsWish {
+    /// The hosts, in the order in which ranks are placed on them.
+    pub list: Vec<HostRequest>,
+    /// The order in which hosts take ranks.
+    pub map_by: RanksBy,
+    /// The number of processes on each host; `None` is its number of slots.
+    pub per_host: Option<u32>,
+    /// The command that starts a program on another host, with its own arguments.
+    pub rsh: Vec<String>,
+    /// The folder in which Landeck is installed on the other hosts; `None` is the launcher's.
+    pub remote_prefix: Option<PathBuf>,
+    /// The time that a host may be silent before it counts as lost.
+    pub host_timeout: Duration,
+    /// The ports for everything that listens; `None` leaves the choice to the kernel.
+    pub ports: Option<PortRange>,
+    /// The networks that hosts use first, the preferred one first. Without any, all are tried.
+    pub networks: Vec<IpNetwork>,
+    /// Whether messages travel unencrypted.
+    pub is_plain: bool,
+    /// The way in which the daemons of other hosts are started.
+    pub start: HostStart,
+}
+
+/// A way to start the daemon of another host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HostStart {
+    /// The command in [`HostsWish::rsh`] for each host.
+    #[default]
+    Ssh,
+    /// One `srun` for all hosts of an allocation.
+    Slurm,
+    /// The user starts `landeckd join` on each host.
+    ByHand,
+}
+
+impl HostsWish {
+    /// A job on these hosts, with the defaults of `landeck run`.
+    pub fn new(list: Vec<HostRequest>) -> HostsWish {
+        HostsWish {
+            list,
+            map_by: RanksBy::default(),
+            per_host: None,
+            rsh: vec!["ssh".to_owned()],
+            remote_prefix: None,
+            host_timeout: HOST_TIMEOUT,
+            ports: None,
+            networks: Vec::new(),
+            is_plain: false,
+            start: HostStart::default(),
+        }
+    }
+}
+
+/// Ports from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortRange {
+    /// The first port, not 0.
+    pub first: u16,
+    /// The last port, not below the first.
+    pub last: u16,
+}
+
+/// The error for a text that is no range of ports.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("two ports are wanted, from 1 to 65535, the lower one first, such as 40000-40100")]
+pub struct PortRangeError;
+
+impl FromStr for PortRange {
+    type Err = PortRangeError;
+
+    /// Parses `40000-40100`; a single port is a range too.
+    fn from_str(text: &str) -> Result<PortRange, PortRangeError> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |digits: &str| digits.trim().parse::<u16>().map_err(|_| PortRangeError);
+        let (first, last) = (port(first)?, port(last)?);
+        match first > 0 && first <= last {
+            true => Ok(PortRange { first, last }),
+            false => Err(PortRangeError),
+        }
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}", self.first, self.last)
+    }
+}
+
+/// An IP network: the addresses that begin with the same bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpNetwork {
+    /// An address of the network.
+    pub address: IpAddr,
+    /// The number of its first bits that all addresses of the network share.
+    pub bits: u8,
+}
+
+/// The error for a text that is no IP network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a network is wanted as address/bits, such as 10.1.0.0/16 or fd00::/8")]
+pub struct IpNetworkError;
+
+impl IpNetwork {
+    /// Whether an address is in the network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differing = u32::from(own) ^ u32::from(other);
+                differing.leading_zeros() >= u32::from(self.bits)
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differing = u128::from(own) ^ u128::from(other);
+                differing.leading_zeros() >= u32::from(self.bits)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for IpNetwork {
+    type Err = IpNetworkError;
+
+    /// Parses `10.1.0.0/16`; an address alone is a network of one.
+    fn from_str(text: &str) -> Result<IpNetwork, IpNetworkError> {
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| IpNetworkError)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| IpNetworkError)?;
+        match bits <= most {
+            true => Ok(IpNetwork { address, bits }),
+            false => Err(IpNetworkError),
+        }
+    }
+}
+
+impl fmt::Display for IpNetwork {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.address, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_ports_are_read() {
+        assert_eq!("40000-40100".parse(), Ok(PortRange { first: 40_000, last: 40_100 }));
+        assert_eq!("7".parse::<PortRange>().unwrap().to_string(), "7-7");
+        for text in ["", "0-3", "9-3", "1-65536", "1-2-3", "a-b", "-3"] {
+            assert_eq!(text.parse::<PortRange>(), Err(PortRangeError), "{text}");
+        }
+    }
+
+    #[test]
+    fn networks_are_read_and_contain_their_addresses() {
+        let contains = |network: &str, address: &str| {
+            network.parse::<IpNetwork>().unwrap().contains(address.parse().unwrap())
+        };
+        assert!(contains("10.1.0.0/16", "10.1.255.3") && !contains("10.1.0.0/16", "10.2.0.1"));
+        assert!(contains("10.1.2.3/16", "10.1.0.0"), "any address names its network");
+        assert!(contains("0.0.0.0/0", "9.9.9.9") && !contains("0.0.0.0/0", "::1"));
+        assert!(contains("10.0.0.7", "10.0.0.7") && !contains("10.0.0.7", "10.0.0.6"));
+        assert!(contains("fd00::/8", "fd12::1") && !contains("fd00::/8", "fe80::1"));
+        for text in ["", "10.0.0.0/33", "fd00::/129", "eth0", "10.0.0.0/", "10.0.0.0/-1"] {
+            assert_eq!(text.parse::<IpNetwork>(), Err(IpNetworkError), "{text}");
+        }
+        assert_eq!("10.1.0.0/16".parse::<IpNetwork>().unwrap().to_string(), "10.1.0.0/16");
+    }
+}

@@ -1,0 +1,690 @@
+//! The part of a job on one host: its segment, its processes, their streams.
+//!
+//! The loop that drives a part belongs to the daemon. The part says which descriptors it watches, is told which are
+//! ready, and queues events. What it reads from the processes is bounded by the launcher's credit.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Instant;
+
+use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_wire::word::ProcessEnd;
+use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+
+use super::messages::{PartCommand, PartEvent, PartRefusal, WINDOW_BYTES};
+use super::server::GuardianServer;
+use super::spec::JobSpec;
+use crate::budget::{Limits, fit_segment, make_room_for_descriptors};
+use crate::environment::{Identity, Node};
+use crate::guardian::{Command, Event, Order, ServedGuardian, Start};
+use crate::input::Readers;
+use crate::job::STACKS_MAX;
+use crate::launch::{LaunchError, system};
+use crate::memory_groups::MemoryGroups;
+use crate::output::{Stream, pipe};
+use crate::placement::{Placement, threads_asked};
+use crate::plan::{PlannedProgram, binding_text, caches_of, check_directory, placement_here};
+use crate::program;
+use crate::record::LISTED_MAX;
+use crate::stacks;
+use crate::standard_output;
+use crate::start::{create_segment, image_of};
+use crate::witness::Witness;
+
+/// The tokens of a part's descriptors.
+const GUARDIAN: u32 = 0;
+const STACKS: u32 = 1;
+const SOURCES: u32 = 1 << 16;
+const READERS: u32 = 1 << 24;
+/// The number of bytes that are read from a stream at once.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// The loop that watches a part's descriptors. A token is the part's name for a descriptor.
+pub trait DescriptorWatch {
+    /// Watches a descriptor from now on.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn watch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()>;
+
+    /// Watches a watched descriptor for something else.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn rewatch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()>;
+
+    /// Watches a descriptor no longer; it may be about to close.
+    fn unwatch(&mut self, what: BorrowedFd<'_>);
+}
+
+/// A job's part on this host.
+#[derive(Debug)]
+pub struct Part {
+    spec: JobSpec,
+    /// This host's place in the list of hosts.
+    place: usize,
+    /// The ranks here, by slot.
+    ranks: Vec<u32>,
+    witness: Witness,
+    /// The order for the guardian, until it is started.
+    order: Option<Order>,
+    guardian: Option<ServedGuardian>,
+    sources: Vec<Source>,
+    readers: Readers,
+    /// Whether a block of input is on its way to the processes.
+    has_block: bool,
+    said_unread: bool,
+    /// The bytes of output that the launcher still accepts.
+    credit: u64,
+    stacks: Option<StackSearch>,
+    events: VecDeque<PartEvent>,
+    /// The PIDs of the processes that run, by slot.
+    running: HashMap<u32, u32>,
+    stopped: HashSet<u32>,
+    watched: HashMap<u32, EventFlags>,
+    /// Descriptors that close as soon as nobody watches them.
+    closing: Vec<(u32, OwnedFd)>,
+    all_ended: bool,
+    is_over: bool,
+}
+
+/// A stream of a process.
+#[derive(Debug)]
+struct Source {
+    rank: u32,
+    stream: Stream,
+    /// The reading end; `None` once it has ended.
+    pipe: Option<OwnedFd>,
+}
+
+/// A thread that asks a debugger for stacks.
+#[derive(Debug)]
+struct StackSearch {
+    pipe: OwnedFd,
+    text: Vec<u8>,
+    places: Vec<String>,
+}
+
+/// Checks whether a host can take its part in a job: its programs, directories and limits.
+///
+/// # Errors
+/// The reason why it cannot.
+pub fn check(spec: &JobSpec, host: HostNumber) -> Result<(), PartRefusal> {
+    check_part(spec, host).map_err(|error| PartRefusal::from(&error))
+}
+
+impl From<&LaunchError> for PartRefusal {
+    fn from(error: &LaunchError) -> PartRefusal {
+        PartRefusal { exit_code: error.exit_code(), text: error.to_string() }
+    }
+}
+
+fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
+    let (_, ranks) = own_ranks(spec, host)?;
+    for program in own_programs(spec, &ranks) {
+        program::find(program.file.as_os_str(), None, std::ffi::OsStr::new(""))?;
+        check_directory(&program.directory)?;
+    }
+    let processes = ranks.len() as u32;
+    let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
+    fit_segment(SegmentPlan::new(1, processes), limits)?;
+    make_room_for_descriptors(processes, u64::from(processes) * 6 + 256, "")?;
+    place_ranks(spec, &ranks)?;
+    Ok(())
+}
+
+/// The place of this host, and its ranks by slot.
+fn own_ranks(spec: &JobSpec, host: HostNumber) -> Result<(usize, Vec<u32>), LaunchError> {
+    let place = spec.place_of(host).filter(|_| spec.is_valid());
+    let place = place.ok_or_else(|| {
+        system("understand its part of the job")(io::ErrorKind::InvalidData.into())
+    })?;
+    Ok((place, spec.ranks_on(place)))
+}
+
+/// The programs of these ranks, each once, as this host starts them.
+fn own_programs(spec: &JobSpec, ranks: &[u32]) -> Vec<PlannedProgram> {
+    let mut places: Vec<u16> =
+        ranks.iter().map(|&rank| spec.ranks[rank as usize].program).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.iter().map(|&place| spec.programs[usize::from(place)].here(1)).collect()
+}
+
+fn place_ranks(spec: &JobSpec, ranks: &[u32]) -> Result<Placement, LaunchError> {
+    let threads = own_programs(spec, ranks).iter().find_map(|program| {
+        threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
+    });
+    Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, threads)?)
+}
+
+impl Part {
+    /// Makes the segment and everything that the processes need, and starts nothing.
+    ///
+    /// # Errors
+    /// The reason why the part is not possible.
+    pub fn prepare(spec: JobSpec, host: HostNumber) -> Result<Part, PartRefusal> {
+        Part::new(spec, host).map_err(|error| PartRefusal::from(&error))
+    }
+
+    fn new(spec: JobSpec, host: HostNumber) -> Result<Part, LaunchError> {
+        let (place, ranks) = own_ranks(&spec, host)?;
+        let placement = place_ranks(&spec, &ranks)?;
+        let groups = MemoryGroups::of_this_process();
+        let segment = make_segment(&spec, place, &ranks, &placement, &groups)?;
+        let mut part = Part {
+            place,
+            witness: Witness::new(segment, &ranks, groups),
+            ranks,
+            spec,
+            order: None,
+            guardian: None,
+            sources: Vec::new(),
+            readers: Readers::default(),
+            has_block: false,
+            said_unread: false,
+            credit: WINDOW_BYTES,
+            stacks: None,
+            events: VecDeque::new(),
+            running: HashMap::new(),
+            stopped: HashSet::new(),
+            watched: HashMap::new(),
+            closing: Vec::new(),
+            all_ended: false,
+            is_over: false,
+        };
+        let starts = part.starts(&placement)?;
+        let (on_failure, grace) = (part.spec.on_failure, part.spec.grace);
+        part.order = Some(Order { starts, on_failure, grace });
+        if part.spec.report_bindings {
+            let text = part.bindings(&placement);
+            part.events.push_back(PartEvent::Said(text));
+        }
+        Ok(part)
+    }
+
+    /// Has the server fork the guardian, which starts the processes.
+    ///
+    /// # Errors
+    /// The reason why there is no guardian.
+    pub fn start(&mut self, server: &GuardianServer) -> Result<(), PartRefusal> {
+        let Some(order) = self.order.take() else { return Ok(()) };
+        let guardian = server.start(self.witness.segment(), &order);
+        // The processes' ends of the pipes are closed here with the order.
+        self.guardian =
+            Some(guardian.map_err(|error| PartRefusal::from(&LaunchError::from(error)))?);
+        Ok(())
+    }
+
+    /// The segment.
+    pub fn segment(&self) -> &Segment {
+        self.witness.segment()
+    }
+
+    /// The processes on other hosts, in the order of the far records.
+    pub fn far(&self) -> Vec<ProcessId> {
+        self.spec.ranks_elsewhere(self.place).map(|rank| self.spec.process_of(rank)).collect()
+    }
+
+    /// Whether nothing more will come from this part.
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes the next event.
+    pub fn take_event(&mut self) -> Option<PartEvent> {
+        self.events.pop_front()
+    }
+
+    /// Handles a descriptor that is ready.
+    pub fn ready(&mut self, token: u32) {
+        match token {
+            GUARDIAN => self.hear_guardian(),
+            STACKS => self.read_stacks(),
+            READERS.. => self.pass_input_on(None),
+            SOURCES.. => drop(self.read((token - SOURCES) as usize)),
+            _ => {}
+        }
+    }
+
+    /// Obeys a command of the launcher.
+    pub fn command(&mut self, command: PartCommand) {
+        match command {
+            PartCommand::Signal(signal) => self.tell_guardian(Command::Signal(signal)),
+            PartCommand::End { grace } => self.tell_guardian(Command::End { grace }),
+            PartCommand::Kill => self.tell_guardian(Command::Kill),
+            PartCommand::Input(block) => self.pass_input_on(Some(block)),
+            PartCommand::InputEnd => {
+                self.readers.end();
+                self.close_readers();
+            }
+            PartCommand::Credit(bytes) => self.credit = self.credit.saturating_add(bytes),
+            PartCommand::CloseOutput(stream) => self.close_output(stream),
+            PartCommand::Places { stacks } => self.say_places(stacks),
+        }
+    }
+
+    /// Reads what is left of the output once all processes have ended, and watches the descriptors that can make
+    /// progress now. Call this after everything else, before the loop waits.
+    ///
+    /// # Errors
+    /// The kernel's error: a descriptor cannot be watched.
+    pub fn settle(&mut self, watch: &mut dyn DescriptorWatch) -> io::Result<()> {
+        self.drain();
+        for (token, descriptor) in self.closing.drain(..) {
+            if self.watched.remove(&token).is_some() {
+                watch.unwatch(descriptor.as_fd());
+            }
+        }
+        let mut watched = std::mem::take(&mut self.watched);
+        for (token, descriptor, wanted) in self.interests() {
+            match watched.get(&token).copied() {
+                present if present.unwrap_or(EventFlags::empty()) == wanted => {}
+                Some(_) if wanted.is_empty() => {
+                    watch.unwatch(descriptor);
+                    watched.remove(&token);
+                }
+                Some(_) => {
+                    watch.rewatch(descriptor, token, wanted)?;
+                    watched.insert(token, wanted);
+                }
+                None => {
+                    watch.watch(descriptor, token, wanted)?;
+                    watched.insert(token, wanted);
+                }
+            }
+        }
+        self.watched = watched;
+        Ok(())
+    }
+
+    /// The open descriptors with what they are to be watched for.
+    fn interests(&self) -> Vec<(u32, BorrowedFd<'_>, EventFlags)> {
+        let when = |wanted, flags| if wanted { flags } else { EventFlags::empty() };
+        let mut all = Vec::new();
+        if let Some(guardian) = &self.guardian {
+            let flags = when(!self.all_ended, EventFlags::IN);
+            all.push((GUARDIAN, guardian.descriptor(), flags));
+        }
+        if let Some(search) = &self.stacks {
+            all.push((STACKS, search.pipe.as_fd(), EventFlags::IN));
+        }
+        for (number, source) in (0..).zip(&self.sources) {
+            if let Some(pipe) = &source.pipe {
+                all.push((SOURCES + number, pipe.as_fd(), when(self.credit > 0, EventFlags::IN)));
+            }
+        }
+        for (number, pipe, is_waiting) in self.readers.pipes() {
+            all.push((READERS + number as u32, pipe, when(is_waiting, EventFlags::OUT)));
+        }
+        all
+    }
+
+    /// The starts of all processes, whose streams are open.
+    fn starts(&mut self, placement: &Placement) -> Result<Vec<Start>, LaunchError> {
+        let fail = system("open pipes for the processes");
+        let job = HostId(self.segment().plan().host).to_string();
+        let first = self.spec.hosts[usize::from(self.spec.ranks[0].host)].name.clone();
+        let node = Node { number: self.place as u32, first: &first };
+        let nothing = OwnedFd::from(File::open("/dev/null").map_err(&fail)?);
+        let programs: Vec<PlannedProgram> =
+            self.spec.programs.iter().map(|program| program.here(1)).collect();
+        let mut starts = Vec::with_capacity(self.ranks.len());
+        for (slot, rank) in (0..).zip(self.ranks.clone()) {
+            let stdin = match self.spec.gets_input(rank) {
+                true => self.readers.add(),
+                false => nothing.try_clone(),
+            };
+            let (stdout, stderr) = self.open_output(rank).map_err(&fail)?;
+            let stdout_name = standard_output::name_of(&stdout);
+            let identity = Identity {
+                rank,
+                processes: self.spec.processes(),
+                slot,
+                local_processes: self.ranks.len() as u32,
+                job: &job,
+                stdout: stdout_name.as_deref(),
+                node: Some(node),
+            };
+            let program = &programs[usize::from(self.spec.ranks[rank as usize].program)];
+            let cpus = placement.cpus[slot as usize].clone();
+            let streams = [stdin.map_err(&fail)?, stdout, stderr];
+            starts.push(Start { slot, image: image_of(program, identity, cpus, streams) });
+        }
+        Ok(starts)
+    }
+
+    /// Opens the two output streams of a process, and keeps their reading ends.
+    fn open_output(&mut self, rank: u32) -> io::Result<(OwnedFd, OwnedFd)> {
+        let stdout = self.add_source(rank, Stream::Output)?;
+        let stderr = match self.spec.is_merged {
+            true => stdout.try_clone()?,
+            false => self.add_source(rank, Stream::Error)?,
+        };
+        Ok((stdout, stderr))
+    }
+
+    fn add_source(&mut self, rank: u32, stream: Stream) -> io::Result<OwnedFd> {
+        let (reader, writer) = pipe()?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        self.sources.push(Source { rank, stream, pipe: Some(reader) });
+        Ok(writer)
+    }
+
+    fn bindings(&self, placement: &Placement) -> String {
+        let host = &self.spec.hosts[self.place].name;
+        let mut text = format!("Host {host}: {}\n", binding_text(placement));
+        for (rank, cpus) in self.ranks.iter().zip(&placement.cpus) {
+            if let Some(cpus) = cpus {
+                text += &format!("rank {rank} on {host} is bound to {}\n", cpus.in_words());
+            }
+        }
+        text
+    }
+
+    fn tell_guardian(&mut self, command: Command) {
+        // If it cannot be told, it has ended or will; either is an event of its own.
+        let told = self.guardian.as_mut().map(|guardian| guardian.send(command));
+        if let Some(Err(error)) = told {
+            self.events.push_back(PartEvent::Said(format!("landeck: {error}")));
+        }
+    }
+
+    fn hear_guardian(&mut self) {
+        while let Some(guardian) = &mut self.guardian {
+            match guardian.next_event() {
+                Ok(Some(event)) => self.take_guardian_event(event),
+                Ok(None) => return,
+                Err(error) => {
+                    self.events.push_back(PartEvent::Said(format!("landeck: {error}")));
+                    return self.take_guardian_event(Event::GuardianGone);
+                }
+            }
+        }
+    }
+
+    fn take_guardian_event(&mut self, event: Event) {
+        match event {
+            Event::Started { slot, pid, .. } => {
+                self.running.insert(slot, pid);
+                self.stopped.remove(&slot);
+            }
+            Event::NotStarted { slot, again: None, .. } => {
+                self.tell_end(slot, 0, SlotRecord::UNKNOWN_STATUS);
+            }
+            Event::NotStarted { .. } => {}
+            Event::Ended { slot, pid, status, .. } => {
+                self.running.remove(&slot);
+                self.read_rest(slot);
+                self.tell_end(slot, pid, status);
+            }
+            Event::Stopped { slot } => drop(self.stopped.insert(slot)),
+            Event::Continued { slot } => drop(self.stopped.remove(&slot)),
+            Event::GuestAborted { .. } => {}
+            Event::AllEnded => self.all_ended = true,
+            Event::GuardianGone => {
+                self.all_ended = true;
+                for (slot, pid) in std::mem::take(&mut self.running) {
+                    self.tell_end(slot, pid, libc::SIGKILL);
+                }
+            }
+        }
+        let happened = self.witness.understand(event);
+        self.events.extend(happened.map(PartEvent::Happened));
+    }
+
+    /// Queues the end of the process of a slot for all hosts.
+    fn tell_end(&mut self, slot: u32, pid: u32, status: i32) {
+        let record = self.segment().slot_record(slot);
+        let end = match record.state {
+            SlotState::Departed => ProcessEnd::Left,
+            _ => ProcessEnd::Died { pid, status },
+        };
+        let host = HostId(self.segment().plan().host);
+        let incarnation = Incarnation(record.incarnation.max(1));
+        let process = ProcessId { host, slot: Slot(slot), incarnation };
+        self.events.push_back(PartEvent::Gone { process, end });
+    }
+
+    /// Reads once from a stream; returns whether there may be more.
+    fn read(&mut self, number: usize) -> bool {
+        let Some(source) = self.sources.get_mut(number) else { return false };
+        let Some(pipe) = &source.pipe else { return false };
+        let most = usize::try_from(self.credit).unwrap_or(usize::MAX).min(BLOCK_BYTES);
+        if most == 0 {
+            return false;
+        }
+        let mut bytes = vec![0; most];
+        match rustix::io::read(pipe, &mut bytes) {
+            Err(Errno::INTR) => true,
+            Err(Errno::AGAIN) => false,
+            Ok(0) | Err(_) => {
+                self.close_source(number);
+                false
+            }
+            Ok(count) => {
+                bytes.truncate(count);
+                self.credit -= count as u64;
+                let (rank, stream) = (source.rank, source.stream);
+                self.events.push_back(PartEvent::Output { rank, stream, bytes });
+                true
+            }
+        }
+    }
+
+    /// Reads what is left in the pipes of a process that has ended.
+    fn read_rest(&mut self, slot: u32) {
+        let Some(rank) = self.witness.rank_of(slot) else { return };
+        for number in 0..self.sources.len() {
+            // A pipe holds no more than this many blocks, whatever its size; other processes wait meanwhile.
+            for _ in 0..16 {
+                if self.sources[number].rank != rank || !self.read(number) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn close_source(&mut self, number: usize) {
+        let source = &mut self.sources[number];
+        if let Some(pipe) = source.pipe.take() {
+            self.closing.push((SOURCES + number as u32, pipe));
+            let (rank, stream) = (source.rank, source.stream);
+            self.events.push_back(PartEvent::OutputEnded { rank, stream });
+        }
+    }
+
+    /// Closes the pipes of a stream that nobody reads, so that the processes notice it.
+    fn close_output(&mut self, stream: Stream) {
+        for number in 0..self.sources.len() {
+            if self.sources[number].stream == stream || self.spec.is_merged {
+                self.close_source(number);
+            }
+        }
+    }
+
+    /// Reads what is left of the output once all processes have ended. A pipe that something outside the job still
+    /// holds is not waited for.
+    fn drain(&mut self) {
+        if !self.all_ended || self.is_over || self.stacks.is_some() {
+            return;
+        }
+        for number in 0..self.sources.len() {
+            while self.read(number) {}
+            if self.credit > 0 {
+                self.close_source(number);
+            }
+        }
+        if self.sources.iter().all(|source| source.pipe.is_none()) {
+            self.is_over = true;
+            self.readers.end();
+            self.close_readers();
+            self.events.push_back(PartEvent::Over);
+        }
+    }
+
+    /// Writes input to the processes: a new block, or more of the last one.
+    fn pass_input_on(&mut self, block: Option<Vec<u8>>) {
+        match block {
+            Some(block) => {
+                self.has_block = true;
+                self.readers.give(block);
+            }
+            None => self.readers.write(),
+        }
+        self.close_readers();
+        if self.readers.is_unread() && !self.said_unread {
+            self.said_unread = true;
+            self.events.push_back(PartEvent::InputUnread);
+        }
+        if self.has_block && self.readers.is_idle() {
+            self.has_block = false;
+            self.events.push_back(PartEvent::InputTaken);
+        }
+    }
+
+    fn close_readers(&mut self) {
+        for (number, pipe) in self.readers.take_ended() {
+            self.closing.push((READERS + number as u32, pipe));
+        }
+    }
+
+    /// Says where the processes that live are, with their stacks if asked.
+    fn say_places(&mut self, with_stacks: bool) {
+        let mut slots: Vec<(u32, u32)> = self.running.keys().map(|&slot| (0, slot)).collect();
+        for (rank, slot) in &mut slots {
+            *rank = self.witness.rank_of(*slot).unwrap_or(u32::MAX);
+        }
+        slots.sort_unstable();
+        slots.truncate(LISTED_MAX);
+        let host = &self.spec.hosts[self.place].name;
+        let mut places = Vec::new();
+        let mut pids = Vec::new();
+        for (rank, slot) in slots {
+            let pid = self.segment().slot_record(slot).pid;
+            let place = self.witness.present_place(slot, self.stopped.contains(&slot));
+            places.push(format!("  rank {rank} on {host} (pid {pid}): {place}\n"));
+            pids.push(pid);
+        }
+        match with_stacks.then(|| search_stacks(pids)) {
+            Some(Ok(pipe)) => self.stacks = Some(StackSearch { pipe, text: Vec::new(), places }),
+            Some(Err(_)) | None => self.events.push_back(PartEvent::Places(places)),
+        }
+    }
+
+    fn read_stacks(&mut self) {
+        let Some(search) = &mut self.stacks else { return };
+        let mut bytes = [0; BLOCK_BYTES];
+        match rustix::io::read(&search.pipe, &mut bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(count @ 1..) => search.text.extend_from_slice(&bytes[..count]),
+            Ok(0) | Err(_) => {
+                if let Some(StackSearch { pipe, text, mut places }) = self.stacks.take() {
+                    self.closing.push((STACKS, pipe));
+                    let texts: Vec<String> = postcard::from_bytes(&text).unwrap_or_default();
+                    for (place, stack) in places.iter_mut().zip(texts) {
+                        place.push_str(&stack);
+                    }
+                    self.events.push_back(PartEvent::Places(places));
+                }
+            }
+        }
+    }
+}
+
+/// Starts a thread that writes the stacks of these processes into a pipe: a debugger is slow, and a daemon must not
+/// wait.
+fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
+    let (reader, writer) = pipe()?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    let work = move || {
+        let give_up = Instant::now() + STACKS_MAX;
+        let texts: Vec<String> =
+            pids.into_iter().map(|pid| stacks::of_process(pid, give_up)).collect();
+        // If nobody reads it, nobody misses it.
+        let _ = File::from(writer).write_all(&postcard::to_stdvec(&texts).unwrap_or_default());
+    };
+    thread::Builder::new().name("landeck-stacks".to_owned()).spawn(work)?;
+    Ok(reader)
+}
+
+fn make_segment(
+    spec: &JobSpec,
+    place: usize,
+    ranks: &[u32],
+    placement: &Placement,
+    groups: &MemoryGroups,
+) -> Result<Segment, LaunchError> {
+    let host = spec.hosts[place].segment.0;
+    let usual = SegmentPlan::new(host, ranks.len() as u32);
+    let elsewhere = spec.processes() - usual.processes;
+    let last_host = spec.hosts.iter().map(|host| u32::from(host.number.0)).max().unwrap_or(0);
+    let plan = SegmentPlan {
+        job: spec.job.0,
+        ranks: spec.processes(),
+        // The rest is for processes of other jobs.
+        far: usual.far + elsewhere,
+        hosts: usual.hosts.max(last_host + 1),
+        cpus: landeck_memory::processors::usable(),
+        settings: spec.settings(),
+        name: JobName::new(&spec.name),
+        is_hardened: spec.is_hardened,
+        serves_groups: spec.serves_groups,
+        ..usual
+    };
+    let segment = create_segment(plan, spec.on_failure, groups)?;
+    (0..).zip(caches_of(placement)).for_each(|(slot, cache)| segment.set_cache(slot, cache));
+    write_tables(&segment, spec, place, ranks);
+    Ok(segment)
+}
+
+/// Writes who is where: the names of the hosts, the processes elsewhere, the peer of each rank.
+fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) {
+    for host in &spec.hosts {
+        segment.set_host_name(host.number.0, JobName::new(&host.name));
+    }
+    for (slot, &rank) in (0..).zip(ranks) {
+        segment.set_peer_of_rank(rank, slot);
+    }
+    for (far, rank) in (0..).zip(spec.ranks_elsewhere(place)) {
+        let ProcessId { host, slot, incarnation } = spec.process_of(rank);
+        let host_place = usize::from(spec.ranks[rank as usize].host);
+        let record = FarRecord {
+            process: FarProcess { host: host.0, slot: slot.0, incarnation: incarnation.0 },
+            host_number: spec.hosts[host_place].number.0,
+            rank: Some(rank),
+            state: SlotState::Reserved,
+            ..FarRecord::default()
+        };
+        segment.set_far_record(far, record);
+        segment.set_peer_of_rank(rank, segment.plan().slots() + far);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::spec::tests::spec;
+
+    #[test]
+    fn a_segment_knows_the_whole_job() {
+        let mut job = spec(&["true", "true", "true", "true"], &[0, 1, 0, 1]);
+        job.hosts[1].number = HostNumber(9);
+        let part = Part::prepare(job.clone(), HostNumber(0)).unwrap();
+        let segment = part.segment();
+        let slots = segment.plan().slots();
+        let peers = [0, 1, 2, 3].map(|rank| segment.peer_of_rank(rank));
+        assert_eq!(peers, [0, slots, 1, slots + 1]);
+        let record = segment.far_record(1);
+        assert_eq!((record.process.host, record.process.slot), (101, 1));
+        assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
+        assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
+        assert_eq!(part.far(), [1, 3].map(|rank| job.process_of(rank)));
+        assert_eq!((segment.plan().job, segment.plan().ranks), (7, 4));
+    }
+}

@@ -1,0 +1,292 @@
+//! Everything that the hosts of a job must know about it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::guardian::OnFailure;
+use crate::input::InputTo;
+use crate::placement::{BindTo, MapBy};
+use crate::plan::PlannedProgram;
+
+/// A job on several hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Its identity.
+    pub job: JobId,
+    /// Its name, for people.
+    pub name: String,
+    /// Its programs, in the order of their ranks.
+    pub programs: Vec<ProgramSpec>,
+    /// The hosts with processes of the job.
+    pub hosts: Vec<HostSpec>,
+    /// The place of each rank.
+    pub ranks: Vec<RankSpec>,
+    /// How the processes of a host are distributed over it.
+    pub map_by: MapBy,
+    /// The processors that they are bound to; `None` leaves the choice to each host.
+    pub bind_to: Option<BindTo>,
+    /// Whether each host says which process is bound to which processors.
+    pub report_bindings: bool,
+    /// The consequence of a failed process for the others.
+    #[serde(with = "OnFailureDef")]
+    pub on_failure: OnFailure,
+    /// The time between asking processes to end and killing them.
+    pub grace: Duration,
+    /// Whether processes map memory with another writer read-only.
+    pub is_hardened: bool,
+    /// The settings of all processes, one for each word of a segment.
+    pub settings: Vec<u64>,
+    /// The processes that get the standard input.
+    pub stdin: InputTo,
+    /// Whether both output streams of a process go to one place.
+    pub is_merged: bool,
+    /// Whether the launcher serves named groups.
+    pub serves_groups: bool,
+}
+
+/// A program of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramSpec {
+    /// Its file.
+    pub file: Vec<u8>,
+    /// Its arguments, beginning with its name.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its working directory.
+    pub directory: Vec<u8>,
+    /// The variables that it gets from the launcher.
+    pub variables: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether it also gets the variables that belong to its own host.
+    pub inherits: bool,
+}
+
+/// A host of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Its number in the machine.
+    pub number: HostNumber,
+    /// The name by which its user asked for it.
+    pub name: String,
+    /// The identity of the job's segment there.
+    pub segment: HostId,
+}
+
+/// The place of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankSpec {
+    /// Its host, as a place in the list of hosts.
+    pub host: u16,
+    /// Its slot there.
+    pub slot: u32,
+    /// Its program, as a place in the list of programs.
+    pub program: u16,
+}
+
+/// The form in which [`OnFailure`] travels.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "OnFailure")]
+pub(crate) enum OnFailureDef {
+    Abort,
+    Notify,
+    Restart { times: u32, then_abort: bool },
+}
+
+impl JobSpec {
+    /// Gives each host of the list its number in the machine. Two names of one host become one host, whose slots add
+    /// up.
+    pub fn settle(&mut self, numbers: &[HostNumber]) {
+        let mut hosts: Vec<HostSpec> = Vec::new();
+        let mut place_of = Vec::with_capacity(self.hosts.len());
+        for (host, &number) in self.hosts.drain(..).zip(numbers) {
+            let known = hosts.iter().position(|known| known.number == number);
+            place_of.push(known.unwrap_or(hosts.len()));
+            if known.is_none() {
+                hosts.push(HostSpec { number, ..host });
+            }
+        }
+        let mut next = vec![0; hosts.len()];
+        for rank in &mut self.ranks {
+            let place = place_of.get(usize::from(rank.host)).copied().unwrap_or(0);
+            rank.host = place as u16;
+            rank.slot = next[place];
+            next[place] += 1;
+        }
+        self.hosts = hosts;
+    }
+
+    /// The place of a host in the list.
+    pub fn place_of(&self, host: HostNumber) -> Option<usize> {
+        self.hosts.iter().position(|known| known.number == host)
+    }
+
+    /// The number of processes.
+    pub fn processes(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// The ranks of a host by their slots. Places are those in the list of hosts.
+    pub fn ranks_on(&self, place: usize) -> Vec<u32> {
+        let own = (0..).zip(&self.ranks).filter(|(_, rank)| usize::from(rank.host) == place);
+        let mut own: Vec<(u32, u32)> = own.map(|(number, rank)| (rank.slot, number)).collect();
+        own.sort_unstable();
+        own.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The first process of a rank.
+    pub fn process_of(&self, rank: u32) -> ProcessId {
+        let place = self.ranks[rank as usize];
+        let host = self.hosts[usize::from(place.host)].segment;
+        ProcessId { host, slot: Slot(place.slot), incarnation: Incarnation(1) }
+    }
+
+    /// The ranks on other hosts than this one, in order: the order of this host's far records.
+    pub fn ranks_elsewhere(&self, place: usize) -> impl Iterator<Item = u32> {
+        let elsewhere =
+            (0..).zip(&self.ranks).filter(move |(_, rank)| usize::from(rank.host) != place);
+        elsewhere.map(|(rank, _)| rank)
+    }
+
+    /// The settings in the form of a segment's plan.
+    pub fn settings(&self) -> [u64; SETTINGS_WORDS] {
+        std::array::from_fn(|word| self.settings.get(word).copied().unwrap_or(0))
+    }
+
+    /// Whether a rank gets the standard input.
+    pub fn gets_input(&self, rank: u32) -> bool {
+        self.stdin == InputTo::All || self.stdin == InputTo::Rank(rank)
+    }
+
+    /// Whether the list says something that no launcher says: a rank without a place, a slot that is not dense.
+    pub fn is_valid(&self) -> bool {
+        let is_known = |rank: &RankSpec| {
+            usize::from(rank.host) < self.hosts.len()
+                && usize::from(rank.program) < self.programs.len()
+        };
+        let is_dense = |place: usize| {
+            let own = self.ranks_on(place);
+            let slots = own.iter().map(|&rank| self.ranks[rank as usize].slot);
+            slots.eq(0..own.len() as u32) && !own.is_empty()
+        };
+        self.ranks.iter().all(is_known) && (0..self.hosts.len()).all(is_dense)
+    }
+}
+
+impl ProgramSpec {
+    /// The program with what other hosts need of it. Its paths are absolute.
+    pub(crate) fn new(
+        program: &PlannedProgram,
+        variables: Vec<(OsString, OsString)>,
+        inherits: bool,
+    ) -> ProgramSpec {
+        let pair = |(name, value): (OsString, OsString)| (name.into_vec(), value.into_vec());
+        ProgramSpec {
+            file: program.file.as_os_str().as_bytes().to_vec(),
+            arguments: program.arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
+            directory: program.directory.as_os_str().as_bytes().to_vec(),
+            variables: variables.into_iter().map(pair).collect(),
+            inherits,
+        }
+    }
+
+    /// The program as this host starts it.
+    pub(crate) fn here(&self, processes: u32) -> PlannedProgram {
+        let text = |bytes: &Vec<u8>| OsStr::from_bytes(bytes).to_owned();
+        let variables = self.variables.iter().map(|(name, value)| (text(name), text(value)));
+        let own = std::env::vars_os().filter(|_| self.inherits);
+        PlannedProgram {
+            file: text(&self.file).into(),
+            arguments: self.arguments.iter().map(text).collect(),
+            directory: text(&self.directory).into(),
+            environment: Environment::elsewhere(variables.collect(), own),
+            processes,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::placement::MapBy;
+
+    /// A job of shell scripts; `hosts` has the place of each rank's host.
+    pub(crate) fn spec(scripts: &[&str], hosts: &[u16]) -> JobSpec {
+        let count = hosts.iter().max().map_or(0, |&last| last + 1);
+        let program = |script: &&str| ProgramSpec {
+            file: b"/bin/sh".to_vec(),
+            arguments: vec![b"sh".to_vec(), b"-c".to_vec(), script.as_bytes().to_vec()],
+            directory: b"/".to_vec(),
+            variables: vec![(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())],
+            inherits: true,
+        };
+        let host = |number: u16| HostSpec {
+            number: HostNumber(number),
+            name: format!("n{number}"),
+            segment: HostId(100 + u64::from(number)),
+        };
+        let rank = |(program, &host): (u16, &u16)| {
+            let before = &hosts[..usize::from(program)];
+            let slot = before.iter().filter(|&&other| other == host).count() as u32;
+            RankSpec { host, slot, program }
+        };
+        JobSpec {
+            job: JobId(7),
+            name: "test".to_owned(),
+            programs: scripts.iter().map(program).collect(),
+            hosts: (0..count).map(host).collect(),
+            ranks: (0..).zip(hosts).map(rank).collect(),
+            map_by: MapBy::default(),
+            bind_to: None,
+            report_bindings: false,
+            on_failure: OnFailure::Restart { times: 2, then_abort: true },
+            grace: Duration::from_secs(1),
+            is_hardened: false,
+            settings: vec![3; SETTINGS_WORDS],
+            stdin: InputTo::Rank(0),
+            is_merged: false,
+            serves_groups: false,
+        }
+    }
+
+    #[test]
+    fn a_job_comes_over_as_it_is() {
+        let job = spec(&["true", "exit 1", "ls"], &[0, 1, 0]);
+        let bytes = postcard::to_stdvec(&job).unwrap();
+        assert_eq!(postcard::from_bytes::<JobSpec>(&bytes).unwrap(), job);
+        assert!(job.is_valid());
+        assert_eq!((job.ranks_on(0), job.ranks_on(1)), (vec![0, 2], vec![1]));
+        assert_eq!(job.ranks_elsewhere(0).collect::<Vec<_>>(), [1]);
+        assert_eq!(job.process_of(2).slot, Slot(1));
+        assert_eq!(job.process_of(1).host, HostId(101));
+    }
+
+    #[test]
+    fn two_names_of_one_host_become_one_host() {
+        let mut job = spec(&["a", "b", "c", "d"], &[0, 1, 2, 1]);
+        job.settle(&[HostNumber(5), HostNumber(0), HostNumber(5)]);
+        let numbers: Vec<u16> = job.hosts.iter().map(|host| host.number.0).collect();
+        assert_eq!(numbers, [5, 0]);
+        assert_eq!((job.ranks_on(0), job.ranks_on(1)), (vec![0, 2], vec![1, 3]));
+        assert!(job.is_valid());
+        assert_eq!(job.place_of(HostNumber(0)), Some(1));
+    }
+
+    #[test]
+    fn an_impossible_job_is_recognised() {
+        let good = spec(&["a", "b"], &[0, 1]);
+        let with = |change: fn(&mut JobSpec)| {
+            let mut other = good.clone();
+            change(&mut other);
+            other.is_valid()
+        };
+        assert!(good.is_valid());
+        assert!(!with(|job| job.ranks[1].host = 2));
+        assert!(!with(|job| job.ranks[1].slot = 1));
+        assert!(!with(|job| job.ranks[0].program = 9));
+        assert!(!with(|job| job.hosts.push(job.hosts[0].clone())));
+    }
+}

@@ -1,0 +1,520 @@
+//! Starting daemons on other hosts: by ssh, another remote shell or srun, one for each host.
+//!
+//! A daemon introduces itself by one line on its standard output and then waits for the answer, which is a line on its
+//! standard input. Both streams can carry its trunk afterwards. What a remote shell says on its standard error is kept
+//! for the message in case of failure.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// The number of remote shells that are starting at the same time.
+pub const STARTS_AT_ONCE: usize = 64;
+/// How long a daemon has to introduce itself.
+pub const START_TIME: Duration = Duration::from_secs(30);
+/// The beginning of the line by which a daemon introduces itself.
+pub const INTRODUCTION: &str = "landeckd 1 ";
+/// The line that says that a host has no daemon.
+const MISSING: &str = "landeckd is missing";
+/// The number of bytes that are read before the introduction, such as a greeting, and that are kept of complaints.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// How daemons on other hosts are started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartWay {
+    /// The program that reaches other hosts.
+    pub tool: StartTool,
+    /// The path of the daemon on the launcher's host, which is tried first on the others.
+    pub daemon: PathBuf,
+    /// The folder of an installation on the other hosts (`--remote-prefix`).
+    pub prefix: Option<PathBuf>,
+    /// The arguments of `landeckd bootstrap`.
+    pub arguments: Vec<String>,
+}
+
+/// The program that reaches other hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartTool {
+    /// `ssh`.
+    Ssh,
+    /// Another command with its own arguments, called as `COMMAND HOST LINE` (`--rsh`).
+    Rsh(Vec<String>),
+    /// `srun` in an allocation of Slurm.
+    Srun,
+    /// The user, who starts `landeckd join` on each host. No remote shell is started.
+    ByHand,
+}
+
+/// The progress of a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartProgress {
+    /// The daemon has introduced itself by this line.
+    Introduced(String),
+    /// It will not start, for this reason.
+    Failed(String),
+}
+
+/// A remote shell that starts a daemon, or has started one.
+#[derive(Debug)]
+pub struct RemoteStart {
+    /// The host as the user named it.
+    host: String,
+    tool: String,
+    child: Child,
+    input: Option<OwnedFd>,
+    output: Option<OwnedFd>,
+    errors: Option<OwnedFd>,
+    line: Vec<u8>,
+    complaints: Vec<u8>,
+    skipped: usize,
+    deadline: Instant,
+    /// Whether the daemon has yet to introduce itself.
+    is_awaited: bool,
+    progress: VecDeque<StartProgress>,
+}
+
+impl StartWay {
+    /// The command that starts a daemon on a host.
+    fn command(&self, host: &str) -> (String, Command) {
+        let line = self.remote_line();
+        match &self.tool {
+            StartTool::Ssh | StartTool::ByHand => {
+                let mut ssh = Command::new("ssh");
+                ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]);
+                ssh.arg(host).arg(line);
+                ("ssh".to_owned(), ssh)
+            }
+            StartTool::Rsh(words) => {
+                let (program, own) = words
+                    .split_first()
+                    .map_or(("ssh", &[][..]), |(first, own)| (first.as_str(), own));
+                let mut shell = Command::new(program);
+                shell.args(own).arg(host).arg(line);
+                (program.to_owned(), shell)
+            }
+            StartTool::Srun => {
+                let mut srun = Command::new("srun");
+                srun.args(["-N", "1", "-n", "1", "--cpu-bind=none", "--mpi=none"]);
+                srun.args(["--kill-on-bad-exit=0", "--overlap", "-w", host]);
+                srun.args(["sh", "-c", &self.script()]);
+                ("srun".to_owned(), srun)
+            }
+        }
+    }
+
+    /// One line for any shell that runs the script.
+    fn remote_line(&self) -> String {
+        format!("sh -c {}", quoted(self.script().as_bytes()))
+    }
+
+    /// Runs the first daemon that is there: at the launcher's own path, below the prefix, in PATH.
+    fn script(&self) -> String {
+        let beside = self.prefix.as_ref().map(|prefix| prefix.join("bin/landeckd"));
+        let paths = [Some(self.daemon.clone()), beside].into_iter().flatten();
+        let mut words: Vec<String> =
+            paths.map(|path| quoted(path.as_os_str().as_bytes())).collect();
+        words.push("landeckd".to_owned());
+        let arguments: String =
+            self.arguments.iter().map(|word| format!(" {}", quoted(word.as_bytes()))).collect();
+        format!(
+            "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then exec \"$p\" bootstrap{arguments}; fi; \
+             done; echo {MISSING}",
+            words.join(" ")
+        )
+    }
+}
+
+impl RemoteStart {
+    /// Begins to start a daemon on a host.
+    ///
+    /// # Errors
+    /// The reason, with the host's name and the cure, if the remote shell cannot even be started.
+    pub fn begin(way: &StartWay, host: &str) -> Result<RemoteStart, String> {
+        let (tool, mut command) = way.command(host);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Keys pressed at the terminal must not signal the remote shell.
+        command.process_group(0);
+        let refuse = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => format!(
+                "host {host}: there is no program \"{tool}\" on this host; install it, or give another with --rsh"
+            ),
+            _ => format!("host {host}: \"{tool}\" cannot be started: {error}"),
+        };
+        let mut child = command.spawn().map_err(refuse)?;
+        let input = child.stdin.take().map(OwnedFd::from);
+        let output = child.stdout.take().map(OwnedFd::from);
+        let errors = child.stderr.take().map(OwnedFd::from);
+        for stream in [&output, &errors].into_iter().flatten() {
+            // A pipe cannot refuse this.
+            let _ = rustix::io::ioctl_fionbio(stream, true);
+        }
+        Ok(RemoteStart {
+            host: host.to_owned(),
+            tool,
+            child,
+            input,
+            output,
+            errors,
+            line: Vec::new(),
+            complaints: Vec::new(),
+            skipped: 0,
+            deadline: Instant::now() + START_TIME,
+            is_awaited: true,
+            progress: VecDeque::new(),
+        })
+    }
+
+    /// The host as the user named it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The standard output, until it ends or is taken.
+    pub fn output(&self) -> Option<BorrowedFd<'_>> {
+        self.output.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The standard error, until it ends.
+    pub fn errors(&self) -> Option<BorrowedFd<'_>> {
+        self.errors.as_ref().map(AsFd::as_fd)
+    }
+
+    /// When the start counts as failed; `None` if the daemon has introduced itself.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.is_awaited.then_some(self.deadline)
+    }
+
+    /// The next progress.
+    pub fn next(&mut self) -> Option<StartProgress> {
+        self.progress.pop_front()
+    }
+
+    /// Reads from the standard output, which is ready. The descriptor is closed at its end, so the loop must have
+    /// stopped watching it if it is returned.
+    pub fn read_output(&mut self) -> Option<OwnedFd> {
+        let output = self.output.as_ref().filter(|_| self.is_awaited)?;
+        let mut bytes = [0; 4096];
+        match rustix::io::read(output, &mut bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => None,
+            Ok(count @ 1..) => {
+                self.take_bytes(&bytes[..count]);
+                None
+            }
+            Ok(0) | Err(_) => {
+                let ended = self.output.take();
+                self.fail();
+                ended
+            }
+        }
+    }
+
+    /// Reads from the standard error, which is ready. The descriptor is returned at its end; the loop must stop
+    /// watching it before it is dropped.
+    pub fn read_errors(&mut self) -> Option<OwnedFd> {
+        let errors = self.errors.as_ref()?;
+        let mut bytes = [0; 4096];
+        match rustix::io::read(errors, &mut bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => None,
+            Ok(count @ 1..) => {
+                let room = KEPT_BYTES_MAX.saturating_sub(self.complaints.len());
+                self.complaints.extend_from_slice(&bytes[..count.min(room)]);
+                None
+            }
+            Ok(0) | Err(_) => self.errors.take(),
+        }
+    }
+
+    /// Whole lines that the remote side has written to its standard error since its daemon has started.
+    pub fn take_complaints(&mut self) -> Option<String> {
+        let end = self.complaints.iter().rposition(|&byte| byte == b'\n')? + 1;
+        let lines: Vec<u8> = self.complaints.drain(..end).collect();
+        Some(String::from_utf8_lossy(&lines).into_owned())
+    }
+
+    /// Fails the start if its time has passed.
+    pub fn look_at_clock(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|deadline| now >= deadline) {
+            let _ = self.child.kill();
+            self.fail_with(&format!(
+                "no daemon has introduced itself within {} s",
+                START_TIME.as_secs()
+            ));
+        }
+    }
+
+    /// Writes the answer to the daemon. It is shorter than a pipe, so this does not wait.
+    ///
+    /// # Errors
+    /// The kernel's error: the daemon has ended.
+    pub fn answer(&self, line: &str) -> io::Result<()> {
+        let input = self.input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut bytes = line.as_bytes();
+        while !bytes.is_empty() {
+            match rustix::io::write(input, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the daemon's standard output and standard input, for a trunk.
+    pub fn take_streams(&mut self) -> Option<(OwnedFd, OwnedFd)> {
+        Some((self.output.take()?, self.input.take()?))
+    }
+
+    fn take_bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            match byte {
+                b'\n' => self.take_line(),
+                _ if self.line.len() < KEPT_BYTES_MAX => self.line.push(byte),
+                _ => {}
+            }
+        }
+    }
+
+    fn take_line(&mut self) {
+        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim_end().to_owned();
+        // A greeting may stand in front of it.
+        if let Some(at) = line.find(INTRODUCTION) {
+            self.is_awaited = false;
+            self.progress.push_back(StartProgress::Introduced(line[at..].to_owned()));
+        } else if line.ends_with(MISSING) {
+            self.is_awaited = false;
+            self.progress.push_back(StartProgress::Failed(format!(
+                "host {}: there is no landeckd, neither where it is on this host nor in PATH. Install Landeck there, \
+                 or name its folder with --remote-prefix",
+                self.host
+            )));
+        } else {
+            self.skipped += line.len();
+            if self.skipped > KEPT_BYTES_MAX {
+                self.fail_with("its shell writes without end before the daemon starts");
+            }
+        }
+    }
+
+    /// Fails the start: the remote shell has ended without an introduction.
+    fn fail(&mut self) {
+        if !self.is_awaited {
+            return;
+        }
+        if let Some(errors) = &self.errors {
+            // What it has said is there, as it has ended or is about to.
+            let _ = rustix::io::ioctl_fionbio(errors, false);
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = rustix::io::read(errors, &mut bytes) {
+                let room = KEPT_BYTES_MAX.saturating_sub(self.complaints.len());
+                self.complaints.extend_from_slice(&bytes[..count.min(room)]);
+            }
+            let _ = rustix::io::ioctl_fionbio(errors, true);
+        }
+        let status = match self.child.wait() {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("{} was killed by signal {signal}", self.tool),
+                None => {
+                    format!("{} ended with exit code {}", self.tool, status.code().unwrap_or(1))
+                }
+            },
+            Err(error) => error.to_string(),
+        };
+        self.fail_with(&status);
+    }
+
+    fn fail_with(&mut self, what: &str) {
+        self.is_awaited = false;
+        let said = String::from_utf8_lossy(&self.complaints).trim_end().to_owned();
+        let text = failure_text(&self.host, what, &said);
+        self.progress.push_back(StartProgress::Failed(text));
+    }
+}
+
+impl Drop for RemoteStart {
+    fn drop(&mut self) {
+        // It is our own child, not reaped yet, or both calls do nothing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The message about a start that failed, with what the remote shell has said and the cure if there is one.
+fn failure_text(host: &str, what: &str, said: &str) -> String {
+    let mut text = format!("host {host}: {what}");
+    let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    for line in &lines[lines.len().saturating_sub(5)..] {
+        text += &format!("\n  {line}");
+    }
+    if let Some(cure) = cure(host, said) {
+        text += &format!("\n  {cure}");
+    }
+    text
+}
+
+/// The cure for what a remote shell has said.
+fn cure(host: &str, said: &str) -> Option<String> {
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
+        return Some(format!("Connect once by hand to check its key: ssh {host}"));
+    }
+    if says(&["Permission denied", "password", "Too many authentication failures"]) {
+        return Some(format!("Let ssh log in without a password: ssh-copy-id {host}"));
+    }
+    if says(&["Could not resolve hostname", "Name or service not known", "No such host"]) {
+        return Some(format!("Is \"{host}\" the right name? Try: getent hosts {host}"));
+    }
+    if says(&["Connection refused", "Connection timed out", "No route to host", "timed out"]) {
+        return Some(format!("Is it up, and does it run an ssh server? Try: ssh {host}"));
+    }
+    None
+}
+
+/// The path of the daemon: beside the running program, in libexec of its installation, or in PATH.
+pub fn find_daemon() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let folder = own.parent()?;
+    let beside = folder.join("landeckd");
+    let libexec = folder.parent().map(|prefix| prefix.join("libexec/landeckd"));
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&search).map(|folder| folder.join("landeckd"));
+    let is_program = |path: &PathBuf| is_executable(path);
+    [Some(beside), libexec].into_iter().flatten().chain(in_path).find(is_program)
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &[u8]) -> String {
+    format!("'{}'", String::from_utf8_lossy(word).replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_testing::Watchdog;
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    fn way(tool: StartTool) -> StartWay {
+        StartWay {
+            tool,
+            daemon: "/opt/it's/landeckd".into(),
+            prefix: Some("/srv/l".into()),
+            arguments: vec!["--network".to_owned(), "fd00::/8".to_owned()],
+        }
+    }
+
+    fn rsh(words: &str) -> StartTool {
+        StartTool::Rsh(words.split(' ').map(String::from).collect())
+    }
+
+    fn words(command: &Command) -> Vec<String> {
+        command.get_args().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Starts a "daemon" by a remote shell that is a script, and returns what came of it.
+    fn outcome(script: &str) -> (RemoteStart, StartProgress) {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let folder = std::env::temp_dir().join(format!("landeck-rsh-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("{:x}", script.len() * 31 + script.as_bytes()[0] as usize));
+        std::fs::write(&path, script).unwrap();
+        let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
+        let mut start = RemoteStart::begin(&way(rsh), "n2").unwrap();
+        loop {
+            if let Some(progress) = start.next() {
+                let _ = std::fs::remove_file(&path);
+                return (start, progress);
+            }
+            if let Some(output) = start.output() {
+                poll(&mut [PollFd::new(&output, PollFlags::IN)], None).unwrap();
+            }
+            drop(start.read_output());
+        }
+    }
+
+    #[test]
+    fn each_tool_is_called_as_it_wants() {
+        let (_, ssh) = way(StartTool::Ssh).command("n1");
+        let args = words(&ssh);
+        assert!(args.contains(&"BatchMode=yes".to_owned()) && args.contains(&"n1".to_owned()));
+        assert!(args.last().unwrap().starts_with("sh -c "), "{args:?}");
+        let (name, other) = way(rsh("my-rsh -q")).command("n1");
+        assert_eq!(
+            (name.as_str(), &words(&other)[..2]),
+            ("my-rsh", &["-q", "n1"].map(String::from)[..])
+        );
+        let (_, srun) = way(StartTool::Srun).command("n1");
+        let args = words(&srun);
+        assert!(args.starts_with(&["-N", "1"].map(String::from)), "{args:?}");
+        assert!(args.contains(&"n1".to_owned()) && args.contains(&"--overlap".to_owned()));
+    }
+
+    #[test]
+    fn a_remote_shell_finds_the_daemon() {
+        let script = "[ $# = 2 ] && eval \"$2\"";
+        let (_, progress) = outcome(script);
+        let StartProgress::Failed(text) = progress else { panic!("{progress:?}") };
+        assert!(text.contains("host n2: there is no landeckd"), "{text}");
+    }
+
+    #[test]
+    fn an_introduction_may_follow_a_greeting() {
+        let script = "echo Welcome; echo 'landeckd 1 key 0.1'; read answer; echo \"$answer\"";
+        let (mut start, progress) = outcome(script);
+        assert_eq!(progress, StartProgress::Introduced("landeckd 1 key 0.1".to_owned()));
+        assert_eq!(start.deadline(), None);
+        start.answer("well met\n").unwrap();
+        let (output, _input) = start.take_streams().unwrap();
+        poll(&mut [PollFd::new(&output, PollFlags::IN)], None).unwrap();
+        let mut bytes = [0; 64];
+        assert_eq!(rustix::io::read(&output, &mut bytes), Ok(9));
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_cure() {
+        let script = "echo 'ada@n2: Permission denied (publickey,password).' >&2; exit 255";
+        let (_, progress) = outcome(script);
+        let StartProgress::Failed(text) = progress else { panic!("{progress:?}") };
+        assert!(text.starts_with("host n2: sh ended with exit code 255\n"), "{text}");
+        assert!(text.contains("  ada@n2: Permission denied"), "{text}");
+        assert!(text.ends_with("ssh-copy-id n2"), "{text}");
+    }
+
+    #[test]
+    fn a_silent_host_fails_in_the_end() {
+        let tool = rsh("sh -c read");
+        let mut start = RemoteStart::begin(&way(tool), "n2").unwrap();
+        start.look_at_clock(Instant::now());
+        assert_eq!(start.next(), None);
+        start.look_at_clock(Instant::now() + START_TIME);
+        let Some(StartProgress::Failed(text)) = start.next() else { panic!("it has not failed") };
+        assert!(text.contains("within 30 s"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_remote_shell_is_named() {
+        let tool = rsh("no-such-rsh");
+        let text = RemoteStart::begin(&way(tool), "n2").unwrap_err();
+        assert!(text.contains("no program \"no-such-rsh\"") && text.contains("--rsh"), "{text}");
+    }
+
+    #[test]
+    fn complaints_have_cures() {
+        let has = |said: &str, wanted: &str| cure("n2", said).unwrap().contains(wanted);
+        assert!(has("Host key verification failed.", "ssh n2"));
+        assert!(has("ssh: Could not resolve hostname n2", "getent"));
+        assert!(has("ssh: connect to host n2 port 22: Connection refused", "ssh server"));
+        assert_eq!(cure("n2", "bash: syntax error"), None);
+    }
+}

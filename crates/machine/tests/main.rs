@@ -1,0 +1,28 @@
+//! Lists of hosts, allocations and placements against naive models and the examples of other launchers' manuals.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+mod allocations;
+mod lists;
+mod placements;
+
+use landeck_machine::HostRequest;
+
+/// A host with so many slots.
+fn host(name: &str, slots: u32) -> HostRequest {
+    HostRequest { name: name.into(), slots, max_slots: None }
+}
+
+/// A host with so many slots and a limit.
+fn limited(name: &str, slots: u32, most: u32) -> HostRequest {
+    HostRequest { name: name.into(), slots, max_slots: Some(most) }
+}
+
+/// A list in the form `a:2,b:1/4`.
+fn text(hosts: &[HostRequest]) -> String {
+    let one = |host: &HostRequest| match host.max_slots {
+        None => format!("{}:{}", host.name, host.slots),
+        Some(most) => format!("{}:{}/{most}", host.name, host.slots),
+    };
+    hosts.iter().map(one).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,423 @@
+//! The options for several hosts, and the hosts that a job runs on: those of the command line, else those of an
+//! allocation, else this one.
+
+use crate::values::{time, whole};
+use clap::{ArgAction, Args, ValueEnum};
+use landeck::unstable::host::budget::PROCESSES_MAX;
+use landeck::unstable::host::hosts_wish::{
+    HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
+};
+use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::unstable::host::placement::MapBy;
+use landeck::unstable::machine::host_list::{add_up, from_file, from_words, is_this_host, merge};
+use landeck::unstable::machine::placement::processes_of;
+use landeck::unstable::machine::{
+    AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
+    RANKS_MAX, RanksBy, allocation,
+};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The heading of these options.
+const HOSTS: &str = "Several hosts";
+/// The largest file with hosts, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// The exit code of a wrong command line.
+const WRONG_USAGE: u8 = 2;
+
+/// Options for several hosts.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct HostsArguments {
+    /// Hosts with their slots: a:2,b.
+    ///
+    /// Also --hosts, and repeated. A host without a number has one slot; entries of one host add up; IPv6 addresses
+    /// stand in brackets. --host localhost means this host alone [default: the hosts of a Slurm, PBS, LSF or SGE
+    /// allocation, else this host].
+    #[arg(
+        long = "host",
+        alias = "hosts",
+        value_name = "LIST",
+        value_parser = host_words,
+        action = ArgAction::Append,
+        help_heading = HOSTS
+    )]
+    hosts: Vec<HostWords>,
+    /// A file with a host in each line: a, a:2, or a slots=2 max_slots=4.
+    ///
+    /// Also --machinefile. Text behind # is a comment; lines of one host add up. More processes than slots oversubscribe
+    /// a host, but no more than max_slots run there.
+    #[arg(
+        short = 'f',
+        long,
+        alias = "machinefile",
+        value_name = "FILE",
+        conflicts_with = "hosts",
+        help_heading = HOSTS
+    )]
+    hostfile: Option<PathBuf>,
+    /// Number of processes on each host.
+    ///
+    /// Also -ppn [default: its slots].
+    #[arg(
+        short = 'N',
+        long,
+        value_name = "N",
+        value_parser = whole(1, PROCESSES_MAX),
+        allow_negative_numbers = true,
+        help_heading = HOSTS
+    )]
+    ppn: Option<u32>,
+    /// How the other hosts are started: ssh, slurm (srun), by-hand.
+    ///
+    /// With by-hand, start landeckd join on each host [default: slurm on hosts of a Slurm allocation, else ssh].
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = HOSTS)]
+    start: Option<StartHow>,
+    /// The command that reaches another host, with its options [default: ssh]
+    #[arg(long, value_name = "COMMAND", value_parser = command_words, overrides_with = "rsh", help_heading = HOSTS)]
+    rsh: Option<RshWords>,
+    /// The folder of Landeck on the other hosts [default: the launcher's]
+    #[arg(long, value_name = "DIRECTORY", value_parser = absolute, help_heading = HOSTS)]
+    remote_prefix: Option<PathBuf>,
+    /// The time after which a silent host is lost, from 0.5 to 3600 seconds
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = host_timeout,
+        allow_negative_numbers = true,
+        default_value = "3",
+        help_heading = HOSTS
+    )]
+    host_timeout: Option<Duration>,
+    /// The ports to listen on, for firewalls [default: any]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = ports, help_heading = HOSTS)]
+    port_range: Option<PortRange>,
+    /// A network to use between hosts, as 10.1.0.0/16; several in order [default: those that are reached]
+    #[arg(
+        long = "network",
+        value_name = "CIDR",
+        value_parser = network,
+        action = ArgAction::Append,
+        help_heading = HOSTS
+    )]
+    networks: Vec<IpNetwork>,
+    /// Do not encrypt messages between hosts
+    #[arg(long, help_heading = HOSTS)]
+    plain: bool,
+    /// Start one process on one host if nothing says how many, as mpiexec does.
+    #[arg(long, hide = true)]
+    one_by_default: bool,
+}
+
+/// A value of `--host`.
+#[derive(Debug, Clone)]
+pub(crate) struct HostWords(Vec<HostRequest>);
+
+/// A value of `--rsh`: the command and its options.
+#[derive(Debug, Clone)]
+pub(crate) struct RshWords(Vec<String>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StartHow {
+    Ssh,
+    Slurm,
+    ByHand,
+}
+
+/// A value of `--map-by`: the distribution on each host, and that over hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MapByAsked {
+    /// The distribution over the parts of a host.
+    pub(crate) here: MapBy,
+    /// The order of hosts.
+    ranks_by: RanksBy,
+    /// The number of processes on each host.
+    per_host: Option<u32>,
+}
+
+/// The wishes for hosts, before files and the environment were read.
+#[derive(Debug)]
+pub(crate) struct HostsAsked {
+    /// The options.
+    pub(crate) arguments: HostsArguments,
+    /// The value of `--map-by`.
+    pub(crate) map_by: MapByAsked,
+}
+
+/// The reason why the hosts of a job are unclear.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HostsError {
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    #[error("--hostfile {path}: {reason}; give a file with a host in each line")]
+    Unreadable { path: String, reason: String },
+    #[error("--hostfile {path}: {fault}")]
+    File { path: String, fault: HostListError },
+    #[error("--host: {0}")]
+    List(HostListError),
+    #[error(transparent)]
+    Placement(#[from] HostPlacementError),
+    #[error("--ppn {ppn}: --map-by ppr:{per_host}:node says another number; leave one of them out")]
+    PerHost { ppn: u32, per_host: u32 },
+    #[error("--rsh: the hosts are not started by such a command; leave it out, or use --start ssh")]
+    NoRsh,
+    #[error("-n {wanted}: {reason}")]
+    Processes { wanted: u32, reason: String },
+}
+
+impl HostsError {
+    /// The exit code for this error.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            HostsError::PerHost { .. } | HostsError::NoRsh | HostsError::Processes { .. } => {
+                WRONG_USAGE
+            }
+            HostsError::List(_) => WRONG_USAGE,
+            HostsError::Allocation(_) | HostsError::Unreadable { .. } => LAUNCHER_FAILED,
+            HostsError::File { .. } | HostsError::Placement(_) => LAUNCHER_FAILED,
+        }
+    }
+}
+
+/// The surroundings in which a job is started.
+pub(crate) struct Surroundings<'a> {
+    /// The name of this host.
+    pub(crate) own: String,
+    /// Looks a variable up.
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Surroundings<'_> {
+    /// The surroundings of this process.
+    pub(crate) fn real() -> Surroundings<'static> {
+        let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Surroundings { own, variable: &|name| std::env::var(name).ok() }
+    }
+}
+
+impl HostsAsked {
+    /// Writes the hosts into a launch: several of them, or none for this host alone.
+    ///
+    /// # Errors
+    /// [`HostsError`].
+    pub(crate) fn settle(
+        &self,
+        launch: &mut Launch,
+        around: &Surroundings<'_>,
+    ) -> Result<(), HostsError> {
+        let arguments = &self.arguments;
+        let per_host = self.per_host()?;
+        if arguments.rsh.is_some() && arguments.start.is_some_and(|how| how != StartHow::Ssh) {
+            return Err(HostsError::NoRsh);
+        }
+        let Some((list, is_of_slurm)) = self.list(around)? else {
+            let default = if arguments.one_by_default { Some(1) } else { None };
+            return one_host(launch, per_host.or(default));
+        };
+        let is_here = |host: &HostRequest| is_this_host(&host.name, &around.own);
+        let here: Vec<usize> = (0..list.len()).filter(|at| is_here(&list[*at])).collect();
+        let pairs: Vec<(usize, usize)> = here.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let list = merge(&list, &pairs).hosts;
+        if let [only] = list.as_slice()
+            && is_here(only)
+        {
+            let default = per_host.unwrap_or(only.slots);
+            one_host(launch, Some(default))?;
+            let wanted = numbers(launch).map(|number| number.unwrap_or(1)).sum();
+            HostPlacement::new(&list, RanksBy::Slot, per_host, wanted)?;
+            return Ok(());
+        }
+        processes_of(&numbers(launch).collect::<Vec<_>>(), &list, per_host)?;
+        launch.hosts = Some(self.wish(list, per_host, is_of_slurm));
+        Ok(())
+    }
+
+    /// The number of processes on each host.
+    fn per_host(&self) -> Result<Option<u32>, HostsError> {
+        match (self.arguments.ppn, self.map_by.per_host) {
+            (Some(ppn), Some(per_host)) if ppn != per_host => {
+                Err(HostsError::PerHost { ppn, per_host })
+            }
+            (ppn, per_host) => Ok(ppn.or(per_host)),
+        }
+    }
+
+    /// The hosts asked for, and whether Slurm has given them; `None` if nothing names hosts, or an allocation has only
+    /// one.
+    fn list(
+        &self,
+        around: &Surroundings<'_>,
+    ) -> Result<Option<(Vec<HostRequest>, bool)>, HostsError> {
+        let allocation = || allocation::current(around.variable, |path| read_file(Path::new(path)));
+        let asked = match &self.arguments.hostfile {
+            Some(path) => Some(read_hostfile(path)?),
+            None if self.arguments.hosts.is_empty() => None,
+            None => {
+                let words = self.arguments.hosts.iter().flat_map(|words| words.0.iter().cloned());
+                Some(add_up(words).map_err(HostsError::List)?)
+            }
+        };
+        let Some(list) = asked else {
+            let found = allocation()?.filter(|found| found.hosts.len() > 1);
+            return Ok(found.map(|found| (found.hosts, found.system == BatchSystem::Slurm)));
+        };
+        // The command line decides, so an allocation that is not understood is none.
+        let given = allocation().ok().flatten().filter(|found| found.system == BatchSystem::Slurm);
+        let is_given = given.is_some_and(|given| {
+            let is_known = |host: &HostRequest| {
+                let is_it = |other: &HostRequest| is_this_host(&host.name, &other.name);
+                is_this_host(&host.name, &around.own) || given.hosts.iter().any(is_it)
+            };
+            list.iter().all(is_known)
+        });
+        Ok(Some((list, is_given)))
+    }
+
+    fn wish(&self, list: Vec<HostRequest>, per_host: Option<u32>, is_of_slurm: bool) -> HostsWish {
+        let HostsArguments { rsh, start, remote_prefix, .. } = &self.arguments;
+        let start = match start {
+            Some(StartHow::Ssh) => HostStart::Ssh,
+            Some(StartHow::Slurm) => HostStart::Slurm,
+            Some(StartHow::ByHand) => HostStart::ByHand,
+            None if is_of_slurm && rsh.is_none() => HostStart::Slurm,
+            None => HostStart::Ssh,
+        };
+        let defaults = HostsWish::new(list);
+        HostsWish {
+            map_by: self.map_by.ranks_by,
+            per_host,
+            rsh: rsh.clone().map_or(defaults.rsh, |words| words.0),
+            remote_prefix: remote_prefix.clone(),
+            host_timeout: self.arguments.host_timeout.unwrap_or(HOST_TIMEOUT),
+            ports: self.arguments.port_range,
+            networks: self.arguments.networks.clone(),
+            is_plain: self.arguments.plain,
+            start,
+            ..defaults
+        }
+    }
+}
+
+/// The numbers of processes that were asked for.
+fn numbers(launch: &Launch) -> impl Iterator<Item = Option<u32>> {
+    launch.programs.iter().map(|program| program.processes)
+}
+
+/// Settles a job on this host alone: gives a single program its default number, and checks all numbers.
+fn one_host(launch: &mut Launch, default: Option<u32>) -> Result<(), HostsError> {
+    if let [program] = launch.programs.as_mut_slice() {
+        program.processes = program.processes.or(default);
+    }
+    for wanted in numbers(launch).flatten() {
+        whole(1, PROCESSES_MAX)(&wanted.to_string())
+            .map_err(|reason| HostsError::Processes { wanted, reason })?;
+    }
+    Ok(())
+}
+
+/// The hosts in a file of `--hostfile`.
+///
+/// # Errors
+/// [`HostsError::Unreadable`] and [`HostsError::File`].
+pub(crate) fn read_hostfile(path: &Path) -> Result<Vec<HostRequest>, HostsError> {
+    let shown = path.display().to_string();
+    match read_file(path) {
+        Err(reason) => Err(HostsError::Unreadable { path: shown, reason }),
+        Ok(text) => from_file(&text).map_err(|fault| HostsError::File { path: shown, fault }),
+    }
+}
+
+/// The text of a file, or the reason why it has none.
+fn read_file(path: &Path) -> Result<String, String> {
+    let reason = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(reason)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(reason)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err("it has more than 16 MiB".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
+}
+
+/// Parses the number of processes. Numbers beyond the limit of one host are for several hosts, which are known later.
+pub(crate) fn processes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if (PROCESSES_MAX..=RANKS_MAX).contains(&number) => Ok(number),
+        _ => whole(1, PROCESSES_MAX)(text),
+    }
+}
+
+/// Parses the value of `--map-by`: `node` or `ppr:N:node` for hosts, perhaps followed by a distribution on each host.
+pub(crate) fn map_by(text: &str) -> Result<MapByAsked, String> {
+    const CHOICES: &str = "slot, core, l3, numa, node, ppr:N:node, pe=N, or one of them with a number as in numa:pe=2";
+    let refused = || format!("\"{text}\" is not known here; choose {CHOICES}");
+    let word = text.to_ascii_lowercase();
+    let (ranks_by, per_host, rest) = match word.strip_prefix("ppr:") {
+        Some(pattern) => {
+            let (number, rest) = pattern.split_once(':').ok_or_else(refused)?;
+            let number = whole(1, PROCESSES_MAX)(number).map_err(|_| refused())?;
+            (RanksBy::Slot, Some(number), after_node(rest).ok_or_else(refused)?)
+        }
+        None => match after_node(&word) {
+            Some(rest) => (RanksBy::Node, None, rest),
+            None => (RanksBy::Slot, None, word.as_str()),
+        },
+    };
+    let is_for_hosts = per_host.is_some() || ranks_by == RanksBy::Node;
+    let here = match rest {
+        "" if is_for_hosts => MapBy::default(),
+        rest => rest.parse().map_err(|_| refused())?,
+    };
+    Ok(MapByAsked { here, ranks_by, per_host })
+}
+
+/// The words behind `node` and its colon; `None` if the text does not begin so.
+fn after_node(text: &str) -> Option<&str> {
+    match text.strip_prefix("node")? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':').filter(|rest| !rest.is_empty()),
+    }
+}
+
+fn host_words(text: &str) -> Result<HostWords, String> {
+    from_words(text).map(HostWords).map_err(|error| error.to_string())
+}
+
+fn command_words(text: &str) -> Result<RshWords, &'static str> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    match words.is_empty() {
+        true => Err("a command is wanted, such as ssh or \"ssh -p 2222\""),
+        false => Ok(RshWords(words)),
+    }
+}
+
+fn absolute(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => Err("an absolute path is wanted, such as /opt/landeck"),
+    }
+}
+
+fn host_timeout(text: &str) -> Result<Duration, &'static str> {
+    const WANTED: &str = "a time from 0.5 to 3600 seconds is wanted, such as 3";
+    let [least, most] = HOST_TIMEOUT_RANGE;
+    let wanted = time(text).ok().filter(|time| (least..=most).contains(time));
+    wanted.ok_or(WANTED)
+}
+
+fn ports(text: &str) -> Result<PortRange, String> {
+    text.parse()
+        .map_err(|error: landeck::unstable::host::hosts_wish::PortRangeError| error.to_string())
+}
+
+fn network(text: &str) -> Result<IpNetwork, String> {
+    text.parse()
+        .map_err(|error: landeck::unstable::host::hosts_wish::IpNetworkError| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;
