@@ -275,6 +275,7 @@ impl Link {
     }
 
     /// The bytes of bulk that the other side has not confirmed.
+    #[cfg(test)]
     pub(crate) const fn unsent_bulk(&self) -> usize {
         self.bulk.bytes()
     }

@@ -181,11 +181,6 @@ impl Trunks {
         all.any(|known| known.ip().to_canonical() == address)
     }
 
-    /// Whether a host is connected.
-    pub(crate) fn is_up(&self, host: HostNumber) -> bool {
-        self.links.get(&host).is_some_and(|link| link.trunk().is_some())
-    }
-
     /// The addresses of a host, in the order in which they are dialled.
     pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
         let entry = self.links.get(&host).map(|link| &link.entry.addresses);
@@ -220,6 +215,7 @@ impl Trunks {
     }
 
     /// The bytes of bulk on the way to a host that are not confirmed.
+    #[cfg(test)]
     pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
         self.links.get(&self.carrier(to)).map_or(0, Link::unsent_bulk)
     }
