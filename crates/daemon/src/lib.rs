@@ -34,7 +34,7 @@ use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::jobs::{GuardianServer, Jobs};
-pub use crate::listener::PortRange;
+pub use crate::listener::DaemonPorts;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
@@ -82,7 +82,7 @@ pub enum DaemonRole {
     /// input.
     Bootstrap {
         /// The ports that it may use.
-        ports: Option<PortRange>,
+        ports: Option<DaemonPorts>,
         /// The networks that it prefers.
         networks: Vec<NetworkPrefix>,
     },
@@ -95,7 +95,7 @@ pub enum DaemonRole {
         /// The name of this host; by default the kernel's.
         name: Option<String>,
         /// The ports that it may use.
-        ports: Option<PortRange>,
+        ports: Option<DaemonPorts>,
         /// The networks that it prefers.
         networks: Vec<NetworkPrefix>,
     },
@@ -186,7 +186,7 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
 }
 
 /// Announces this daemon on standard output, and takes its place from standard input.
-fn assigned(ports: Option<PortRange>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
+fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let port = Port::open(ports, networks).map_err(system("listen"))?;
     let announcement = Announcement {
@@ -223,7 +223,7 @@ fn joined(
     address: Option<std::net::SocketAddr>,
     token_file: &Path,
     name: Option<String>,
-    ports: Option<PortRange>,
+    ports: Option<DaemonPorts>,
     networks: &[NetworkPrefix],
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };

@@ -26,7 +26,7 @@ const ACCEPTS_PER_TURN: usize = 64;
 /// The time without accepting after the process ran out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The range of ports in which `--port-range` lets the daemon listen, both ends included.
-pub type PortRange = (u16, u16);
+pub type DaemonPorts = (u16, u16);
 
 /// The port of the daemon.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Listener {
     /// The kernel's error; no port of the range is free.
     pub(crate) fn open(
         reactor: &mut Reactor,
-        range: Option<PortRange>,
+        range: Option<DaemonPorts>,
     ) -> io::Result<(Self, OwnedFd)> {
         const TRIES: usize = 64;
         let ports: Vec<u16> = match range {

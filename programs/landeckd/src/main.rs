@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use landeck_daemon::{DaemonRole, NetworkPrefix, PortRange};
+use landeck_daemon::{DaemonPorts, DaemonRole, NetworkPrefix};
 
 /// Connects the hosts of a job. `landeck run --host` starts this program by itself.
 #[derive(Debug, Parser)]
@@ -55,13 +55,13 @@ enum Action {
 struct PortOptions {
     /// The ports that may be used, such as 40000-40100.
     #[arg(long, value_name = "A-B", value_parser = port_range)]
-    port_range: Option<PortRange>,
+    port_range: Option<DaemonPorts>,
     /// A network that is used first, such as 10.0.0.0/8.
     #[arg(long, value_name = "CIDR", value_parser = network)]
     network: Vec<NetworkPrefix>,
 }
 
-fn port_range(text: &str) -> Result<PortRange, String> {
+fn port_range(text: &str) -> Result<DaemonPorts, String> {
     let range = text
         .split_once('-')
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
