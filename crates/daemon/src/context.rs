@@ -1,4 +1,4 @@
-//! What the daemon offers to the jobs on its host, and what it calls of them.
+//! The calls that the daemon offers to the jobs on its host, and those that it makes to them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -78,24 +78,15 @@ impl<'a> Context<'a> {
         &self.hub.station.own
     }
 
-    /// Whether this daemon is the arbiter.
-    pub(crate) fn is_arbiter(&self) -> bool {
-        self.hub.members.is_arbiter()
-    }
-
     /// The entry of a host in the host table, whether or not it still takes part.
     pub(crate) fn host(&self, number: HostNumber) -> Option<&HostEntry> {
         self.hub.members.host(number)
     }
 
     /// The hosts that take part.
+    #[cfg(test)]
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
         self.hub.members.hosts()
-    }
-
-    /// Whether the trunk to a host, or to the arbiter on the way to it, is open now.
-    pub(crate) fn is_up(&self, host: HostNumber) -> bool {
-        self.hub.trunks.is_up(host)
     }
 
     /// Sends a message to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it
@@ -120,6 +111,7 @@ impl<'a> Context<'a> {
     }
 
     /// The bytes of output and input on the way to a host that it has not confirmed.
+    #[cfg(test)]
     pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
         self.hub.trunks.unsent_bulk(to)
     }

@@ -27,7 +27,7 @@ use crate::facts::HostFacts;
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
-use crate::listener::{Listener, PortRange};
+use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
 use crate::reactor::Reactor;
@@ -125,7 +125,7 @@ impl Port {
     ///
     /// # Errors
     /// The kernel's error, or that of the library of keys.
-    pub(crate) fn open(range: Option<PortRange>, networks: &[NetworkPrefix]) -> io::Result<Self> {
+    pub(crate) fn open(range: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> io::Result<Self> {
         let mut reactor = Reactor::new()?;
         let (listener, datagrams) = Listener::open(&mut reactor, range)?;
         let pair = KeyPair::generate().map_err(io::Error::other)?;

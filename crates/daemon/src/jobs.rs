@@ -16,7 +16,7 @@ use rustix::event::epoll::EventFlags;
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::job_message::JobMessage;
-use crate::listener::PortRange;
+use crate::listener::DaemonPorts;
 use crate::reactor::JOB_TOKENS;
 use crate::whole_job::WholeJob;
 
@@ -54,7 +54,7 @@ pub(crate) struct WantedMachine {
     /// The options that all daemons have in common.
     pub(crate) options: DaemonOptions,
     /// The ports that may be used.
-    pub(crate) ports: Option<PortRange>,
+    pub(crate) ports: Option<DaemonPorts>,
     /// The networks that are used first.
     pub(crate) networks: Vec<crate::addresses::NetworkPrefix>,
 }

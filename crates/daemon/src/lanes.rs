@@ -32,7 +32,7 @@ mod processes;
 /// A lane of a process of this host: the process, the far one, and the lane's number.
 type LaneName = (ProcessId, ProcessId, u32);
 
-/// What the lanes need of the daemon.
+/// The parts of the daemon that lanes need.
 pub(crate) struct LaneTools<'a> {
     /// The descriptors.
     pub(crate) reactor: &'a mut Reactor,

@@ -34,7 +34,7 @@ use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::jobs::{GuardianServer, Jobs};
-pub use crate::listener::PortRange;
+pub use crate::listener::DaemonPorts;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
@@ -72,7 +72,7 @@ mod several;
 
 /// How a daemon gets its place.
 #[derive(Clone, Debug)]
-pub enum Role {
+pub enum DaemonRole {
     /// It makes a machine for the job of its launcher, and is its arbiter.
     Arbiter {
         /// The descriptor of the socket to the launcher; `None` means standard input.
@@ -82,7 +82,7 @@ pub enum Role {
     /// input.
     Bootstrap {
         /// The ports that it may use.
-        ports: Option<PortRange>,
+        ports: Option<DaemonPorts>,
         /// The networks that it prefers.
         networks: Vec<NetworkPrefix>,
     },
@@ -95,7 +95,7 @@ pub enum Role {
         /// The name of this host; by default the kernel's.
         name: Option<String>,
         /// The ports that it may use.
-        ports: Option<PortRange>,
+        ports: Option<DaemonPorts>,
         /// The networks that it prefers.
         networks: Vec<NetworkPrefix>,
     },
@@ -127,7 +127,7 @@ pub enum DaemonError {
 }
 
 /// Runs a daemon to its end. The process must have one thread.
-pub fn run(role: Role) -> ExitCode {
+pub fn run(role: DaemonRole) -> ExitCode {
     // Guardians are forked by a process that has neither keys nor sockets.
     let server = match jobs::fork_guardian_server() {
         Ok(server) => server,
@@ -145,16 +145,18 @@ pub fn run(role: Role) -> ExitCode {
     }
 }
 
-fn live(role: Role, server: GuardianServer) -> Result<u8, DaemonError> {
+fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = Signals::catch().map_err(system("catch signals"))?;
     guard_keys();
     raise_descriptors();
     let (mut hub, mut jobs) = match role {
-        Role::Arbiter { launcher } => found(server, launcher)?,
-        Role::Bootstrap { ports, networks } => (assigned(ports, &networks)?, Jobs::of_host(server)),
-        Role::Join { address, token_file, name, ports, networks } => {
+        DaemonRole::Arbiter { launcher } => found(server, launcher)?,
+        DaemonRole::Bootstrap { ports, networks } => {
+            (assigned(ports, &networks)?, Jobs::of_host(server))
+        }
+        DaemonRole::Join { address, token_file, name, ports, networks } => {
             (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
         }
     };
@@ -184,7 +186,7 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
 }
 
 /// Announces this daemon on standard output, and takes its place from standard input.
-fn assigned(ports: Option<PortRange>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
+fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let port = Port::open(ports, networks).map_err(system("listen"))?;
     let announcement = Announcement {
@@ -221,12 +223,12 @@ fn joined(
     address: Option<std::net::SocketAddr>,
     token_file: &Path,
     name: Option<String>,
-    ports: Option<PortRange>,
+    ports: Option<DaemonPorts>,
     networks: &[NetworkPrefix],
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let text = match token_file == Path::new("-") {
-        true => read_line(&io::stdin())?,
+        true => read_line(io::stdin())?,
         false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
     };
     let token: Token = text.parse()?;

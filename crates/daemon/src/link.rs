@@ -1,4 +1,4 @@
-//! What this daemon keeps of its connection to one other daemon, whichever trunk carries it at the moment.
+//! The connection of this daemon to one other daemon, whichever trunk carries it at the moment.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -69,7 +69,7 @@ pub(crate) struct Link {
     pub(crate) entry: HostEntry,
     /// Whether this side opens a trunk if there is none.
     pub(crate) is_wanted: bool,
-    /// What this side does to get a trunk.
+    /// The step that this side takes to get a trunk.
     pub(crate) attempt: Attempt,
     /// Why the last attempts failed, one text for each address.
     pub(crate) failures: Vec<String>,
@@ -184,7 +184,7 @@ impl Link {
         self.carrier.is_none().then_some(self.down_since + limit)
     }
 
-    /// What failed, in one line.
+    /// The failures of the last attempts, in one line.
     pub(crate) fn complaint(&self) -> String {
         match self.failures.is_empty() {
             true => "it did not connect, and has no address that could be tried".to_owned(),
@@ -192,7 +192,7 @@ impl Link {
         }
     }
 
-    /// What this side has received, to begin a trunk with.
+    /// The state of both streams as this side has received them, to begin a trunk with.
     pub(crate) fn receipt(&self) -> Receipt {
         let (control, bulk) = (self.control_in.received(), self.bulk_in.received());
         let has_aes = cipher_here() == Cipher::Aes256Gcm;
@@ -275,6 +275,7 @@ impl Link {
     }
 
     /// The bytes of bulk that the other side has not confirmed.
+    #[cfg(test)]
     pub(crate) const fn unsent_bulk(&self) -> usize {
         self.bulk.bytes()
     }
@@ -325,7 +326,10 @@ impl Link {
 
     /// The receipt that is due, if contents have come since the last one.
     pub(crate) fn due_receipt(&mut self) -> Option<Receipt> {
-        let is_new = [self.control_in.to_confirm().is_some(), self.bulk_in.to_confirm().is_some()];
+        let is_new = [
+            self.control_in.take_unconfirmed().is_some(),
+            self.bulk_in.take_unconfirmed().is_some(),
+        ];
         is_new.contains(&true).then(|| self.receipt())
     }
 
@@ -410,7 +414,9 @@ mod tests {
         for round in 0..6_u8 {
             // One side has had a trunk that the other side never saw open.
             if round == 2 {
-                assert!(one.carry((0, HostNumber(0)), ZERO, [99; 32], at(0)));
+                let generation = one.receipt().generation;
+                let receipt = Receipt { generation, ..ZERO };
+                assert!(one.carry((0, HostNumber(0)), receipt, [99; 32], at(0)));
             }
             let agreed = one.receipt().generation.max(other.receipt().generation);
             let receipt = Receipt { generation: agreed, ..ZERO };

@@ -26,7 +26,7 @@ const ACCEPTS_PER_TURN: usize = 64;
 /// The time without accepting after the process ran out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The range of ports in which `--port-range` lets the daemon listen, both ends included.
-pub type PortRange = (u16, u16);
+pub type DaemonPorts = (u16, u16);
 
 /// The port of the daemon.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Listener {
     /// The kernel's error; no port of the range is free.
     pub(crate) fn open(
         reactor: &mut Reactor,
-        range: Option<PortRange>,
+        range: Option<DaemonPorts>,
     ) -> io::Result<(Self, OwnedFd)> {
         const TRIES: usize = 64;
         let ports: Vec<u16> = match range {
@@ -152,7 +152,7 @@ impl Listener {
             if let Some(gone) = self.places.enter(token, is_known(address.ip()), now) {
                 match self.strangers.remove(&gone) {
                     Some(gone) => {
-                        self.refusals.count("others came, and it had proven nothing", gone.address)
+                        self.refusals.count("others came, and it had proven nothing", gone.address);
                     }
                     None => ousted.push(gone),
                 }
@@ -227,7 +227,7 @@ impl Listener {
         for late in self.places.take_late(now) {
             match self.strangers.remove(&late) {
                 Some(late) => {
-                    self.refusals.count("it did not prove who it is in time", late.address)
+                    self.refusals.count("it did not prove who it is in time", late.address);
                 }
                 None => callers.push(late),
             }

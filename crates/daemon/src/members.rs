@@ -179,19 +179,6 @@ impl Members {
         }
     }
 
-    /// Learns the number of the arbiter's last word.
-    pub(crate) fn arbiter_is_at(&mut self, number: u64) -> Option<MembersEvent> {
-        if !self.is_welcome {
-            return None;
-        }
-        match self.follower.arbiter_is_at(number) {
-            Some(FollowerOutput::Resend { from }) => {
-                Some(MembersEvent::Send(HostNumber::ARBITER, DaemonMessage::Resend { from }))
-            }
-            _ => None,
-        }
-    }
-
     /// Takes everything that was said before this host joined. Words that came before count behind it.
     pub(crate) fn welcome(&mut self, snapshot: Snapshot) -> Vec<MembersEvent> {
         if self.is_welcome {
@@ -245,7 +232,7 @@ impl Members {
         for output in outputs {
             match output {
                 ArbiterOutput::Send { to, word } if to == self.own => {
-                    events.extend(self.take(word))
+                    events.extend(self.take(word));
                 }
                 ArbiterOutput::Welcome { to, snapshot } if to == self.own => {
                     events.extend(self.welcome(snapshot));
@@ -367,11 +354,12 @@ mod tests {
             seen.extend(applied(&deliver(&mut host, message)));
         }
         assert_eq!(seen, [2, 3, 4, 5]);
-        let asked = host.arbiter_is_at(9);
-        assert_eq!(
-            asked,
-            Some(MembersEvent::Send(HostNumber(0), DaemonMessage::Resend { from: 6 }))
-        );
+        let asked = host.take(Word {
+            number: 9,
+            content: WordContent::JobEnds { job: JobId(9), code: 7, cause: "x".into() },
+        });
+        let resend = MembersEvent::Send(HostNumber(0), DaemonMessage::Resend { from: 6 });
+        assert_eq!(asked, [resend]);
     }
 
     #[test]

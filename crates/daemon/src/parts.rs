@@ -182,7 +182,8 @@ fn set_lost(segment: &Segment, place: u32) -> bool {
 
 fn lose(part: &PartOfHost, host: HostNumber) -> bool {
     let its = (0..part.far.len() as u32).filter(|place| part.host_of(*place) == host);
-    its.fold(false, |is_changed, place| set_lost(&part.segment, place) || is_changed)
+    // All of them, not only the first that changes.
+    its.filter(|place| set_lost(&part.segment, *place)).count() > 0
 }
 
 #[cfg(test)]

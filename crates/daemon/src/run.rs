@@ -16,7 +16,8 @@ pub(crate) fn run(mut hub: Hub, jobs: &mut impl JobHandler) -> u8 {
     code
 }
 
-fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
+/// Turns the loop until the jobs are over, or the daemon is asked to end. Returns the exit code.
+pub(crate) fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
     let mut ready = Vec::new();
     loop {
         let now = hub.now();

@@ -1,1 +1,362 @@
-//! Several daemons in one process.
+//! Several daemons in one process, each with its own thread, over 127.0.0.1 and with jobs that only report.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landeck_trust::KeyHash;
+use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId};
+use rustix::event::epoll::EventFlags;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::bootstrap::DaemonOptions;
+use crate::context::{Context, JobHandler};
+use crate::hub::{Hub, Port, Station};
+use crate::job_message::JobMessage;
+use crate::reactor::JOB_TOKENS;
+
+mod lanes;
+mod machines;
+mod strangers;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+const MACHINE: MachineId = MachineId(0x1234);
+
+/// Something that a daemon's jobs have seen.
+#[derive(Clone, Debug, PartialEq)]
+enum Seen {
+    Message(HostNumber, String),
+    Word(Word),
+    Up(HostNumber),
+    Down(HostNumber, String),
+}
+
+type Command = Box<dyn FnOnce(&mut Context<'_>) -> Option<End> + Send>;
+
+/// How a daemon of a test ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    InOrder,
+    Killed,
+}
+
+/// Jobs that report what they see, and do what a test says.
+struct Reporter {
+    seen: Sender<Seen>,
+    commands: Receiver<Command>,
+    bell: Arc<OwnedFd>,
+    is_watching: bool,
+    end: Option<End>,
+}
+
+/// The message with this text.
+fn text(text: &str) -> JobMessage {
+    JobMessage::Text(text.to_owned())
+}
+
+fn text_of(message: JobMessage) -> String {
+    match message {
+        JobMessage::Text(text) => text,
+        #[allow(unreachable_patterns, reason = "the messages of jobs are tested with the jobs")]
+        _ => String::new(),
+    }
+}
+
+impl JobHandler for Reporter {
+    fn message(&mut self, _: &mut Context<'_>, from: HostNumber, message: JobMessage) {
+        let _ = self.seen.send(Seen::Message(from, text_of(message)));
+    }
+
+    fn word(&mut self, _: &mut Context<'_>, word: &Word) {
+        let _ = self.seen.send(Seen::Word(word.clone()));
+    }
+
+    fn ready(&mut self, context: &mut Context<'_>, _: u64, _: EventFlags) {
+        let _ = rustix::io::read(&*self.bell, &mut [0; 8][..]);
+        while let Ok(command) = self.commands.try_recv() {
+            self.end = self.end.or(command(context));
+        }
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.is_watching, true) {
+            context.watch(self.bell.as_fd(), JOB_TOKENS, EventFlags::IN).unwrap();
+        }
+    }
+
+    fn host_up(&mut self, _: &mut Context<'_>, host: HostNumber) {
+        let _ = self.seen.send(Seen::Up(host));
+    }
+
+    fn host_down(&mut self, _: &mut Context<'_>, host: HostNumber, why: String) {
+        let _ = self.seen.send(Seen::Down(host, why));
+    }
+
+    fn is_over(&self) -> Option<u8> {
+        self.end.map(|_| 0)
+    }
+}
+
+/// A daemon in a thread of its own.
+struct Daemon {
+    entry: HostEntry,
+    seen: Receiver<Seen>,
+    kept: VecDeque<Seen>,
+    commands: Sender<Command>,
+    bell: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A daemon that has announced itself and waits for its place.
+struct Announced {
+    key: KeyHash,
+    address: SocketAddr,
+    place: Sender<Station>,
+    daemon: Box<dyn FnOnce(HostEntry) -> Daemon>,
+}
+
+fn options() -> DaemonOptions {
+    DaemonOptions { host_timeout_ms: 1_000, is_plain: false }
+}
+
+/// Starts a daemon that waits for its place.
+fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
+    let (seen_in, seen) = channel();
+    let (commands, commands_out) = channel();
+    let (place, places) = channel::<Station>();
+    let (announced, announcement) = channel();
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+    let bell = Arc::new(eventfd(0, flags).unwrap());
+    let bell_of_thread = Arc::clone(&bell);
+    let thread = std::thread::spawn(move || {
+        let mut port = Port::open(None, &[]).unwrap();
+        port.addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        announced.send((port.pair.hash(), port.socket_addresses()[0])).unwrap();
+        let Ok(station) = places.recv() else { return };
+        let mut hub = Hub::new(port, station).unwrap();
+        if let Some((input, output)) = streams {
+            hub.keep_streams(input, output).unwrap();
+        }
+        let mut jobs = Reporter {
+            seen: seen_in,
+            commands: commands_out,
+            bell: bell_of_thread,
+            is_watching: false,
+            end: None,
+        };
+        crate::run::turn(&mut hub, &mut jobs);
+        if jobs.end != Some(End::Killed) {
+            hub.close();
+        }
+    });
+    let (key, address) = announcement.recv().unwrap();
+    let daemon = move |entry| {
+        let kept = VecDeque::new();
+        Daemon { entry, seen, kept, commands, bell, thread: Some(thread) }
+    };
+    Announced { key, address, place, daemon: Box::new(daemon) }
+}
+
+impl Announced {
+    fn entry(&self, host: u16, addresses: Vec<SocketAddr>) -> HostEntry {
+        let incarnation = HostIncarnation(u64::from(host) + 1_000);
+        let name = format!("h{host}");
+        HostEntry { host: HostNumber(host), incarnation, name, key: self.key.0, addresses }
+    }
+
+    fn take_place(self, own: HostEntry, arbiter: HostEntry) -> Daemon {
+        let station = Station { machine: MACHINE, options: options(), own: own.clone(), arbiter };
+        self.place.send(station).unwrap();
+        (self.daemon)(own)
+    }
+}
+
+/// The arbiter of a machine without other hosts.
+fn arbiter() -> Daemon {
+    let announced = announce(None);
+    let entry = announced.entry(0, vec![announced.address]);
+    announced.take_place(entry.clone(), entry)
+}
+
+/// The way between a host and its arbiter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// The address at which the host finds the arbiter, if it is another one.
+    to_arbiter: Option<SocketAddr>,
+    /// The arbiter does not find the host.
+    is_hidden: bool,
+}
+
+/// A host that the arbiter admits.
+fn host(arbiter: &mut Daemon, way: Way) -> Daemon {
+    let announced = announce(None);
+    let addresses = if way.is_hidden { Vec::new() } else { vec![announced.address] };
+    let entry = admit(arbiter, &announced, announced.key, addresses);
+    let mut of_arbiter = arbiter.entry.clone();
+    of_arbiter.addresses = way.to_arbiter.map_or(of_arbiter.addresses, |address| vec![address]);
+    announced.take_place(entry, of_arbiter)
+}
+
+fn admit(
+    arbiter: &mut Daemon,
+    announced: &Announced,
+    key: KeyHash,
+    addresses: Vec<SocketAddr>,
+) -> HostEntry {
+    let count = arbiter.ask(|context| context.hosts().count()) as u16;
+    let entry = announced.entry(count, addresses);
+    let wanted = entry.clone();
+    let number = arbiter
+        .ask(move |context| context.admit(wanted.name, key, wanted.incarnation, wanted.addresses));
+    assert_eq!(number, entry.host);
+    entry
+}
+
+impl Daemon {
+    /// Does something in the daemon's thread, and returns the answer.
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Context<'_>) -> T + Send + 'static,
+    ) -> T {
+        let (answer, answers) = channel();
+        self.command(Box::new(move |context| {
+            let _ = answer.send(question(context));
+            None
+        }));
+        answers.recv_timeout(PATIENCE).expect("the daemon answers")
+    }
+
+    fn command(&self, command: Command) {
+        let _ = self.commands.send(command);
+        rustix::io::write(&*self.bell, &1_u64.to_ne_bytes()).unwrap();
+    }
+
+    fn end(&mut self, end: End) {
+        self.command(Box::new(move |_| Some(end)));
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+
+    fn send(&self, to: &Daemon, what: &str) {
+        let (to, message) = (to.entry.host, text(what));
+        self.ask(move |context| context.send(to, &message));
+    }
+
+    /// Waits for something, and returns it. What else is seen stays.
+    fn wait_for<T>(&mut self, mut wanted: impl FnMut(&Seen) -> Option<T>) -> T {
+        let give_up = Instant::now() + PATIENCE;
+        let mut at = 0;
+        loop {
+            if at == self.kept.len() {
+                let left = give_up.saturating_duration_since(Instant::now());
+                match self.seen.recv_timeout(left) {
+                    Ok(seen) => self.kept.push_back(seen),
+                    Err(error) => panic!("{}: {error}; seen: {:?}", self.entry.name, self.kept),
+                }
+            }
+            if let Some(found) = wanted(&self.kept[at]) {
+                self.kept.remove(at);
+                return found;
+            }
+            at += 1;
+        }
+    }
+
+    fn wait_up(&mut self, host: u16) {
+        self.wait_for(|seen| (*seen == Seen::Up(HostNumber(host))).then_some(()));
+    }
+
+    fn wait_down(&mut self, host: u16) -> String {
+        self.wait_for(|seen| match seen {
+            Seen::Down(of, why) if of.0 == host => Some(why.clone()),
+            _ => None,
+        })
+    }
+
+    fn wait_text(&mut self) -> (u16, String) {
+        self.wait_for(|seen| match seen {
+            Seen::Message(from, text) => Some((from.0, text.clone())),
+            _ => None,
+        })
+    }
+
+    fn wait_word(&mut self, wanted: impl Fn(&WordContent) -> bool) -> Word {
+        self.wait_for(|seen| match seen {
+            Seen::Word(word) if wanted(&word.content) => Some(word.clone()),
+            _ => None,
+        })
+    }
+
+    /// Everything that was seen and not yet waited for.
+    fn seen_so_far(&mut self) -> &VecDeque<Seen> {
+        self.kept.extend(self.seen.try_iter());
+        &self.kept
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.commands.send(Box::new(|_| Some(End::Killed)));
+            let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+/// A relay of connections that can be cut.
+struct Relay {
+    address: SocketAddr,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Relay {
+    fn to(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let streams = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&streams);
+        std::thread::spawn(move || {
+            for incoming in listener.incoming() {
+                let Ok(incoming) = incoming else { continue };
+                let Ok(outgoing) = TcpStream::connect(target) else { continue };
+                let mut all = kept.lock().unwrap();
+                for (from, to) in [(&incoming, &outgoing), (&outgoing, &incoming)] {
+                    all.push(from.try_clone().unwrap());
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || copy(from, to));
+                }
+            }
+        });
+        Self { address, streams }
+    }
+
+    fn cut(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+/// The content that ends a job that nobody has.
+fn end_of_job(job: u64) -> WordContent {
+    WordContent::JobEnds { job: JobId(job), code: 3, cause: "a test".into() }
+}

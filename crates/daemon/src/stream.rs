@@ -112,7 +112,7 @@ impl ReceivingEnd {
     }
 
     /// The number to confirm, if contents came since this was last asked.
-    pub(crate) fn to_confirm(&mut self) -> Option<u64> {
+    pub(crate) fn take_unconfirmed(&mut self) -> Option<u64> {
         let is_new = self.received > self.confirmed;
         self.confirmed = self.received;
         is_new.then_some(self.received)
@@ -144,8 +144,8 @@ mod tests {
             came.push(content);
         }
         assert_eq!(came, [1, 2, 3, 4, 5]);
-        assert_eq!(receive.to_confirm(), Some(5));
-        assert_eq!(receive.to_confirm(), None);
+        assert_eq!(receive.take_unconfirmed(), Some(5));
+        assert_eq!(receive.take_unconfirmed(), None);
         assert!(send.confirm(5) && send.bytes() == 0 && !send.has_more());
     }
 

@@ -22,11 +22,11 @@ use rustix::net::sockopt::{
 };
 
 use crate::dial::Dial;
-use crate::envelope::{Envelope, EnvelopeClass};
+use crate::envelope::EnvelopeClass;
 use crate::link::{Attempt, Link, Parcel};
 use crate::listener::Caller;
 use crate::reactor::Reactor;
-use crate::trunk::{OPENING_TIME, Receipt, Trunk, TrunkError, TrunkEvent};
+use crate::trunk::{OPENING_TIME, Trunk, TrunkError};
 
 /// The label of the secret of two hosts.
 const SECRET_LABEL: &[u8] = b"landeck lanes 1";
@@ -68,7 +68,7 @@ pub(crate) enum TrunksEvent {
     },
 }
 
-/// What a trunk is for.
+/// The use of a trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// It connects this host with another one, and the host `by` has dialled.
@@ -181,16 +181,6 @@ impl Trunks {
         all.any(|known| known.ip().to_canonical() == address)
     }
 
-    /// Whether a host is connected.
-    pub(crate) fn is_up(&self, host: HostNumber) -> bool {
-        self.links.get(&host).is_some_and(|link| link.trunk().is_some())
-    }
-
-    /// Whether a link exists that may still come up.
-    pub(crate) fn has_link(&self, host: HostNumber) -> bool {
-        self.links.contains_key(&host)
-    }
-
     /// The addresses of a host, in the order in which they are dialled.
     pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
         let entry = self.links.get(&host).map(|link| &link.entry.addresses);
@@ -225,6 +215,7 @@ impl Trunks {
     }
 
     /// The bytes of bulk on the way to a host that are not confirmed.
+    #[cfg(test)]
     pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
         self.links.get(&self.carrier(to)).map_or(0, Link::unsent_bulk)
     }
@@ -401,7 +392,7 @@ impl Trunks {
             (Some(token), true) => self.flush(reactor, token, now),
             (None, true) => {}
             (_, false) => {
-                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into())
+                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into());
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use landeck_daemon::{NetworkPrefix, PortRange, Role};
+use landeck_daemon::{DaemonPorts, DaemonRole, NetworkPrefix};
 
 /// Connects the hosts of a job. `landeck run --host` starts this program by itself.
 #[derive(Debug, Parser)]
@@ -55,13 +55,13 @@ enum Action {
 struct PortOptions {
     /// The ports that may be used, such as 40000-40100.
     #[arg(long, value_name = "A-B", value_parser = port_range)]
-    port_range: Option<PortRange>,
+    port_range: Option<DaemonPorts>,
     /// A network that is used first, such as 10.0.0.0/8.
     #[arg(long, value_name = "CIDR", value_parser = network)]
     network: Vec<NetworkPrefix>,
 }
 
-fn port_range(text: &str) -> Result<PortRange, String> {
+fn port_range(text: &str) -> Result<DaemonPorts, String> {
     let range = text
         .split_once('-')
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
@@ -83,13 +83,13 @@ fn network(text: &str) -> Result<NetworkPrefix, String> {
 fn main() -> ExitCode {
     let Arguments { role, launcher_fd, action } = Arguments::parse();
     let role = match (role, action) {
-        (Some(NamedRole::Arbiter), None) => Role::Arbiter { launcher: launcher_fd },
+        (Some(NamedRole::Arbiter), None) => DaemonRole::Arbiter { launcher: launcher_fd },
         (None, Some(Action::Bootstrap { port })) => {
-            Role::Bootstrap { ports: port.port_range, networks: port.network }
+            DaemonRole::Bootstrap { ports: port.port_range, networks: port.network }
         }
         (None, Some(Action::Join { address, token_file, name, port })) => {
             let (ports, networks) = (port.port_range, port.network);
-            Role::Join { address, token_file, name, ports, networks }
+            DaemonRole::Join { address, token_file, name, ports, networks }
         }
         _ => {
             use clap::CommandFactory;

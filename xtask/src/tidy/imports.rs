@@ -59,6 +59,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/groups", &["wire"]),
     ("crates/machine", &["wire"]),
     ("crates/host", &["wire", "memory", "groups", "machine"]),
+    ("crates/daemon", &["wire", "memory", "groups", "host", "trust", "machine"]),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (
         "crates/node",
@@ -99,6 +100,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("fronts/c_boundary", &[]),
     ("fronts/", &["node", "c_boundary"]),
+    ("programs/landeckd", &["daemon"]),
     ("programs/", &["node", "simulator", "load"]),
     ("examples/", &["node"]),
     ("xtask", &["testing"]),

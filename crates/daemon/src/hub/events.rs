@@ -1,4 +1,4 @@
-//! What follows from events of trunks, words, heartbeats and lanes.
+//! The consequences of events of trunks, words, heartbeats and lanes.
 
 use super::*;
 use crate::trunk::TrunkError;
@@ -40,6 +40,10 @@ impl Hub {
 
     fn up(&mut self, host: HostNumber) {
         let now = self.now();
+        // A host is judged from its first trunk on. Before, the link's own limit holds.
+        if let Some(incarnation) = self.members.host(host).map(|entry| entry.incarnation) {
+            self.watch.add(host, incarnation, now);
+        }
         if let Some((_, secret)) = self.trunks.newest_secret(host) {
             let secret = *secret;
             let port = self.trunks.addresses(host).first().map(SocketAddr::port);
@@ -105,7 +109,6 @@ impl Hub {
         let now = self.now();
         if entry.host != self.own() {
             self.trunks.add_host(entry.clone(), now);
-            self.watch.add(entry.host, entry.incarnation, now);
             self.lanes.add_host(entry.host, entry.addresses.len());
         }
         self.parts.name_host(entry);
@@ -115,15 +118,10 @@ impl Hub {
     pub(super) fn heard(&mut self, beat: HeardBeat) {
         let now = self.now();
         let HeardBeat { from, number, heartbeat } = beat;
-        match self.members.is_arbiter() {
-            true => self.members.applied(from, heartbeat.incarnation, heartbeat.word),
-            false if from == HostNumber::ARBITER => {
-                let event = self.members.arbiter_is_at(heartbeat.word);
-                // Words are on their way for a moment. Over a numbered stream they cannot be lost, so nothing is asked
-                // for before the trunk was renewed, and then the arbiter sends them by itself.
-                drop(event);
-            }
-            false => {}
+        // A host does not ask for words that a heartbeat knows and it does not: they are on their way over a numbered stream,
+        // and the arbiter sends them again when the trunk is renewed.
+        if self.members.is_arbiter() {
+            self.members.applied(from, heartbeat.incarnation, heartbeat.word);
         }
         let events = self.watch.hear(from, number, &heartbeat, now);
         self.judge(events);

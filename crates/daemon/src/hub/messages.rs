@@ -1,4 +1,4 @@
-//! What other daemons say.
+//! The messages of other daemons.
 
 use landeck_trust::KeyHash;
 use landeck_wire::JobId;

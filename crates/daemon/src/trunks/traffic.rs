@@ -1,4 +1,4 @@
-//! What comes out of trunks, and what follows.
+//! The contents that come out of trunks, and their consequences.
 
 use std::time::Duration;
 

@@ -1,0 +1,248 @@
+//! Lanes between fake processes: asked for, handed over, refused, broken.
+
+use std::io::{IoSliceMut, Result as IoResult};
+use std::mem::MaybeUninit;
+
+use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_testing::Watchdog;
+use landeck_wire::handover::{Cipher, HANDOVER_BYTES, Handover, LaneKeys};
+use landeck_wire::word::ProcessEnd;
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recvmsg, send, socket_with,
+};
+
+use super::*;
+use crate::process_socket_name;
+
+const JOB: JobId = JobId(0x77);
+
+/// A process of a test: its segment, and its connection to its daemon.
+struct Process {
+    segment: Segment,
+    socket: OwnedFd,
+}
+
+fn id(host: u64) -> ProcessId {
+    ProcessId { host: HostId(host), slot: Slot(0), incarnation: Incarnation(1) }
+}
+
+/// Two parts of one process each on these daemons.
+fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
+    let random = || crate::random::number().unwrap();
+    let hosts = [random(), random()];
+    let daemons = [one, other];
+    std::array::from_fn(|own| {
+        let far = 1 - own;
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(hosts[own], 1) };
+        let segment =
+            Segment::local(&SegmentPlan { ranks: 2, far: 1, hosts: 8, job: JOB.0, ..plan });
+        segment.set_peer_of_rank(own as u32, 0);
+        segment.set_peer_of_rank(far as u32, segment.plan().slots());
+        let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
+        segment.set_slot_record(0, alive);
+        let record = FarRecord {
+            process: FarProcess { host: hosts[far], slot: 0, incarnation: 1 },
+            host_number: daemons[far].entry.host.0,
+            rank: Some(far as u32),
+            state: SlotState::Alive,
+            ..FarRecord::default()
+        };
+        segment.set_far_record(0, record);
+        let added = segment.clone();
+        let far = vec![id(hosts[far])];
+        daemons[own].ask(move |context| context.add_part(JOB, added, far)).unwrap();
+        segment
+    })
+}
+
+impl Process {
+    fn hello(segment: &Segment) -> Self {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
+        let name = process_socket_name(HostId(segment.plan().host));
+        connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+        let process = Self { segment: segment.clone(), socket };
+        process.say(&Handover::Hello { slot: 0, incarnation: 1 });
+        process
+    }
+
+    fn say(&self, message: &Handover) {
+        send(&self.socket, &message.encode(), SendFlags::NOSIGNAL).unwrap();
+    }
+
+    fn hear(&self) -> IoResult<(Option<Handover>, Option<OwnedFd>)> {
+        let mut bytes = [0; HANDOVER_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let slices = &mut [IoSliceMut::new(&mut bytes)];
+        let length = recvmsg(&self.socket, slices, &mut control, flags)?.bytes;
+        let mut passed = None;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(mut sockets) = message {
+                passed = sockets.next();
+            }
+        }
+        Ok((Handover::decode(&bytes[..length]), passed))
+    }
+
+    fn lane(&self) -> (u32, LaneKeys, TcpStream) {
+        match self.hear().unwrap() {
+            (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
+                let stream = TcpStream::from(socket);
+                stream.set_nonblocking(false).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                (lane, keys, stream)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn assert_connected(one: &mut (u32, LaneKeys, TcpStream), other: &mut (u32, LaneKeys, TcpStream)) {
+    assert_eq!(one.0, other.0);
+    assert_ne!(one.1.cipher, Cipher::Plain);
+    assert_eq!((one.1.send, one.1.receive), (other.1.receive, other.1.send));
+    assert_ne!(one.1.send, one.1.receive);
+    one.2.write_all(b"from one").unwrap();
+    other.2.write_all(b"from another").unwrap();
+    let mut bytes = [0; 8];
+    other.2.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"from one");
+    let mut bytes = [0; 12];
+    one.2.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"from another");
+}
+
+/// The arbiter and two other hosts, all connected.
+fn three() -> [Daemon; 3] {
+    let mut zero = arbiter();
+    let mut one = host(&mut zero, Way::default());
+    let mut two = host(&mut zero, Way::default());
+    one.wait_up(0);
+    two.wait_up(0);
+    zero.wait_up(1);
+    zero.wait_up(2);
+    // Both know of each other.
+    one.wait_word(|content| matches!(content, WordContent::HostJoined(entry) if entry.host.0 == 2));
+    two.wait_word(|content| matches!(content, WordContent::HostJoined(entry) if entry.host.0 == 2));
+    [zero, one, two]
+}
+
+#[test]
+fn a_lane_is_handed_to_both_processes() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let daemons = three();
+    // Once between the arbiter's host and another one, and once between two others, which need a trunk for it.
+    for (one, other) in [(0, 1), (1, 2)] {
+        let segments = parts(&daemons[one], &daemons[other]);
+        for asks in [0, 1] {
+            let first = Process::hello(&segments[asks]);
+            first.say(&Handover::Want { far: 0 });
+            let mut lane = first.lane();
+            // The other process was computing, and says hello only now.
+            let second = Process::hello(&segments[1 - asks]);
+            let mut other_lane = second.lane();
+            assert_connected(&mut lane, &mut other_lane);
+            first.say(&Handover::Broken { far: 0, lane: lane.0, errno: 104 });
+            second.say(&Handover::Broken { far: 0, lane: lane.0, errno: 0 });
+        }
+        for daemon in [one, other] {
+            daemons[daemon].ask(|context| context.remove_part(JOB));
+        }
+    }
+}
+
+#[test]
+fn a_broken_lane_ends_the_job_unless_a_word_explains_it() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [mut zero, mut one, _two] = three();
+    let segments = parts(&zero, &one);
+    let process = Process::hello(&segments[1]);
+    process.say(&Handover::Want { far: 0 });
+    let (lane, ..) = process.lane();
+    process.say(&Handover::Broken { far: 0, lane, errno: 104 });
+    let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { job: JOB, .. });
+    let WordContent::JobEnds { cause, .. } = one.wait_word(ends).content else { unreachable!() };
+    for part in ["rank 1 (host h1)", "rank 0 (host h0)", "reset by peer"] {
+        assert!(cause.contains(part), "{cause}");
+    }
+    zero.wait_word(ends);
+}
+
+#[test]
+fn a_process_that_ends_is_told_to_the_others_and_explains_its_lane() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [zero, mut one, mut two] = three();
+    let segments = parts(&one, &two);
+    let process = Process::hello(&segments[0]);
+    process.say(&Handover::Want { far: 0 });
+    let (lane, ..) = process.lane();
+    process.say(&Handover::Broken { far: 0, lane, errno: 104 });
+    let ended = id(segments[1].plan().host);
+    let end = ProcessEnd::Died { pid: 4711, status: 9 };
+    two.ask(move |context| {
+        context.tell(WordContent::ProcessEnded { job: JOB, process: ended, end });
+    });
+    one.wait_word(
+        |content| matches!(content, WordContent::ProcessEnded { process, .. } if *process == ended),
+    );
+    let record = process.segment.far_record(0);
+    assert_eq!((record.state, record.pid, record.status), (SlotState::Dead, 4711, 9));
+    std::thread::sleep(Duration::from_millis(options().host_timeout_ms + 500));
+    let broken = |seen: &Seen| matches!(seen, Seen::Word(word) if matches!(word.content, WordContent::JobEnds { .. }));
+    assert!(!one.seen_so_far().iter().any(broken), "the word explains the lane's end");
+    assert!(!two.seen_so_far().iter().any(broken));
+    drop(zero);
+}
+
+#[test]
+fn a_lost_host_stands_in_the_far_records() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [_zero, mut one, mut two] = three();
+    let segments = parts(&one, &two);
+    two.end(End::Killed);
+    one.wait_word(|content| matches!(content, WordContent::HostLost { .. }));
+    let record = segments[0].far_record(0);
+    assert!(record.is_host_lost && record.state == SlotState::Dead);
+    assert_eq!(segments[0].host_name(2).to_string(), "h2");
+}
+
+#[test]
+fn segments_get_numbers_that_no_other_host_has() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [zero, one, _two] = three();
+    let segments = parts(&zero, &one);
+    let give_up = Instant::now() + PATIENCE;
+    let taken = segments.map(|segment| {
+        loop {
+            if let Some(number) = segment.take_group_number() {
+                return number;
+            }
+            assert!(Instant::now() < give_up);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert_ne!(taken[0] / 4_096, taken[1] / 4_096, "{taken:?}");
+}
+
+#[test]
+fn a_process_that_talks_nonsense_is_sent_away() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [zero, one, _two] = three();
+    let segments = parts(&zero, &one);
+    for nonsense in [
+        Handover::Hello { slot: 0, incarnation: 1 },
+        Handover::Want { far: 9 },
+        Handover::Unreachable { far: 0 },
+    ] {
+        let process = Process::hello(&segments[0]);
+        process.say(&nonsense);
+        let answer = process.hear();
+        assert!(matches!(answer, Ok((None, None)) | Err(_)), "{answer:?}");
+    }
+}
