@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landeck_board::{Board, Room};
 use landeck_channel::Peer;
-use landeck_collectives::{Operation, Place, Way};
+use landeck_collectives::{Operation, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::system::now_ns;
@@ -23,6 +23,7 @@ use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
 use crate::identity::GroupRef;
+use crate::places::Places;
 use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};
@@ -84,8 +85,7 @@ pub fn first_world(segment: &Segment) -> Arc<[Peer]> {
 /// An endpoint with its collective operations.
 pub struct Engine {
     segment: Segment,
-    /// Where the processes of this host run, by their slots: read once, so that it cannot change.
-    places: Vec<Place>,
+    places: Places,
     /// The cache that this process is bound to, where nobody has said it: found out when it is needed.
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
@@ -149,7 +149,7 @@ impl Engine {
         }
         let mut engine = Self {
             segment: segment.clone(),
-            places: places_in(segment),
+            places: Places::in_segment(segment),
             own_cache: None,
             endpoint,
             running: Table::default(),
@@ -781,13 +781,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// The places where the processes of a job run on this host, as their starter has said.
-fn places_in(segment: &Segment) -> Vec<Place> {
-    let plan = segment.plan();
-    let of = |slot| Place { host: plan.host, cache: segment.cache_of(slot) };
-    (0..plan.slots()).map(of).collect()
 }
 
 /// The fault that a failure at the board of a group is for the caller.

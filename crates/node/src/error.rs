@@ -225,17 +225,11 @@ pub enum ErrorKind {
         /// How it ended, in words.
         how: String,
     },
-    /// The job has ranks on other hosts, to which this release opens no network.
+    /// The job has ranks on other hosts, and the daemon of this host, which connects them, cannot be reached.
     #[error(
-        "the job has {ranks} ranks, of which {here} are on this host, and this release of Landeck has no network to the \
-         others: start the job on one host"
+        "landeckd, which connects this host to the other hosts of the job, cannot be reached ({0}): start the job again"
     )]
-    NoNetwork {
-        /// Ranks of the first world on all hosts.
-        ranks: usize,
-        /// Those of this host.
-        here: usize,
-    },
+    NoDaemon(std::io::Error),
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
