@@ -44,6 +44,14 @@ fn calls_that_need_the_dead_fail_and_others_go_on() {
             thread::sleep(Duration::from_millis(100));
             kill_myself();
         }
+        if std::env::var_os("DBG").is_some() {
+            use landeck::unstable::JobInternals;
+            for _ in 0..4 {
+                let mut v = [0u8];
+                let r = world.receive_into_within(&mut v, 3, Tag(1), Duration::from_millis(500));
+                eprintln!("rank {} {:?} {:?} {:?} gen {}", world.rank(), r, job.segment().far_record(0), job.segment().far_record(1), job.segment().membership_generation());
+            }
+        }
         let lost = world.receive::<u8>(3, Tag(1)).unwrap_err();
         assert!(failed(&lost, 3), "{lost}");
         assert!(world.rank() == 2 || lost.to_string().contains("rank 3 on n2 (pid "), "{lost}");
@@ -75,7 +83,7 @@ fn a_death_in_a_collective_operation_ends_it_everywhere() {
     enduring("deaths::a_death_in_a_collective_operation_ends_it_everywhere", |job| {
         let mut world = job.world().duplicate().unwrap();
         if world.rank() == 2 {
-            (0..5).for_each(|_| assert_eq!(world.all_reduce(1, Sum).unwrap(), 4));
+            (0..5).for_each(|_| assert_eq!(world.all_reduce(1usize, Sum).unwrap(), 4));
             kill_myself();
         }
         let mut rounds = 0;
