@@ -4,6 +4,7 @@
 
 mod collectives;
 mod deaths;
+mod faults;
 mod groups;
 mod job;
 mod leaving;
