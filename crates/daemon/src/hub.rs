@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{HostEnd, HostTiming, Lease};
+use landeck_groups::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_host::signals::Signals;
 use landeck_host::{peer, say};
 use landeck_trust::{JoinTokens, KeyPair};
@@ -102,6 +102,8 @@ pub(crate) struct Hub {
     pub(crate) trunks: Trunks,
     pub(crate) lanes: Lanes,
     pub(crate) parts: Parts,
+    /// The names of the jobs; for the arbiter.
+    pub(crate) names: NameTable,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
@@ -194,6 +196,7 @@ impl Hub {
             trunks,
             lanes,
             parts: Parts::default(),
+            names: NameTable::default(),
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
+use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, NameQuestion};
 use landeck_trust::lane::{preamble_code, verify};
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
@@ -27,6 +27,7 @@ use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 
+mod names;
 mod processes;
 
 /// A lane of a process of this host: the process, the far one, and the lane's number.
@@ -49,6 +50,17 @@ pub(crate) struct LaneTools<'a> {
 pub(crate) enum LanesEvent {
     /// A process asks for group numbers.
     NumbersWanted,
+    /// A process asks about the names of its job.
+    NameAsked {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// The number of the request.
+        request: u64,
+        /// The question.
+        question: NameQuestion,
+    },
     /// A lane has ended, and no word says why: the job cannot go on.
     JobBroken {
         /// The job.
@@ -130,6 +142,7 @@ pub(crate) struct Lanes {
     undelivered: BTreeMap<ProcessId, Vec<Undelivered>>,
     awaited: Vec<AwaitedSecret>,
     reports: Vec<BrokenReport>,
+    names: names::NamesAsked,
     events: Vec<LanesEvent>,
 }
 
@@ -157,6 +170,7 @@ impl Lanes {
             undelivered: BTreeMap::new(),
             awaited: Vec::new(),
             reports: Vec::new(),
+            names: names::NamesAsked::default(),
             events: Vec::new(),
         }
     }

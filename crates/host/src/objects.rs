@@ -41,6 +41,20 @@ pub enum ObjectError {
         /// The PID of its maker.
         pid: u32,
     },
+    /// The name is taken by a process of another host.
+    #[error(
+        "the {kind} \"{name}\" is there already, made by process {pid} on {host}: open that one, or choose another name"
+    )]
+    TakenElsewhere {
+        /// The kind of the object.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+        /// The PID of its maker.
+        pid: u32,
+        /// The host of its maker.
+        host: String,
+    },
     /// There is no such object.
     #[error(
         "no {kind} of this job has the name \"{name}\": create it first, or check the spelling"

@@ -9,6 +9,7 @@ use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::message::MessageError;
+use crate::peers::host_of;
 use landeck_engine::context::NUMBERS;
 use landeck_engine::{Fault, Shared, WaitError};
 use landeck_named_groups::ServiceError;
@@ -574,10 +575,7 @@ fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
     let Some(record) = far.filter(|record| record.state != SlotState::Free) else {
         return name(rank, peer.0, &segment.slot_record(peer.0), String::new());
     };
-    let host = match segment.host_name(record.host_number).to_string() {
-        name if name.is_empty() => format!(" on host {}", record.host_number),
-        name => format!(" on {name}"),
-    };
+    let host = format!(" on {}", host_of(segment, &record));
     name(rank, record.process.slot, &record.as_slot(), host)
 }
 

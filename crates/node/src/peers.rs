@@ -1,8 +1,10 @@
 //! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
 
 use landeck_kernel::Peer;
-use landeck_memory::{FarProcess, Segment, SlotState};
+use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::error::{ErrorKind, MailboxError};
 
 /// Words of a process in a message.
 pub(crate) const PROCESS_WORDS: usize = 2;
@@ -37,6 +39,29 @@ pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
     (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
 }
 
+/// The name of a far process's host, or its number.
+pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
+    match segment.host_name(record.host_number).to_string() {
+        name if name.is_empty() => format!("host {}", record.host_number),
+        name => name,
+    }
+}
+
+/// The peer of a process that owns something on another host, or the error that no peer is the process.
+pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, ErrorKind> {
+    if let Some(peer) = peer_of(segment, owner) {
+        return Ok(peer);
+    }
+    let records = (0..segment.plan().far).map(|far| segment.far_record(far));
+    let mut there = records.filter(|record| record.process.host == owner.host.0);
+    let Some(first) = there.next() else { return Err(MailboxError::AnotherJob.into()) };
+    let is_its = |record: &FarRecord| record.process.slot == owner.slot.0;
+    match Some(first).into_iter().chain(there).find(is_its) {
+        Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
+        None => Err(MailboxError::GuestElsewhere { host: host_of(segment, &first) }.into()),
+    }
+}
+
 /// The words of a process, for a message.
 pub(crate) fn to_words(process: ProcessId) -> [u64; PROCESS_WORDS] {
     [process.host.0, u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32]
@@ -51,7 +76,7 @@ pub(crate) fn from_words([host, place]: [u64; PROCESS_WORDS]) -> ProcessId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{FarRecord, SegmentPlan, SlotRecord};
+    use landeck_memory::{SegmentPlan, SlotRecord};
 
     #[test]
     fn peers_and_processes_find_each_other() {

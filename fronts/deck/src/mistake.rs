@@ -226,7 +226,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
             _ => errors::SYSTEM,
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
-        ObjectError::Taken { .. } => errors::TAKEN,
+        ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. } => errors::TAKEN,
         ObjectError::Unknown { .. } => errors::UNKNOWN,
         ObjectError::Gone { .. } => errors::GONE,
         ObjectError::Size { bytes: 0, .. } => errors::VALUE,

@@ -9,7 +9,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
 use crate::parts::PartOfHost;
-use crate::process_socket::{ProcessSocket, listen_for};
+use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
 use crate::reactor::Reactor;
 
 /// The connections that are accepted in one turn of the loop.
@@ -73,7 +73,11 @@ impl Lanes {
         };
         let is_well = is_well.and_then(|()| one.socket.read(&mut messages));
         for message in messages {
-            if self.asked(tools, token, &message).is_err() {
+            let taken = match message {
+                FromProcess::Handover(message) => self.asked(tools, token, &message),
+                FromProcess::Name(bytes) => self.name_asked(tools, token, &bytes),
+            };
+            if taken.is_err() {
                 return self.leave(token);
             }
         }
@@ -99,7 +103,7 @@ impl Lanes {
         }
     }
 
-    fn leave(&mut self, token: u64) {
+    pub(super) fn leave(&mut self, token: u64) {
         if let Some(gone) = self.residents.remove(&token)
             && let Some(process) = gone.process
             && self.tokens.get(&process) == Some(&token)

@@ -14,6 +14,26 @@ pub enum MailboxError {
         /// The owner's process number.
         pid: u32,
     },
+    /// The owner, on another host, has dropped the mailbox.
+    #[error(
+        "the mailbox is gone: process {slot} on {host} (pid {pid}) has destroyed it; ask for the address of another"
+    )]
+    GoneElsewhere {
+        /// The slot of its owner there.
+        slot: u32,
+        /// The owner's process number there.
+        pid: u32,
+        /// The owner's host.
+        host: String,
+    },
+    /// The owner is a guest of the job on another host, and only its ranks are reached there.
+    #[error(
+        "the owner is a guest of the job on {host}, and from another host only ranks are reached: post to a rank there"
+    )]
+    GuestElsewhere {
+        /// The owner's host.
+        host: String,
+    },
     /// The mailbox belongs to another job.
     #[error("the mailbox belongs to another job: connect the jobs with a port first")]
     AnotherJob,
