@@ -31,6 +31,7 @@ use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
 use crate::reactor::Reactor;
+use crate::relay::Relay;
 use crate::trunks::{Trunks, TrunksEvent};
 use crate::watch::{SilenceWatch, WatchEvent};
 
@@ -102,6 +103,7 @@ pub(crate) struct Hub {
     pub(crate) trunks: Trunks,
     pub(crate) lanes: Lanes,
     pub(crate) parts: Parts,
+    pub(crate) relay: Relay,
     /// The names of the jobs; for the arbiter.
     pub(crate) names: NameTable,
     pub(crate) inbox: VecDeque<Incoming>,
@@ -196,6 +198,7 @@ impl Hub {
             trunks,
             lanes,
             parts: Parts::default(),
+            relay: Relay::default(),
             names: NameTable::default(),
             inbox: VecDeque::new(),
             wake_at: None,

@@ -231,6 +231,17 @@ pub enum ErrorKind {
         "landeckd, which connects this host to the other hosts of the job, cannot be reached ({0}): start the job again"
     )]
     NoDaemon(std::io::Error),
+    /// The daemon of another host, which accesses the regions there, cannot be reached.
+    #[error(
+        "the daemon of {host} cannot be reached ({why}), so its regions cannot be used: let the hosts reach each other, or \
+         send messages"
+    )]
+    NoRelay {
+        /// The host.
+        host: String,
+        /// The reason.
+        why: String,
+    },
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {

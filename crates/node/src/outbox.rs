@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
 use landeck_memory::plain::bytes_of;
-use landeck_memory::{Buffer, Bytes, MarkView, Operation, SlotState, WaitRecord};
+use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::peers::{far_owner, host_of};
+use crate::peers::{far_failure, far_owner, host_of};
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 use landeck_transports::lanes::DATA_BYTES_MAX;
@@ -360,12 +360,10 @@ impl Outbox {
         let owner = self.address.process();
         let segment = &self.shared.segment;
         if self.is_far() {
-            let (peer, rank) = (self.to, segment.rank_of(self.to.0).map(|rank| rank as usize));
-            let record = segment.far_record(peer.0 - segment.plan().slots());
-            if record.state.is_gone() {
-                let failure = Failure::PeerGone { peer, died: record.state == SlotState::Dead };
-                return ErrorKind::of(failure, segment, |_| rank).into();
+            if let Some(gone) = far_failure(segment, self.to) {
+                return gone.into();
             }
+            let record = segment.far_record(self.to.0 - segment.plan().slots());
             let (slot, host) = (owner.slot.0, host_of(segment, &record));
             return MailboxError::GoneElsewhere { slot, pid: record.pid, host }.into();
         }

@@ -1,6 +1,6 @@
 //! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
 
-use landeck_kernel::Peer;
+use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
@@ -60,6 +60,15 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
         Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
         None => Err(MailboxError::GuestElsewhere { host: host_of(segment, &first) }.into()),
     }
+}
+
+/// The error for a far process that is gone; `None` while it is there.
+pub(crate) fn far_failure(segment: &Segment, peer: Peer) -> Option<ErrorKind> {
+    let record = segment.far_record(peer.0.checked_sub(segment.plan().slots())?);
+    let died = record.state == SlotState::Dead;
+    let rank_of = |peer: Peer| segment.rank_of(peer.0).map(|rank| rank as usize);
+    let gone = || ErrorKind::of(Failure::PeerGone { peer, died }, segment, rank_of);
+    record.state.is_gone().then(gone)
 }
 
 /// The words of a process, for a message.

@@ -87,6 +87,7 @@ impl Hub {
                     outputs.into_iter().for_each(|output| self.apply(output));
                     if let WordContent::ProcessEnded { process, .. } = word.content {
                         self.names.process_ended(process);
+                        self.relay.process_ended(process);
                         self.with_lanes(|lanes, tools| lanes.process_ended(tools, process));
                     }
                     self.inbox.push_back(Incoming::Word(word));
@@ -232,11 +233,13 @@ impl Hub {
                 Err(why) => self.listener.refused(token, why, address),
             },
             Purpose::Relay => {
-                self.listener.refused(
-                    token,
-                    "it wants a relay, which this release is not",
-                    address,
-                );
+                match self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller)) {
+                    Ok(caller) => {
+                        self.listener.recognised(token);
+                        self.relay.serve(caller);
+                    }
+                    Err(why) => self.listener.refused(token, why, address),
+                }
             }
         }
     }

@@ -45,6 +45,7 @@ impl Lanes {
         self.dials.retain(|_, one| one.name.0.host != host);
         self.awaited.retain(|one| one.name.0.host != host);
         self.reports.retain(|report| report.job != job);
+        self.relays.dials.retain(|_, (_, wish)| wish.own.host != host);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {
@@ -149,6 +150,10 @@ impl Lanes {
                 };
                 let due = tools.now + self.timeout;
                 self.report(BrokenReport { job, own, place: *far, what, due });
+            }
+            (Handover::Relay { slot, incarnation, host }, None) => {
+                let place = (*slot, *incarnation, *host);
+                return self.relay_wanted(tools, token, place);
             }
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
             _ => return Err(()),

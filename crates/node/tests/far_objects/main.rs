@@ -4,5 +4,6 @@
 
 mod job;
 mod mailboxes;
+mod regions;
 #[path = "../support/mod.rs"]
 mod support;
