@@ -17,6 +17,7 @@ use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose, set_code};
 use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
+use rustix::net::{RecvFlags, recv};
 
 use crate::daemon_message::DaemonMessage;
 use crate::dial::Dial;
@@ -282,6 +283,10 @@ impl Lanes {
     pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, process: ProcessId) {
         self.undelivered.remove(&process);
         self.awaited.retain(|waiting| waiting.name.0 != process && waiting.name.1 != process);
+        let its = self.offered.values().filter(|name| name.1 == process).copied();
+        for name in its.collect::<Vec<_>>() {
+            self.confirm_used(tools, name);
+        }
         let outputs = self.machine_of_lanes.process_ended(process);
         self.perform(tools, outputs, None);
     }
@@ -311,12 +316,31 @@ impl Lanes {
             self.dialled(tools, token);
         } else if self.relays.dials.contains_key(&token) {
             self.relay_dialled(tools, token);
-        } else if let Some((own, far, lane)) = self.offered.remove(&token) {
+        } else if let Some(&name) = self.offered.get(&token)
+            && !self.confirm_used(tools, name)
+        {
             // The other side has closed the connection before it confirmed the lane.
-            self.connected.remove(&(own, far, lane));
+            self.offered.remove(&token);
+            self.connected.remove(&name);
+            let (own, far, lane) = name;
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
             self.perform(tools, outputs, None);
         }
+    }
+
+    /// Confirms an offered lane on which the far process has sent something: its end, or the word of it, may come before
+    /// the other daemon's confirmation. A daemon that refuses a lane sends nothing.
+    fn confirm_used(&mut self, tools: &mut LaneTools, name: LaneName) -> bool {
+        let is_used = self.connected.get(&name).is_some_and(|one| {
+            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            matches!(recv(&one.socket, &mut [0u8; 1][..], flags), Ok((1.., _)))
+        });
+        if is_used {
+            let (own, far, lane) = name;
+            let outputs = self.machine_of_lanes.accepted(own, far, lane);
+            self.perform(tools, outputs, None);
+        }
+        is_used
     }
 
     /// Does what is due.

@@ -96,6 +96,15 @@ impl Relay {
     }
 }
 
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if let Some((orders, wake)) = self.orders.take() {
+            drop(orders);
+            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
+        }
+    }
+}
+
 /// The thread.
 struct Worker {
     epoll: OwnedFd,

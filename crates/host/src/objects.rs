@@ -57,7 +57,7 @@ pub enum ObjectError {
     },
     /// There is no such object.
     #[error(
-        "no {kind} of this job has the name \"{name}\": create it first, or check the spelling"
+        "no {kind} of this job has the name \"{name}\"{}: create it first, or check the spelling", scope(*.kind)
     )]
     Unknown {
         /// The kind that was looked for.
@@ -97,6 +97,14 @@ pub enum ObjectError {
         /// The reason.
         verdict: Verdict,
     },
+}
+
+/// Where the names of a kind of object are valid, in the words of an error.
+const fn scope(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Mailbox => "",
+        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => " on this host",
+    }
 }
 
 /// Gives a mailbox a name, which lasts until its owner takes it back or ends.

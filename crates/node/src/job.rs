@@ -225,9 +225,13 @@ impl Job {
         left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
-    /// Returns how this process can join a job again after it has left this one.
+    /// Returns how this process can join a job again after it has left this one. A process of a job on several hosts
+    /// cannot: it has said goodbye to the processes of other hosts.
     pub fn way_back(&self) -> WayBack {
-        self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back)
+        match self.shared.segment.plan().spans_hosts() {
+            true => WayBack::None,
+            false => self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back),
+        }
     }
 
     /// Announces that this process has left, but keeps its slot ([`WayBack::SamePlace`]): it may

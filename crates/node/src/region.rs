@@ -134,9 +134,9 @@ impl Job {
     /// Opens the region with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`MailboxError::AnotherJob`], [`MailboxError::GuestElsewhere`], [`ErrorKind::NoRelay`], [`ErrorKind::Access`] when the region is gone (or, in a
-    /// hardened job, when the kernel permits no further mapping), [`ErrorKind::PeerFailed`] when
-    /// its owner is gone.
+    /// [`crate::MailboxError::AnotherJob`], [`crate::MailboxError::GuestElsewhere`], [`ErrorKind::NoRelay`],
+    /// [`ErrorKind::Access`] when the region is gone (or, in a hardened job, when the kernel permits no
+    /// further mapping), [`ErrorKind::PeerFailed`] when its owner is gone.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         error::call(&self.shared, "open_region", || {
             if address.process.host.0 != self.segment().plan().host {

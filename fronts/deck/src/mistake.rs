@@ -185,8 +185,10 @@ fn code_of_message(error: &MessageError) -> c_int {
 
 fn code_of_mailbox(error: &MailboxError) -> c_int {
     match error {
-        MailboxError::Gone { .. } => errors::GONE,
-        MailboxError::AnotherJob | MailboxError::NoAddress => errors::HANDLE,
+        MailboxError::Gone { .. } | MailboxError::GoneElsewhere { .. } => errors::GONE,
+        MailboxError::AnotherJob
+        | MailboxError::GuestElsewhere { .. }
+        | MailboxError::NoAddress => errors::HANDLE,
         MailboxError::TooLong { .. } | MailboxError::OtherType { .. } => errors::NOTMESSAGE,
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,

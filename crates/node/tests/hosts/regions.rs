@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::{ErrorKind, Job, Options, RegionAddress, RemoteRegion};
+use landeck::{ErrorKind, Job, RegionAddress, RemoteRegion};
 
-use crate::job::{EACH, RANKS, over_hosts, over_hosts_with};
+use crate::job::{EACH, RANKS, on_hosts, run};
+use crate::support::{is_member, text};
 
 const LENGTHS: [usize; 7] = [8, 64, 4_096, 65_472, 65_536, 1 << 20, 16 << 20];
 
@@ -18,7 +19,7 @@ fn open(job: &Job, own: &landeck::Region, owner: usize) -> RemoteRegion {
 
 #[test]
 fn what_is_put_there_is_got_from_there() {
-    over_hosts("regions::what_is_put_there_is_got_from_there", |job| {
+    on_hosts("regions::what_is_put_there_is_got_from_there", |job| {
         let world = job.world();
         let (rank, far) = (world.rank(), (world.rank() + EACH) % RANKS);
         let longest = LENGTHS[LENGTHS.len() - 1];
@@ -53,7 +54,7 @@ fn what_is_put_there_is_got_from_there() {
 #[test]
 fn clear_frames_carry_regions_too() {
     let test = "regions::clear_frames_carry_regions_too";
-    over_hosts_with(test, &["--plain"], Options::default(), |job| {
+    let body = |job: &Job| {
         let own = job.create_region(1 << 20).unwrap();
         let region = open(job, &own, (job.world().rank() + EACH) % RANKS);
         region.put(0, &vec![3u8; 1 << 20]).unwrap();
@@ -61,12 +62,17 @@ fn clear_frames_carry_regions_too() {
         region.get(0, &mut got).unwrap();
         assert!(got.iter().all(|&byte| byte == 3));
         job.world().barrier().unwrap();
-    });
+    };
+    if is_member() {
+        return on_hosts(test, body);
+    }
+    let Some(ended) = run(test, &["--plain"]) else { return };
+    assert!(ended.status.success(), "{}", text(&ended));
 }
 
 #[test]
 fn counters_of_four_processes_add_up_while_the_owner_computes() {
-    over_hosts("regions::counters_of_four_processes_add_up_while_the_owner_computes", |job| {
+    on_hosts("regions::counters_of_four_processes_add_up_while_the_owner_computes", |job| {
         const ROUNDS: u64 = 500;
         let world = job.world();
         let own = job.create_region(64).unwrap();
@@ -87,7 +93,9 @@ fn counters_of_four_processes_add_up_while_the_owner_computes() {
         } else {
             for round in 0..ROUNDS {
                 match round % 2 {
-                    0 => drop(region.fetch_add(0, 1).unwrap()),
+                    0 => {
+                        region.fetch_add(0, 1).unwrap();
+                    }
                     _ => {
                         let mut seen = region.fetch_add(0, 0).unwrap();
                         loop {
@@ -113,10 +121,10 @@ fn counters_of_four_processes_add_up_while_the_owner_computes() {
 
 #[test]
 fn errors_of_far_regions_are_those_of_near_ones() {
-    over_hosts("regions::errors_of_far_regions_are_those_of_near_ones", |job| {
+    on_hosts("regions::errors_of_far_regions_are_those_of_near_ones", |job| {
         let world = job.world();
         let own = job.create_region(100).unwrap();
-        let text = |region: &RemoteRegion| {
+        let errors = |region: &RemoteRegion| {
             [
                 region.put(96, &[1u64]).unwrap_err(),
                 region.get(usize::MAX, &mut [0u8]).unwrap_err(),
@@ -130,7 +138,7 @@ fn errors_of_far_regions_are_those_of_near_ones() {
         };
         let near = open(job, &own, world.rank() ^ 1);
         let far = open(job, &own, (world.rank() + EACH) % RANKS);
-        assert_eq!(text(&near), text(&far));
+        assert_eq!(errors(&near), errors(&far));
         let mut got = [1u8];
         far.get(99, &mut got).unwrap();
         assert_eq!(got, [0]);
@@ -173,9 +181,9 @@ fn an_owner_that_dies_in_the_middle_is_named() {
         assert!(matches!(again.kind, ErrorKind::PeerFailed { .. }), "{again}");
     };
     let options = ["--on-failure", "notify"];
-    if crate::support::is_member() {
-        return over_hosts_with(test, &options, Options::default(), body);
+    if is_member() {
+        return on_hosts(test, body);
     }
-    let Some(ended) = crate::job::run(test, &options) else { return };
-    assert!(!crate::support::text(&ended).contains("panicked"), "{}", crate::support::text(&ended));
+    let Some(ended) = run(test, &options) else { return };
+    assert!(!text(&ended).contains("panicked"), "{}", text(&ended));
 }

@@ -8,7 +8,7 @@ use landeck::{
     ErrorKind, Job, MailboxAddress, MailboxError, Message, ObjectError, Options, Progress, Tag,
 };
 
-use crate::job::{EACH, RANKS, over_hosts, over_hosts_with};
+use crate::job::{EACH, RANKS, on_hosts, on_hosts_with};
 
 const LENGTHS: [usize; 8] = [0, 1, 48, 100, 4_000, 65_536, 70_000, 1 << 20];
 
@@ -19,7 +19,7 @@ fn bytes(rank: usize, length: usize) -> Vec<u8> {
 
 #[test]
 fn messages_of_every_length_reach_a_mailbox_found_by_name() {
-    over_hosts("mailboxes::messages_of_every_length_reach_a_mailbox_found_by_name", |job| {
+    on_hosts("mailboxes::messages_of_every_length_reach_a_mailbox_found_by_name", |job| {
         let world = job.world();
         let rank = world.rank();
         let mut inbox = job.create_mailbox().unwrap();
@@ -50,6 +50,7 @@ fn messages_of_every_length_reach_a_mailbox_found_by_name() {
         let mut value = [0u64];
         assert_eq!(inbox.retrieve_values(&mut value).unwrap(), 1);
         assert_eq!(value, [far as u64]);
+        world.barrier().unwrap();
         near.post_values(&[rank as u64]).unwrap();
         inbox.retrieve_values(&mut value).unwrap();
         assert_eq!(value, [(rank ^ 1) as u64]);
@@ -59,48 +60,46 @@ fn messages_of_every_length_reach_a_mailbox_found_by_name() {
 
 #[test]
 fn one_of_two_publishers_owns_the_name_and_the_other_is_told_where() {
-    over_hosts(
-        "mailboxes::one_of_two_publishers_owns_the_name_and_the_other_is_told_where",
-        |job| {
-            let world = job.world();
-            let rank = world.rank();
-            let mut inbox = job.create_mailbox().unwrap();
-            for round in 0..10 {
-                let name = format!("round {round}");
-                world.barrier().unwrap();
-                let registered = inbox.register(&name);
-                let mut all = [0u64; RANKS];
-                world.all_gather(&[u64::from(registered.is_ok())], &mut all).unwrap();
-                assert_eq!(all.iter().sum::<u64>(), 1, "one owner per name");
-                let owner = all.iter().position(|&is_owner| is_owner == 1).unwrap();
-                let found = job.open_mailbox(&name).unwrap().address();
-                let mut owners = inbox.address().to_words();
-                world.broadcast(&mut owners, owner).unwrap();
-                assert_eq!(found, MailboxAddress::from_words(owners));
-                if let Err(refused) = registered {
-                    let is_here = (owner < EACH) == (rank < EACH);
-                    let host = if owner < EACH { "n1" } else { "n2" };
-                    match refused.kind {
-                        ErrorKind::Object(ObjectError::Taken { .. }) => assert!(is_here),
-                        ErrorKind::Object(ObjectError::TakenElsewhere { host: on, .. }) => {
-                            assert_eq!((is_here, &on[..]), (false, host));
-                        }
-                        other => panic!("{other}"),
+    on_hosts("mailboxes::one_of_two_publishers_owns_the_name_and_the_other_is_told_where", |job| {
+        let world = job.world();
+        let rank = world.rank();
+        let mut inbox = job.create_mailbox().unwrap();
+        for round in 0..10 {
+            let name = format!("round {round}");
+            world.barrier().unwrap();
+            let registered = inbox.register(&name);
+            let mut all = [0u64; RANKS];
+            world.all_gather(&[u64::from(registered.is_ok())], &mut all).unwrap();
+            assert_eq!(all.iter().sum::<u64>(), 1, "one owner per name");
+            let owner = all.iter().position(|&is_owner| is_owner == 1).unwrap();
+            let found = job.open_mailbox(&name).unwrap().address();
+            let mut owners = inbox.address().to_words();
+            world.broadcast(&mut owners, owner).unwrap();
+            assert_eq!(found, MailboxAddress::from_words(owners));
+            world.barrier().unwrap();
+            if let Err(refused) = registered {
+                let is_here = (owner < EACH) == (rank < EACH);
+                let host = if owner < EACH { "n1" } else { "n2" };
+                match refused.kind {
+                    ErrorKind::Object(ObjectError::Taken { .. }) => assert!(is_here),
+                    ErrorKind::Object(ObjectError::TakenElsewhere { host: on, .. }) => {
+                        assert_eq!((is_here, &on[..]), (false, host));
                     }
-                } else {
-                    inbox.unregister(&name).unwrap();
+                    other => panic!("{other}"),
                 }
-                world.barrier().unwrap();
-                let unknown = job.open_mailbox(&name).unwrap_err();
-                assert!(matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })));
+            } else {
+                inbox.unregister(&name).unwrap();
             }
-        },
-    );
+            world.barrier().unwrap();
+            let unknown = job.open_mailbox(&name).unwrap_err();
+            assert!(matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })));
+        }
+    });
 }
 
 #[test]
 fn an_address_in_a_message_is_good_for_an_answer() {
-    over_hosts("mailboxes::an_address_in_a_message_is_good_for_an_answer", |job| {
+    on_hosts("mailboxes::an_address_in_a_message_is_good_for_an_answer", |job| {
         let world = job.world();
         let mut inbox = job.create_mailbox().unwrap();
         if world.rank() == RANKS - 1 {
@@ -128,48 +127,44 @@ fn an_address_in_a_message_is_good_for_an_answer() {
 
 #[test]
 fn a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others() {
-    over_hosts(
-        "mailboxes::a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others",
-        |job| {
-            let world = job.world();
-            let rank = world.rank();
-            let inbox = job.create_mailbox().unwrap();
-            let mut words = inbox.address().to_words();
-            world.broadcast(&mut words, 0).unwrap();
-            if rank == 0 {
-                world.barrier().unwrap();
-                drop(inbox);
-                world.barrier().unwrap();
-                world.barrier().unwrap();
-                return;
+    on_hosts("mailboxes::a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others", |job| {
+        let world = job.world();
+        let rank = world.rank();
+        let inbox = job.create_mailbox().unwrap();
+        let mut words = inbox.address().to_words();
+        world.broadcast(&mut words, 0).unwrap();
+        if rank == 0 {
+            world.barrier().unwrap();
+            drop(inbox);
+            world.barrier().unwrap();
+            world.barrier().unwrap();
+            return;
+        }
+        let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(words)).unwrap();
+        world.barrier().unwrap();
+        world.barrier().unwrap();
+        let long = vec![1u8; 1 << 20];
+        if rank >= EACH {
+            outbox.post_values(&[1u8]).unwrap(); // dropped there
+            let mut message = Message::new();
+            message.pack(&[2u8]);
+            for refused in
+                [outbox.post_and_wait(&message), outbox.post_values(&long)].map(Result::unwrap_err)
+            {
+                let ErrorKind::Mailbox(MailboxError::GoneElsewhere { host, .. }) = &refused.kind
+                else {
+                    panic!("{refused}")
+                };
+                assert_eq!(host, "n1");
             }
-            let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(words)).unwrap();
-            world.barrier().unwrap();
-            world.barrier().unwrap();
-            let long = vec![1u8; 1 << 20];
-            if rank >= EACH {
-                outbox.post_values(&[1u8]).unwrap(); // dropped there
-                let mut message = Message::new();
-                message.pack(&[2u8]);
-                for refused in [outbox.post_and_wait(&message), outbox.post_values(&long)]
-                    .map(Result::unwrap_err)
-                {
-                    let ErrorKind::Mailbox(MailboxError::GoneElsewhere { host, .. }) =
-                        &refused.kind
-                    else {
-                        panic!("{refused}")
-                    };
-                    assert_eq!(host, "n1");
-                }
-            }
-            world.barrier().unwrap();
-        },
-    );
+        }
+        world.barrier().unwrap();
+    });
 }
 
 #[test]
 fn a_long_post_with_a_limit_is_posted_whole_or_not_at_all() {
-    over_hosts("mailboxes::a_long_post_with_a_limit_is_posted_whole_or_not_at_all", |job| {
+    on_hosts("mailboxes::a_long_post_with_a_limit_is_posted_whole_or_not_at_all", |job| {
         let world = job.world();
         let mut inbox = job.create_mailbox().unwrap();
         let mut words = inbox.address().to_words();
@@ -200,7 +195,7 @@ fn a_long_post_with_a_limit_is_posted_whole_or_not_at_all() {
 fn a_mailbox_announces_messages_from_other_hosts() {
     let options = Options { progress: Progress::Thread, ..Options::default() };
     let test = "mailboxes::a_mailbox_announces_messages_from_other_hosts";
-    over_hosts_with(test, &[], options, |job| {
+    on_hosts_with(test, options, |job| {
         let world = job.world();
         if world.rank() != 0 {
             world.barrier().unwrap();
@@ -210,7 +205,10 @@ fn a_mailbox_announces_messages_from_other_hosts() {
         inbox.register("told").unwrap();
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
-        inbox.on_message(move || drop(counted.fetch_add(1, Ordering::SeqCst))).unwrap();
+        let count = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        };
+        inbox.on_message(count).unwrap();
         world.barrier().unwrap();
         let begun = Instant::now();
         let mut got = 0;
@@ -259,7 +257,7 @@ fn the_names_of_a_dead_owner_are_free_and_posts_to_it_fail_by_name() {
     };
     let options = ["--on-failure", "notify"];
     if crate::support::is_member() {
-        return over_hosts_with(test, &options, Options::default(), body);
+        return on_hosts(test, body);
     }
     let Some(ended) = crate::job::run(test, &options) else { return };
     assert!(!crate::support::text(&ended).contains("panicked"), "{}", crate::support::text(&ended));

@@ -1,0 +1,15 @@
+//! Jobs on two hosts, which are namespaces of this computer: two ranks on each, under `landeck run --host`.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+mod collectives;
+mod deaths;
+mod groups;
+mod job;
+mod leaving;
+mod mailboxes;
+mod messages;
+mod regions;
+#[path = "../support/mod.rs"]
+mod support;
+mod waiting;
