@@ -7,11 +7,11 @@ use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::error::{self, Error, ErrorKind, MailboxError, Result};
+use crate::error::{self, Error, ErrorKind, MailboxError, Result, host_of};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::peers::{far_failure, far_owner, host_of};
+use crate::peers::{far_failure, far_owner};
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 use landeck_transports::lanes::DATA_BYTES_MAX;

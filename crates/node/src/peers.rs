@@ -4,7 +4,7 @@ use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{ErrorKind, MailboxError};
+use crate::error::{ErrorKind, MailboxError, host_of};
 
 /// Words of a process in a message.
 pub(crate) const PROCESS_WORDS: usize = 2;
@@ -37,14 +37,6 @@ pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
             && place == (process.host, process.slot, process.incarnation)
     };
     (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
-}
-
-/// The name of a far process's host, or its number.
-pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
-    match segment.host_name(record.host_number).to_string() {
-        name if name.is_empty() => format!("host {}", record.host_number),
-        name => name,
-    }
 }
 
 /// The peer of a process that owns something on another host, or the error that no peer is the process.

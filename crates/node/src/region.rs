@@ -1,5 +1,6 @@
-//! Regions: one-sided communication (remote memory access). Other processes on the host read and
-//! write the memory of a process without its participation.
+//! Regions: one-sided communication (remote memory access). Other processes read and write the
+//! memory of a process without its participation. On its own host they do so by loads and stores; for
+//! processes on other hosts the daemon of its host does it.
 //!
 //! The owner registers memory and sends its [`RegionAddress`] to other processes, which open it and
 //! access it directly. A notification reaches the owner after the data that were put before it.

@@ -23,8 +23,8 @@ use landeck_wire::{HostId, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::peers::{far_failure, host_of};
+use crate::error::{Error, ErrorKind, Result, host_of};
+use crate::peers::far_failure;
 
 /// The requests that may be on their way at once.
 const WINDOW: usize = 16;
