@@ -197,6 +197,8 @@ impl<'a> Context<'a> {
     /// Forgets the part of a job on this host.
     pub(crate) fn remove_part(&mut self, job: JobId) {
         if let Some(part) = self.hub.parts.remove(job) {
+            self.hub.names.job_over(job);
+            self.hub.relay.part_over(part.host_id());
             self.hub.lanes.remove_part(job, &part);
         }
     }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{HostEnd, HostTiming, Lease};
+use landeck_groups::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_host::signals::Signals;
 use landeck_host::{peer, say};
 use landeck_trust::{JoinTokens, KeyPair};
@@ -31,6 +31,7 @@ use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
 use crate::reactor::Reactor;
+use crate::relay::Relay;
 use crate::trunks::{Trunks, TrunksEvent};
 use crate::watch::{SilenceWatch, WatchEvent};
 
@@ -102,6 +103,9 @@ pub(crate) struct Hub {
     pub(crate) trunks: Trunks,
     pub(crate) lanes: Lanes,
     pub(crate) parts: Parts,
+    pub(crate) relay: Relay,
+    /// The names of the jobs; for the arbiter.
+    pub(crate) names: NameTable,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
@@ -194,6 +198,8 @@ impl Hub {
             trunks,
             lanes,
             parts: Parts::default(),
+            relay: Relay::default(),
+            names: NameTable::default(),
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),

@@ -60,6 +60,7 @@ mod process_socket;
 mod random;
 mod reactor;
 mod refusals;
+mod relay;
 mod run;
 mod stream;
 mod trunk;

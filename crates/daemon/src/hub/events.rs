@@ -1,5 +1,8 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
+use landeck_groups::hosts::NameQuestion;
+use landeck_wire::{JobId, ProcessId};
+
 use super::*;
 use crate::trunk::TrunkError;
 
@@ -16,6 +19,9 @@ impl Hub {
                 is_quiet = false;
                 match event {
                     LanesEvent::NumbersWanted => self.ask_numbers(),
+                    LanesEvent::NameAsked { job, process, request, question } => {
+                        self.ask_name(job, process, request, question);
+                    }
                     LanesEvent::JobBroken { job, cause } => {
                         self.tell(WordContent::JobEnds { job, code: 1, cause });
                     }
@@ -80,6 +86,8 @@ impl Hub {
                 MembersEvent::Applied(word, outputs) => {
                     outputs.into_iter().for_each(|output| self.apply(output));
                     if let WordContent::ProcessEnded { process, .. } = word.content {
+                        self.names.process_ended(process);
+                        self.relay.process_ended(process);
                         self.with_lanes(|lanes, tools| lanes.process_ended(tools, process));
                     }
                     self.inbox.push_back(Incoming::Word(word));
@@ -95,6 +103,7 @@ impl Hub {
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
                 if let FarSubject::Host(host, _) = change.subject {
+                    self.names.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
                         self.heartbeats.end(host);
@@ -195,6 +204,17 @@ impl Hub {
         }
     }
 
+    /// Asks the arbiter about a name of a job.
+    fn ask_name(&mut self, job: JobId, process: ProcessId, request: u64, question: NameQuestion) {
+        if self.members.is_arbiter() {
+            let answer = self.names.ask(job, HostNumber::ARBITER, process, question);
+            self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+        } else {
+            let asked = DaemonMessage::NameAsked { job, process, request, question };
+            self.send(HostNumber::ARBITER, &asked);
+        }
+    }
+
     /// A caller has lost its place among the strangers.
     pub(super) fn oust(&mut self, caller: u64) {
         let now = self.now();
@@ -213,11 +233,13 @@ impl Hub {
                 Err(why) => self.listener.refused(token, why, address),
             },
             Purpose::Relay => {
-                self.listener.refused(
-                    token,
-                    "it wants a relay, which this release is not",
-                    address,
-                );
+                match self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller)) {
+                    Ok(caller) => {
+                        self.listener.recognised(token);
+                        self.relay.serve(caller);
+                    }
+                    Err(why) => self.listener.refused(token, why, address),
+                }
             }
         }
     }

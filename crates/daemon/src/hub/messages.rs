@@ -63,6 +63,15 @@ impl Hub {
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });
                 Vec::new()
             }
+            DaemonMessage::NameAsked { job, process, request, question } if is_arbiter => {
+                let answer = self.names.ask(job, from, process, question);
+                self.send(from, &DaemonMessage::NameAnswered { request, answer });
+                Vec::new()
+            }
+            DaemonMessage::NameAnswered { request, answer } if is_from_arbiter => {
+                self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+                Vec::new()
+            }
             DaemonMessage::Dial(message) => {
                 self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
                 Vec::new()

@@ -8,8 +8,9 @@ mod faults;
 mod groups;
 mod job;
 mod leaving;
+mod mailboxes;
 mod messages;
-mod objects;
+mod regions;
 #[path = "../support/mod.rs"]
 mod support;
 mod waiting;
