@@ -45,6 +45,7 @@ mod daemon_message;
 mod dial;
 mod envelope;
 pub mod facts;
+mod gathering;
 mod heartbeats;
 mod hub;
 mod job_message;
@@ -81,6 +82,10 @@ pub enum DaemonRole {
     /// It was started by a remote shell: it announces itself on its standard output, and gets its place on its standard
     /// input.
     Bootstrap {
+        /// The name of this host; by default the kernel's.
+        name: Option<String>,
+        /// Whether the streams belong to the daemons of several hosts. They carry no trunk then.
+        shares_streams: bool,
         /// The ports that it may use.
         ports: Option<DaemonPorts>,
         /// The networks that it prefers.
@@ -153,8 +158,8 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     raise_descriptors();
     let (mut hub, mut jobs) = match role {
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
-        DaemonRole::Bootstrap { ports, networks } => {
-            (assigned(ports, &networks)?, Jobs::of_host(server))
+        DaemonRole::Bootstrap { name, shares_streams, ports, networks } => {
+            (assigned(name, shares_streams, ports, &networks)?, Jobs::of_host(server))
         }
         DaemonRole::Join { address, token_file, name, ports, networks } => {
             (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
@@ -186,7 +191,12 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
 }
 
 /// Announces this daemon on standard output, and takes its place from standard input.
-fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
+fn assigned(
+    name: Option<String>,
+    shares_streams: bool,
+    ports: Option<DaemonPorts>,
+    networks: &[NetworkPrefix],
+) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let port = Port::open(ports, networks).map_err(system("listen"))?;
     let announcement = Announcement {
@@ -194,13 +204,20 @@ fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hu
         port: port.listener.port(),
         addresses: port.addresses.clone(),
         facts: HostFacts::here(),
+        name: name.unwrap_or_else(host_name),
     };
     say::say(&format!("{announcement}\n")).map_err(|error| DaemonError::System {
         attempt: "announce itself",
         source: io::Error::other(error),
     })?;
     let (input, output) = (io::stdin(), io::stdout());
-    let assignment: Assignment = read_line(&input)?.parse()?;
+    let assignment = loop {
+        let assignment: Assignment = read_line(&input)?.parse()?;
+        // Lines for other keys are those of other hosts, if they share this input.
+        if assignment.key == announcement.key || !shares_streams {
+            break assignment;
+        }
+    };
     let own = port.entry(assignment.host, assignment.incarnation, assignment.name.clone());
     let Assignment { machine, options, arbiter, arbiter_key: KeyHash(key), .. } = assignment;
     let arbiter = HostEntry {
@@ -214,7 +231,7 @@ fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hu
         Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
     let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
     let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
-    hub.keep_streams(input, output).map_err(system("watch its input"))?;
+    hub.keep_streams(input, output, shares_streams).map_err(system("watch its input"))?;
     Ok(hub)
 }
 
