@@ -117,6 +117,16 @@ pub enum DaemonError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// None of the ports is free.
+    #[error("landeckd cannot listen on the ports {first}-{last} (--port-range): {source}")]
+    Ports {
+        /// The first port.
+        first: u16,
+        /// The last port.
+        last: u16,
+        /// The kernel's error.
+        source: io::Error,
+    },
     /// The line with its place is not understood.
     #[error(transparent)]
     Line(#[from] bootstrap::LineError),
@@ -169,6 +179,14 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     Ok(run::run(hub, &mut jobs))
 }
 
+/// The error of a daemon that cannot listen.
+fn no_port(ports: Option<DaemonPorts>) -> impl Fn(io::Error) -> DaemonError {
+    move |source| match ports {
+        Some((first, last)) => DaemonError::Ports { first, last, source },
+        None => DaemonError::System { attempt: "listen", source },
+    }
+}
+
 /// Makes a machine for the launcher's job.
 fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs), DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
@@ -180,7 +198,7 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
     };
     let (jobs, wanted) =
         Jobs::of_launcher(server, launcher).map_err(system("learn what its launcher wants"))?;
-    let port = Port::open(wanted.ports, &wanted.networks).map_err(system("listen"))?;
+    let port = Port::open(wanted.ports, &wanted.networks).map_err(no_port(wanted.ports))?;
     let random = || random::number().map_err(system("make random numbers"));
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
@@ -198,7 +216,7 @@ fn assigned(
     networks: &[NetworkPrefix],
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
-    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let announcement = Announcement {
         key: port.pair.hash(),
         port: port.listener.port(),
@@ -249,7 +267,7 @@ fn joined(
         false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
     };
     let token: JoinToken = text.parse()?;
-    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let incarnation = HostIncarnation(random::number().map_err(system("make random numbers"))?);
     let name = name.unwrap_or_else(host_name);
     let request = join::request(

@@ -112,7 +112,9 @@ impl StartWay {
             }
             StartTool::Srun => {
                 let mut srun = Command::new("srun");
-                srun.args(["-N", &hosts.len().to_string(), "--ntasks-per-node=1"]);
+                // The number of tasks too: an allocation's own would hold otherwise.
+                let number = hosts.len().to_string();
+                srun.args(["-N", &number, "-n", &number, "--ntasks-per-node=1"]);
                 srun.args(["--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=0", "--overlap"]);
                 srun.args(["-w", &hosts.join(","), "sh", "-c", &self.script()]);
                 ("srun".to_owned(), srun)
@@ -316,6 +318,11 @@ impl RemoteStart {
         // A greeting may stand in front of it.
         if let Some(at) = line.find(INTRODUCTION) {
             self.awaited = self.awaited.saturating_sub(1);
+            if self.awaited == 0 {
+                // What was said on the way to a good start concerns nobody.
+                drop(self.read_errors());
+                self.complaints.clear();
+            }
             self.progress.push_back(StartProgress::Introduced(line[at..].to_owned()));
         } else if let Some(name) = line.strip_suffix(MISSING) {
             self.awaited = 0;
@@ -493,7 +500,7 @@ mod tests {
         );
         let (_, srun) = way(StartTool::Srun).command(&["n1", "n2"]);
         let args = words(&srun);
-        assert!(args.starts_with(&["-N", "2"].map(String::from)), "{args:?}");
+        assert!(args.starts_with(&["-N", "2", "-n", "2"].map(String::from)), "{args:?}");
         assert!(args.contains(&"n1,n2".to_owned()) && args.contains(&"--overlap".to_owned()));
         assert!(args.last().unwrap().contains("--shared --name \"$SLURMD_NODENAME\""), "{args:?}");
     }

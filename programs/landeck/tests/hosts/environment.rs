@@ -74,7 +74,8 @@ fn a_job_on_one_host_listens_nowhere() {
     let Some(cluster) = Cluster::pair("a_job_on_one_host_listens_nowhere") else { return };
     // Everything in this network namespace that is bound or connected: no line but the heads of the tables.
     let tables = "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/dev/null";
-    let both = format!("echo $({tables} | grep -c :) $({tables} | grep -c local_address)");
+    // The heads of the tables have no colon.
+    let both = format!("echo $({tables} | grep -c :)");
     let sockets = |hosts: Option<&str>| {
         let list = hosts.map(|hosts| ["--rsh", "landeck-rsh", "--host", hosts]);
         let options: Vec<&str> = list.iter().flatten().copied().collect();
@@ -82,8 +83,7 @@ fn a_job_on_one_host_listens_nowhere() {
         let ended =
             cluster.run_clean(&mut cluster.landeck(&[&["run"], &options[..], &program].concat()));
         let line = ended.assert(0, &[]).out.lines().next().unwrap().to_owned();
-        let (all, heads) = line.split_once(' ').unwrap();
-        all.parse::<u32>().unwrap() - heads.parse::<u32>().unwrap()
+        line.parse::<u32>().unwrap()
     };
     assert_eq!(sockets(None), 0);
     assert_eq!(sockets(Some("localhost:2")), 0);

@@ -69,11 +69,11 @@ fn strangers_disturb_nothing() {
     let script = format!(
         "exec 2>/dev/null
         for to in n1/{} n2/{}; do
-            for try in $(seq 200); do (exec 5<>/dev/tcp/$to; sleep 3) & done
+            for try in $(seq 150); do (exec 5<>/dev/tcp/$to; sleep 3) & done
             for try in $(seq 50); do (exec 5<>/dev/tcp/$to; head -c 2000 /dev/urandom >&5; cat <&5 >/dev/null) & done
             for try in $(seq 50); do (exec 5<>/dev/tcp/$to; printf LDK1 >&5; head -c 60 /dev/urandom >&5; sleep 2) & done
-            (exec 5<>/dev/tcp/$to; head -c 50000000 /dev/zero >&5) &
-            for try in $(seq 200); do head -c 300 /dev/urandom >/dev/udp/$to; done
+            (exec 5<>/dev/tcp/$to; head -c 5000000 /dev/zero >&5) &
+            for try in $(seq 50); do head -c 300 /dev/urandom >/dev/udp/$to; done
         done
         wait",
         ports[0], ports[1]

@@ -44,12 +44,12 @@ fn the_first_session() {
 fn a_stopped_process_is_waited_for() {
     let Some(cluster) = Cluster::pair("a_stopped_process_is_waited_for") else { return };
     let script = "echo $$ >/tmp/rank$RANK; sleep 1; echo end $RANK";
-    let mut running = cluster.start_four(&[], script);
+    let mut running = cluster.start_four(&["--host-timeout", "0.5"], script);
     let pid = cluster.shell(0, "cat /tmp/rank0").trim().parse().unwrap();
     cluster.signal_pid(0, pid, "STOP");
-    // Longer than a silent host is waited for.
+    // Longer than a silent host is waited for with the shortest limit.
     running.out.wait_for("the others", |text| text.matches("end ").count() == 3);
-    thread::sleep(Duration::from_secs(4));
+    thread::sleep(Duration::from_secs(2));
     assert!(running.goes_on(), "{:?}", running.err.text());
     cluster.signal_pid(0, pid, "CONT");
     running.end().assert(0, &[]);
