@@ -1,4 +1,4 @@
-//! What processes on all hosts find: variables, directories, addresses; and what one host alone does not have.
+//! The surroundings of processes on all hosts: variables, addresses, open files, sockets.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is killed on a host, what the message says, and the name of the host there.
+/// Kills the processes of a name on a host, and checks that the job ends with this message.
 fn kill_one(test: &str, host: usize, name: &str, said: &[&str]) {
     let Some(cluster) = Cluster::pair(test) else { return };
     let running = cluster.start_four(&[], "exec sleep 60");
