@@ -93,6 +93,16 @@ pub(crate) enum HubEnd {
     StreamsEnded,
 }
 
+/// The streams that a daemon was started with.
+#[derive(Debug)]
+struct KeptStreams {
+    token: u64,
+    input: OwnedFd,
+    output: OwnedFd,
+    /// Whether daemons of other hosts read the same input.
+    is_shared: bool,
+}
+
 /// The state of a daemon.
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -120,7 +130,7 @@ pub(crate) struct Hub {
     numbers_at: Duration,
     is_arbiter_down: bool,
     signals: Option<(u64, Signals)>,
-    streams: Option<(u64, OwnedFd, OwnedFd)>,
+    streams: Option<KeptStreams>,
     end: Option<HubEnd>,
 }
 
@@ -233,14 +243,19 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends when the input ends, and makes a trunk of both streams when something comes.
+    /// Ends when the input ends. Makes a trunk of both streams when something comes, unless other hosts share them.
     ///
     /// # Errors
     /// The kernel's error.
-    pub(crate) fn keep_streams(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+    pub(crate) fn keep_streams(
+        &mut self,
+        input: OwnedFd,
+        output: OwnedFd,
+        is_shared: bool,
+    ) -> io::Result<()> {
         let token = self.reactor.token();
         self.reactor.watch(&input, token, EventFlags::IN)?;
-        self.streams = Some((token, input, output));
+        self.streams = Some(KeptStreams { token, input, output, is_shared });
         Ok(())
     }
 
@@ -301,7 +316,7 @@ impl Hub {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
         } else if self.signals.as_ref().is_some_and(|(own, _)| *own == token) {
             self.signalled();
-        } else if self.streams.as_ref().is_some_and(|(own, ..)| *own == token) {
+        } else if self.streams.as_ref().is_some_and(|streams| streams.token == token) {
             self.streams_ready();
         }
         self.settle();

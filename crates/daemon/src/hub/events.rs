@@ -194,6 +194,10 @@ impl Hub {
 
     /// Asks the arbiter for numbers of groups where a segment needs them.
     pub(super) fn ask_numbers(&mut self) {
+        if self.holds {
+            // The arbiter may have called this host lost, and another one may have the numbers.
+            return;
+        }
         for (job, request) in self.parts.ask_numbers() {
             if self.members.is_arbiter() {
                 let outcome = self.members.lease_numbers(job, HostNumber::ARBITER, request);
@@ -256,37 +260,34 @@ impl Hub {
 
     /// The streams that the daemon was started with end it, or become its trunk.
     pub(super) fn streams_ready(&mut self) {
-        let Some((_, input, output)) = self.streams.take() else { return };
+        let Some(streams) = self.streams.take() else { return };
         let now = self.now();
         let mut buffer = vec![0; 64 << 10];
-        match rustix::io::read(&input, &mut buffer[..]) {
+        let outcome = match rustix::io::read(&streams.input, &mut buffer[..]) {
+            // The lines are for other hosts.
+            Ok(count) if count > 0 && streams.is_shared => self.keep_streams_again(streams),
             Ok(count) if count > 0 => {
+                let KeptStreams { input, output, .. } = streams;
                 let _ = self.reactor.unwatch(&input);
-                let arbiter = HostNumber::ARBITER;
-                let streams = (input, output);
-                let begun = self.trunks.accept_streams(
-                    &mut self.reactor,
-                    arbiter,
-                    streams,
-                    &buffer[..count],
-                    now,
-                );
-                if begun.is_err() {
-                    self.end = Some(HubEnd::StreamsEnded);
-                }
+                let (arbiter, early) = (HostNumber::ARBITER, &buffer[..count]);
+                let both = (input, output);
+                self.trunks
+                    .accept_streams(&mut self.reactor, arbiter, both, early, now)
+                    .map_err(io::Error::other)
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                let kept = self.keep_streams_again(input, output);
-                if kept.is_err() {
-                    self.end = Some(HubEnd::StreamsEnded);
-                }
+                self.keep_streams_again(streams)
             }
-            Ok(_) | Err(_) => self.end = Some(HubEnd::StreamsEnded),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(errno) => Err(errno.into()),
+        };
+        if outcome.is_err() {
+            self.end = Some(HubEnd::StreamsEnded);
         }
     }
 
-    fn keep_streams_again(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
-        self.reactor.unwatch(&input)?;
-        self.keep_streams(input, output)
+    fn keep_streams_again(&mut self, streams: KeptStreams) -> io::Result<()> {
+        self.reactor.unwatch(&streams.input)?;
+        self.keep_streams(streams.input, streams.output, streams.is_shared)
     }
 }

@@ -78,9 +78,11 @@ impl Hub {
             }
             DaemonMessage::Goodbye { incarnation } => {
                 let now = self.now();
+                // The reason comes before the word that follows.
+                self.trunks.leave(&self.reactor, from, "its daemon (landeckd) was ended".into());
+                self.settle();
                 let events = self.watch.said_gone(from, incarnation, now);
                 self.judge(events);
-                self.trunks.leave(&self.reactor, from, "its daemon has ended in order".into());
                 Vec::new()
             }
             _ => {
