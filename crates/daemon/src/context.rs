@@ -181,6 +181,8 @@ impl<'a> Context<'a> {
             hub.parts.remove(job);
             return Err(error);
         }
+        // A job runs without observers too.
+        let _ = hub.pictures.add_part(&mut hub.reactor, job, host);
         if hub.members.is_arbiter() {
             hub.members.part_added(job, host, HostNumber::ARBITER);
         } else {
@@ -193,6 +195,7 @@ impl<'a> Context<'a> {
     pub(crate) fn remove_part(&mut self, job: JobId) {
         if let Some(part) = self.hub.parts.remove(job) {
             self.hub.lanes.remove_part(job, &part);
+            self.hub.pictures.remove_part(job);
         }
     }
 

@@ -59,7 +59,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/groups", &["wire"]),
     ("crates/machine", &["wire"]),
     ("crates/host", &["wire", "memory", "groups", "machine"]),
-    ("crates/daemon", &["wire", "memory", "groups", "host", "trust", "machine"]),
+    ("crates/daemon", &["wire", "memory", "groups", "host", "diagnosis", "trust", "machine"]),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (
         "crates/node",

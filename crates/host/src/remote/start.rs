@@ -81,11 +81,12 @@ pub struct RemoteStart {
     progress: VecDeque<StartProgress>,
 }
 
-impl StartWay {
-    /// The command that starts a daemon on a host.
-    fn command(&self, host: &str) -> (String, Command) {
-        let line = self.remote_line();
-        match &self.tool {
+impl StartTool {
+    /// The command that runs a script of the Bourne shell on a host, with the name of its program.
+    pub fn command(&self, host: &str, script: &str) -> (String, Command) {
+        // One line for any shell that runs the script.
+        let line = format!("sh -c {}", quoted(script.as_bytes()));
+        match self {
             StartTool::Ssh | StartTool::ByHand => {
                 let mut ssh = Command::new("ssh");
                 ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]);
@@ -104,15 +105,17 @@ impl StartWay {
                 let mut srun = Command::new("srun");
                 srun.args(["-N", "1", "-n", "1", "--cpu-bind=none", "--mpi=none"]);
                 srun.args(["--kill-on-bad-exit=0", "--overlap", "-w", host]);
-                srun.args(["sh", "-c", &self.script()]);
+                srun.args(["sh", "-c", script]);
                 ("srun".to_owned(), srun)
             }
         }
     }
+}
 
-    /// One line for any shell that runs the script.
-    fn remote_line(&self) -> String {
-        format!("sh -c {}", quoted(self.script().as_bytes()))
+impl StartWay {
+    /// The command that starts a daemon on a host.
+    fn command(&self, host: &str) -> (String, Command) {
+        self.tool.command(host, &self.script())
     }
 
     /// Runs the first daemon that is there: at the launcher's own path, below the prefix, in PATH.
@@ -347,7 +350,7 @@ impl Drop for RemoteStart {
 }
 
 /// The message about a start that failed, with what the remote shell has said and the cure if there is one.
-fn failure_text(host: &str, what: &str, said: &str) -> String {
+pub fn failure_text(host: &str, what: &str, said: &str) -> String {
     let mut text = format!("host {host}: {what}");
     let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
@@ -395,7 +398,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &[u8]) -> String {
+pub fn quoted(word: &[u8]) -> String {
     format!("'{}'", String::from_utf8_lossy(word).replace('\'', r"'\''"))
 }
 
