@@ -285,7 +285,7 @@ mod tests {
         for (near, ahead) in
             [(0, 0), (65_535, 1), (70_000, -4_464), (1 << 40, 32_767), (1 << 40, -32_768)]
         {
-            let position = (near as u64).wrapping_add_signed(ahead);
+            let position = u64::wrapping_add_signed(near, ahead);
             assert_eq!(full_position(position as u16, near), position);
         }
     }

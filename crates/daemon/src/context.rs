@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_memory::Segment;
-use landeck_trust::{KeyHash, Token, TrustError};
+use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
@@ -226,7 +226,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`TrustError::Randomness`].
-    pub(crate) fn issue_token(&mut self) -> Result<Token, TrustError> {
+    pub(crate) fn issue_token(&mut self) -> Result<JoinToken, TrustError> {
         let now_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
         let none = SocketAddr::from(([127, 0, 0, 1], 0));
         let address = self.hub.station.own.addresses.first().copied().unwrap_or(none);

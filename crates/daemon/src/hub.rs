@@ -12,7 +12,7 @@ use std::time::Duration;
 use landeck_groups::hosts::{HostEnd, HostTiming, Lease};
 use landeck_host::signals::Signals;
 use landeck_host::{peer, say};
-use landeck_trust::{KeyPair, Tokens};
+use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
@@ -106,7 +106,7 @@ pub(crate) struct Hub {
     pub(crate) pictures: Pictures,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: JoinTokens,
     pub(crate) facts: HostFacts,
     pair: KeyPair,
     listener: Listener,
@@ -201,7 +201,7 @@ impl Hub {
             pictures: Pictures::default(),
             inbox: VecDeque::new(),
             wake_at: None,
-            tokens: Tokens::default(),
+            tokens: JoinTokens::default(),
             facts: HostFacts::here(),
             pair,
             listener,

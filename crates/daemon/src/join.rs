@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use landeck_trust::{KeyPair, Session, Token, TrustError};
+use landeck_trust::{JoinToken, KeyPair, Session, TrustError};
 use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 
@@ -53,7 +53,7 @@ impl From<EnvelopeError> for MachineJoinError {
 /// [`MachineJoinError`].
 pub(crate) fn ask(
     pair: &KeyPair,
-    token: &Token,
+    token: &JoinToken,
     address: SocketAddr,
     request: &DaemonMessage,
 ) -> Result<DaemonMessage, MachineJoinError> {
@@ -103,7 +103,7 @@ pub(crate) fn ask(
 
 /// The request of this host.
 pub(crate) fn request(
-    token: &Token,
+    token: &JoinToken,
     name: String,
     incarnation: HostIncarnation,
     port: u16,

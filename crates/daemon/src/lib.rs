@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use landeck_host::{inherited, say, signals::Signals};
-use landeck_trust::{KeyHash, Token};
+use landeck_trust::{JoinToken, KeyHash};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
@@ -122,7 +122,7 @@ pub enum DaemonError {
     NoPlace,
     /// The token is none.
     #[error(transparent)]
-    Token(#[from] landeck_trust::TokenError),
+    Token(#[from] landeck_trust::JoinTokenError),
     /// The founder does not admit this host.
     #[error(transparent)]
     Join(#[from] join::MachineJoinError),
@@ -233,7 +233,7 @@ fn joined(
         true => read_line(io::stdin())?,
         false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
     };
-    let token: Token = text.parse()?;
+    let token: JoinToken = text.parse()?;
     let port = Port::open(ports, networks).map_err(system("listen"))?;
     let incarnation = HostIncarnation(random::number().map_err(system("make random numbers"))?);
     let name = name.unwrap_or_else(host_name);

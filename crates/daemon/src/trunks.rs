@@ -14,7 +14,7 @@ use landeck_trust::{KeyHash, KeyPair, Session, TrustError};
 use landeck_wire::handover::Cipher;
 use landeck_wire::preamble::Preamble;
 use landeck_wire::word::HostEntry;
-use landeck_wire::{HostNumber, MachineId};
+use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
@@ -185,6 +185,11 @@ impl Trunks {
     pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
         let entry = self.links.get(&host).map(|link| &link.entry.addresses);
         entry.map(|all| crate::addresses::in_order(&self.own_addresses, all)).unwrap_or_default()
+    }
+
+    /// The incarnation of the daemon that a host's trunk leads to.
+    pub(crate) fn incarnation(&self, host: HostNumber) -> Option<HostIncarnation> {
+        self.links.get(&host).map(|link| link.entry.incarnation)
     }
 
     /// The socket of the trunk to a host, if it runs over one.

@@ -95,12 +95,17 @@ impl SilenceWatch {
         }
     }
 
-    /// Notes when the kernel of a host has last answered.
-    pub(crate) fn kernel_answers(&mut self, host: HostNumber, at: Duration) {
+    /// Notes when the kernel of a host has last answered on the trunk to this incarnation of its daemon.
+    pub(crate) fn kernel_answers(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        at: Duration,
+    ) {
         if let Self::Arbiter { detectors, .. } = self
             && let Some(detector) = detectors.get_mut(&host)
         {
-            detector.kernel_answers(at);
+            detector.kernel_answers(incarnation, at);
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::host::report::{self, Deeds};
-use landeck::unstable::memory::{Counters, WaitedFor};
+use landeck::unstable::memory::Counters;
 use landeck::{Job, Result};
 
 use crate::gather::gather;
@@ -33,6 +33,6 @@ pub fn summary(job: &Job, time: Duration) -> Result<Option<String>> {
 
 fn deeds_of([messages_sent, bytes_sent, waited_ns, peer_plus_one, ns]: [u64; 5]) -> Deeds {
     let counters = Counters { messages_sent, bytes_sent, waited_ns, ..Counters::default() };
-    let peer = peer_plus_one.checked_sub(1).map(|peer| WaitedFor { peer: peer as u32, ns });
-    Deeds { counters, waited_for: peer.into_iter().collect() }
+    let peer = peer_plus_one.checked_sub(1).map(|peer| (peer as u32, ns));
+    Deeds::new(counters, peer)
 }

@@ -137,8 +137,10 @@ impl Hub {
         if self.members.is_arbiter() {
             let hosts: Vec<HostNumber> = self.members.hosts().map(|entry| entry.host).collect();
             for host in hosts {
-                if let Some(silence) = self.trunks.socket(host).and_then(peer::kernel_silence) {
-                    self.watch.kernel_answers(host, now.saturating_sub(silence));
+                let silence = self.trunks.socket(host).and_then(peer::kernel_silence);
+                if let (Some(silence), Some(incarnation)) = (silence, self.trunks.incarnation(host))
+                {
+                    self.watch.kernel_answers(host, incarnation, now.saturating_sub(silence));
                 }
             }
         }
