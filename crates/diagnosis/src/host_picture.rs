@@ -6,16 +6,15 @@
 use std::collections::BTreeMap;
 
 use landeck_board::{Roster, Standing, roster_of, standing_of};
-use landeck_host::process_figures::{self, Activity};
+use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
 use landeck_memory::{FarRecord, JobState, Observed, Operation, SlotRecord, SlotState, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use serde::{Deserialize, Serialize};
 
-use crate::forms::{OperationForm, SlotRecordForm};
+use crate::forms::{CountersForm, OperationForm, PresenceForm, SlotRecordForm};
 use crate::names::Role;
-use crate::picture::Member;
 
 /// A job on one of its hosts at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +39,82 @@ pub struct HostPicture {
     pub host_names: Vec<(u16, String)>,
     /// The groups in which processes wait.
     pub boards: Vec<BoardPicture>,
+}
+
+/// A process of a job at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// The process; [`Picture::names`] has its name.
+    pub process: ProcessId,
+    /// Its role in the job.
+    pub role: Role,
+    /// The agent's record of it.
+    #[serde(with = "SlotRecordForm")]
+    pub record: SlotRecord,
+    /// How far its program has come with joining and leaving.
+    #[serde(with = "PresenceForm")]
+    pub presence: Presence,
+    /// Its current wait.
+    pub wait: ObservedWait,
+    /// The function of a front that its program has called, if the wait is long.
+    pub call: Option<String>,
+    /// The processes any of which can end its wait; empty where that is not known.
+    pub any_of: Vec<ProcessId>,
+    /// Its counters.
+    #[serde(with = "CountersForm")]
+    pub counters: Counters,
+    /// Whether it sleeps until it is woken.
+    pub is_asleep: bool,
+    /// The kernel's figures; `None` if they were not asked for, or its process cannot be seen.
+    pub figures: Option<ProcessFigures>,
+    /// Whether one of its threads computes, as far as that was asked.
+    pub has_running_thread: bool,
+    /// When it was seen, in nanoseconds of its host's monotonic clock.
+    pub at_ns: u64,
+    /// Whether it was seen; otherwise only its record is known.
+    pub is_seen: bool,
+    /// Whether it is gone because its host is lost.
+    pub is_host_lost: bool,
+}
+
+/// The activity of a process, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It computes, in no call that waits.
+    Run,
+    /// It waits in a call, awake.
+    Spin,
+    /// It waits in a call, asleep.
+    Sleep,
+    /// It waits for something outside Landeck: a file, the network, a timer.
+    Wait,
+    /// It was stopped by a signal or a debugger.
+    Stopped,
+    /// It has not started yet.
+    Expected,
+    /// It has left in good order.
+    Left,
+    /// It died.
+    Dead,
+    /// Its host has sent no picture.
+    Unseen,
+}
+
+impl Doing {
+    /// The word in the output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Spin => "spin",
+            Self::Sleep => "sleep",
+            Self::Wait => "wait",
+            Self::Stopped => "stopped",
+            Self::Expected => "expected",
+            Self::Left => "left",
+            Self::Dead => "dead",
+            Self::Unseen => "unseen",
+        }
+    }
 }
 
 /// A process of the job on another host, as the daemon of this host records it.
@@ -296,5 +371,68 @@ impl Member {
             Some(figures) => figures.activity == Activity::Runs,
             None => false,
         };
+    }
+}
+
+impl Member {
+    /// A process of which only the record on another host is known.
+    pub(crate) fn unseen(far: &FarMember) -> Self {
+        let Slot(slot) = far.process.slot;
+        Self {
+            process: far.process,
+            role: far.rank.map_or(Role::Guest(slot), Role::Rank),
+            record: far.record,
+            presence: Presence::Attached,
+            wait: ObservedWait::default(),
+            call: None,
+            any_of: Vec::new(),
+            counters: Counters::default(),
+            is_asleep: false,
+            figures: None,
+            has_running_thread: false,
+            at_ns: 0,
+            is_seen: false,
+            is_host_lost: far.is_host_lost,
+        }
+    }
+
+    /// The activity of the process, in one word.
+    pub fn doing(&self) -> Doing {
+        match self.record.state {
+            SlotState::Departed => return Doing::Left,
+            SlotState::Dead => return Doing::Dead,
+            _ if !self.is_seen => return Doing::Unseen,
+            SlotState::Free | SlotState::Reserved => return Doing::Expected,
+            SlotState::Alive => {}
+        }
+        let activity = self.figures.map(|figures| figures.activity);
+        match (self.wait.operation, activity) {
+            _ if self.is_stopped() => Doing::Stopped,
+            (Operation::None, Some(Activity::Sleeps | Activity::Ended)) => Doing::Wait,
+            (Operation::None, _) => Doing::Run,
+            _ if self.is_asleep => Doing::Sleep,
+            _ => Doing::Spin,
+        }
+    }
+
+    /// Whether a signal or a debugger has stopped it. The agent only knows this of its own children.
+    pub fn is_stopped(&self) -> bool {
+        let activity = self.figures.map(|figures| figures.activity);
+        self.record.stopped || activity == Some(Activity::Stopped)
+    }
+
+    /// How long it has waited since it joined, in nanoseconds, the present wait included.
+    pub fn waited_ns(&self) -> u64 {
+        let present_ns = match self.wait.operation {
+            Operation::None => 0,
+            _ => self.at_ns.saturating_sub(self.wait.since_ns),
+        };
+        self.counters.waited_ns.saturating_add(present_ns)
+    }
+
+    /// Whether it said the same of itself in another picture.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        let words = |one: &Self| (one.presence, one.wait, one.counters, one.is_asleep);
+        words(self) == words(other) && (&self.call, &self.any_of) == (&other.call, &other.any_of)
     }
 }

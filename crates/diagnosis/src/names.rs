@@ -50,7 +50,7 @@ pub struct Names {
     known: HashMap<(HostId, Slot), (Role, u32)>,
 }
 
-/// What the names of a host's processes have in common.
+/// The common part of the names of a host's processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct HostNames {
     /// The name of the host.

@@ -5,14 +5,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use landeck_host::process_figures::{Activity, ProcessFigures};
 use landeck_host::report::duration;
-use landeck_memory::{Counters, JobState, Operation, Presence, SlotRecord, SlotState};
+use landeck_memory::{JobState, SlotState};
 use landeck_wire::{ContextId, HostId, ProcessId, Slot};
 use serde::{Deserialize, Serialize};
 
-use crate::forms::{CountersForm, PresenceForm, SlotRecordForm};
 use crate::host_picture::{BoardPicture, FarMember, HostPicture, ObservedWait};
+pub use crate::host_picture::{Doing, Member};
 use crate::names::{Names, Role};
 
 /// A job at a moment.
@@ -25,7 +24,7 @@ pub struct Picture {
     /// Whether the job runs or is ending.
     pub state: JobState,
     /// The hosts of the job, in the order of their numbers.
-    pub hosts: Vec<HostSight>,
+    pub hosts: Vec<HostInPicture>,
     /// All processes that are, were or will be in the job: by slot on one host, on several by rank.
     pub members: Vec<Member>,
     places: HashMap<(HostId, Slot), u32>,
@@ -34,7 +33,7 @@ pub struct Picture {
 
 /// A host of a job, as far as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostSight {
+pub struct HostInPicture {
     /// The identity of the segment there; `None` if no other host knows it.
     pub host: Option<HostId>,
     /// The number of the host in its machine.
@@ -108,97 +107,25 @@ impl BoardPlace {
     pub const WORLD: Self = Self { host: HostId(0), board: 0 };
 }
 
-/// A process of a job at a moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Member {
-    /// The process; [`Picture::names`] has its name.
-    pub process: ProcessId,
-    /// Its role in the job.
-    pub role: Role,
-    /// The agent's record of it.
-    #[serde(with = "SlotRecordForm")]
-    pub record: SlotRecord,
-    /// How far its program has come with joining and leaving.
-    #[serde(with = "PresenceForm")]
-    pub presence: Presence,
-    /// Its current wait.
-    pub wait: ObservedWait,
-    /// The function of a front that its program has called, if the wait is long.
-    pub call: Option<String>,
-    /// The processes any of which can end its wait; empty where that is not known.
-    pub any_of: Vec<ProcessId>,
-    /// Its counters.
-    #[serde(with = "CountersForm")]
-    pub counters: Counters,
-    /// Whether it sleeps until it is woken.
-    pub is_asleep: bool,
-    /// The kernel's figures; `None` if they were not asked for, or its process cannot be seen.
-    pub figures: Option<ProcessFigures>,
-    /// Whether one of its threads computes, as far as that was asked.
-    pub has_running_thread: bool,
-    /// When it was seen, in nanoseconds of its host's monotonic clock.
-    pub at_ns: u64,
-    /// Whether it was seen; otherwise only its record is known.
-    pub is_seen: bool,
-    /// Whether it is gone because its host is lost.
-    pub is_host_lost: bool,
-}
-
-/// The activity of a process, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// It computes, in no call that waits.
-    Run,
-    /// It waits in a call, awake.
-    Spin,
-    /// It waits in a call, asleep.
-    Sleep,
-    /// It waits for something outside Landeck: a file, the network, a timer.
-    Wait,
-    /// It was stopped by a signal or a debugger.
-    Stopped,
-    /// It has not started yet.
-    Expected,
-    /// It has left in good order.
-    Left,
-    /// It died.
-    Dead,
-    /// Its host has sent no picture.
-    Unseen,
-}
-
-impl Doing {
-    /// The word in the output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Spin => "spin",
-            Self::Sleep => "sleep",
-            Self::Wait => "wait",
-            Self::Stopped => "stopped",
-            Self::Expected => "expected",
-            Self::Left => "left",
-            Self::Dead => "dead",
-            Self::Unseen => "unseen",
-        }
-    }
-}
-
 impl Picture {
     /// Joins the pictures of a job's hosts. Of a host whose picture is missing, the processes are known by the records
     /// of the others.
     pub fn join(pictures: Vec<HostPicture>, missing: Vec<MissingHost>) -> Self {
         let mut names = Names::default();
-        let mut hosts: BTreeMap<u16, HostSight> = BTreeMap::new();
+        let mut hosts: BTreeMap<u16, HostInPicture> = BTreeMap::new();
         for picture in &pictures {
             names.add_host(picture.host, &picture.name, picture.processes);
             let HostPicture { host, number, name, .. } = picture;
-            let sight =
-                HostSight { host: Some(*host), number: *number, name: name.clone(), missing: None };
+            let sight = HostInPicture {
+                host: Some(*host),
+                number: *number,
+                name: name.clone(),
+                missing: None,
+            };
             hosts.insert(*number, sight);
         }
         for MissingHost { number, name, why } in missing {
-            let sight = HostSight { host: None, number, name, missing: Some(why) };
+            let sight = HostInPicture { host: None, number, name, missing: Some(why) };
             hosts.entry(number).or_insert(sight);
         }
         let mut members: Vec<Member> = Vec::new();
@@ -261,7 +188,7 @@ impl Picture {
     }
 
     /// The sight of a process's host.
-    pub fn host_of(&self, process: ProcessId) -> Option<&HostSight> {
+    pub fn host_of(&self, process: ProcessId) -> Option<&HostInPicture> {
         self.hosts.iter().find(|sight| sight.host == Some(process.host))
     }
 
@@ -294,13 +221,13 @@ fn world(members: &[Member]) -> BoardPicture {
 }
 
 /// Learns the identity of a host whose picture is missing from a record of one of its processes.
-fn note_host(hosts: &mut BTreeMap<u16, HostSight>, far: &FarMember, by: &HostPicture) {
+fn note_host(hosts: &mut BTreeMap<u16, HostInPicture>, far: &FarMember, by: &HostPicture) {
     let number = far.host_number;
     let sight = hosts.entry(number).or_insert_with(|| {
         let known = by.host_names.iter().find(|(known, _)| *known == number);
         let name = known.map_or_else(|| format!("host {number}"), |(_, name)| name.clone());
         let missing = Some(MissingPicture::Over);
-        HostSight { host: None, number, name, missing }
+        HostInPicture { host: None, number, name, missing }
     });
     sight.host = Some(far.process.host);
     if far.is_host_lost {
@@ -308,73 +235,12 @@ fn note_host(hosts: &mut BTreeMap<u16, HostSight>, far: &FarMember, by: &HostPic
     }
 }
 
-impl Member {
-    /// A process of which only the record on another host is known.
-    fn unseen(far: &FarMember) -> Self {
-        let Slot(slot) = far.process.slot;
-        Self {
-            process: far.process,
-            role: far.rank.map_or(Role::Guest(slot), Role::Rank),
-            record: far.record,
-            presence: Presence::Attached,
-            wait: ObservedWait::default(),
-            call: None,
-            any_of: Vec::new(),
-            counters: Counters::default(),
-            is_asleep: false,
-            figures: None,
-            has_running_thread: false,
-            at_ns: 0,
-            is_seen: false,
-            is_host_lost: far.is_host_lost,
-        }
-    }
-
-    /// The activity of the process, in one word.
-    pub fn doing(&self) -> Doing {
-        match self.record.state {
-            SlotState::Departed => return Doing::Left,
-            SlotState::Dead => return Doing::Dead,
-            _ if !self.is_seen => return Doing::Unseen,
-            SlotState::Free | SlotState::Reserved => return Doing::Expected,
-            SlotState::Alive => {}
-        }
-        let activity = self.figures.map(|figures| figures.activity);
-        match (self.wait.operation, activity) {
-            _ if self.is_stopped() => Doing::Stopped,
-            (Operation::None, Some(Activity::Sleeps | Activity::Ended)) => Doing::Wait,
-            (Operation::None, _) => Doing::Run,
-            _ if self.is_asleep => Doing::Sleep,
-            _ => Doing::Spin,
-        }
-    }
-
-    /// Whether a signal or a debugger has stopped it. The agent only knows this of its own children.
-    pub fn is_stopped(&self) -> bool {
-        let activity = self.figures.map(|figures| figures.activity);
-        self.record.stopped || activity == Some(Activity::Stopped)
-    }
-
-    /// How long it has waited since it joined, in nanoseconds, the present wait included.
-    pub fn waited_ns(&self) -> u64 {
-        let present_ns = match self.wait.operation {
-            Operation::None => 0,
-            _ => self.at_ns.saturating_sub(self.wait.since_ns),
-        };
-        self.counters.waited_ns.saturating_add(present_ns)
-    }
-
-    /// Whether it said the same of itself in another picture.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        let words = |one: &Self| (one.presence, one.wait, one.counters, one.is_asleep);
-        words(self) == words(other) && (&self.call, &self.any_of) == (&other.call, &other.any_of)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples;
+    use landeck_host::process_figures::{Activity, ProcessFigures};
+    use landeck_memory::Operation;
 
     fn member(operation: Operation, activity: Activity) -> Member {
         let mut member = samples::member(1, 0, 0);

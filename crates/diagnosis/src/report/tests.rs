@@ -1,3 +1,5 @@
+//! Reports on made-up pictures, most of them of two hosts.
+
 use super::*;
 use crate::host_picture::HostPicture;
 use crate::picture::{MissingHost, MissingPicture};

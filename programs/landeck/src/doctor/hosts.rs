@@ -40,7 +40,7 @@ pub(super) struct Remote {
 #[derive(Debug, PartialEq)]
 pub(super) struct HostReport {
     host: String,
-    /// What prevents jobs there.
+    /// The reasons why no job can run there.
     faults: Vec<String>,
     /// The findings of `landeck doctor` there.
     findings: Vec<Value>,

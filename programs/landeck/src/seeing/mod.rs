@@ -6,7 +6,7 @@ pub(crate) mod rates;
 pub(crate) mod top;
 pub(crate) mod why;
 
-use landeck::unstable::diagnosis::picture::HostSight;
+use landeck::unstable::diagnosis::picture::HostInPicture;
 use landeck::unstable::diagnosis::{Onlooker, Picture};
 use landeck::unstable::host::observe::{self, FindError, ObservedJob};
 use landeck::unstable::host::report::duration;
@@ -35,7 +35,7 @@ fn onlooker(job: Option<&str>) -> Result<Onlooker, SeeingError> {
 
 /// The hosts of a job without a picture as lines of text, each with the reason.
 fn missing_hosts(picture: &Picture) -> String {
-    let line = |host: &HostSight| match &host.missing {
+    let line = |host: &HostInPicture| match &host.missing {
         Some(why) => format!("  host {}: {why}\n", host.name),
         None => String::new(),
     };
@@ -44,7 +44,7 @@ fn missing_hosts(picture: &Picture) -> String {
 
 /// The hosts of a job for programs; none on one host.
 fn hosts_as_json(picture: &Picture) -> serde_json::Value {
-    let host = |host: &HostSight| {
+    let host = |host: &HostInPicture| {
         json!({
             "number": host.number,
             "name": host.name,
