@@ -121,6 +121,11 @@ impl<'a> Context<'a> {
         self.hub.tell(content);
     }
 
+    /// Gives a word that a host asks for in a message of its job; on the arbiter alone.
+    pub(crate) fn tell_for(&mut self, host: HostNumber, content: WordContent) {
+        self.hub.tell_for(host, content);
+    }
+
     /// Watches a descriptor. Its token must be at least 2^32.
     ///
     /// # Errors

@@ -331,6 +331,15 @@ impl Hub {
         self.follow(events);
     }
 
+    /// Gives a word that a host asks for in a message of its job; on the arbiter alone.
+    pub(crate) fn tell_for(&mut self, host: HostNumber, content: WordContent) {
+        let incarnation = self.members.host(host).map(|entry| entry.incarnation);
+        if let Some(incarnation) = incarnation {
+            let events = self.members.asked(host, incarnation, content);
+            self.follow(events);
+        }
+    }
+
     /// Sends a message to another daemon.
     pub(crate) fn send(&mut self, to: HostNumber, message: &DaemonMessage) {
         let now = self.now();

@@ -243,7 +243,7 @@ impl WholeJob {
         match &event {
             PartEvent::Gone { process, end } => {
                 let (job, process, end) = (self.spec.job, *process, *end);
-                return context.tell(WordContent::ProcessEnded { job, process, end });
+                return context.tell_for(host, WordContent::ProcessEnded { job, process, end });
             }
             PartEvent::Happened(happened) => {
                 if let Some((code, cause)) = self.cause_of_end(host, happened) {

@@ -5,12 +5,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_board::{Board, Room};
-use landeck_channel::Peer;
-use landeck_collectives::{Operation, Place, Way};
+use landeck_channel::{Channel, Peer};
+use landeck_collectives::{Operation, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
-use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
+use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Started, Status};
 use landeck_memory::system::now_ns;
-use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
+use landeck_memory::{Bytes, End, Operation as Waited, Segment, WaitRecord};
 use landeck_objects::region::Withdrawn;
 use landeck_transports::SharedMemory;
 
@@ -23,6 +23,7 @@ use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
 use crate::identity::GroupRef;
+use crate::places::Places;
 use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};
@@ -84,8 +85,7 @@ pub fn first_world(segment: &Segment) -> Arc<[Peer]> {
 /// An endpoint with its collective operations.
 pub struct Engine {
     segment: Segment,
-    /// Where the processes of this host run, by their slots: read once, so that it cannot change.
-    places: Vec<Place>,
+    places: Places,
     /// The cache that this process is bound to, where nobody has said it: found out when it is needed.
     own_cache: Option<u16>,
     endpoint: Endpoint<SharedMemory>,
@@ -149,7 +149,7 @@ impl Engine {
         }
         let mut engine = Self {
             segment: segment.clone(),
-            places: places_in(segment),
+            places: Places::in_segment(segment),
             own_cache: None,
             endpoint,
             running: Table::default(),
@@ -173,6 +173,31 @@ impl Engine {
             engine.watch_over(WORLD_CONTEXT, &world, Peer(slot));
         }
         engine
+    }
+
+    /// Sends bytes if that is possible without waiting. Returns false otherwise: then nothing is sent. Long data for
+    /// another host are copied into a block of this process's heap first, from where they follow.
+    ///
+    /// # Errors
+    /// The errors of [`Endpoint::send`].
+    pub fn try_send(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        data: Bytes<'_>,
+    ) -> Result<bool, Failure> {
+        let is_far = to.0 >= self.segment.plan().slots();
+        let is_long = |network: &dyn Channel| data.len() > network.data_bytes_max();
+        if !is_far || !self.endpoint.network().is_some_and(is_long) {
+            return self.endpoint.try_send(to, context, tag, data);
+        }
+        let Ok(mut block) = self.endpoint.allocate(data.len()) else { return Ok(false) };
+        data.copy_to_slice(&mut block);
+        if let Started::Pending(id) = self.endpoint.send_loan(to, context, tag, block)? {
+            self.release(id.into());
+        }
+        Ok(true)
     }
 
     /// Opens a mailbox: its context, which no other of this process has.
@@ -781,13 +806,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// The places where the processes of a job run on this host, as their starter has said.
-fn places_in(segment: &Segment) -> Vec<Place> {
-    let plan = segment.plan();
-    let of = |slot| Place { host: plan.host, cache: segment.cache_of(slot) };
-    (0..plan.slots()).map(of).collect()
 }
 
 /// The fault that a failure at the board of a group is for the caller.

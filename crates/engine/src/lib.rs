@@ -60,6 +60,7 @@ mod mismatch;
 mod operation;
 mod operation_state;
 mod oversize;
+mod places;
 mod progress;
 mod route;
 mod running;

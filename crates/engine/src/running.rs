@@ -295,7 +295,8 @@ mod tests {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
         let members: Arc<[Peer]> = [Peer(0), Peer(1)].into();
         let plan = SegmentPlan::new(1, 2);
-        let mut group = GroupState::new(5, members, 1, &plan, &[], None).unwrap();
+        let mut group =
+            GroupState::new(5, members, 1, &plan, &crate::places::Places::default(), None).unwrap();
         let (input, mut output) = ([1u8; 8], [0u8; 16]);
         let process = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers).unwrap();
         let mut engine = process.engine.enter().unwrap();

@@ -14,6 +14,8 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
+use crate::peer;
+
 /// The address of a socket of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
@@ -40,6 +42,11 @@ impl Address {
     /// The address at which a process listens for a name that it has published.
     pub(crate) fn of_public_name(name: &PublicName) -> Self {
         Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
+    }
+
+    /// The address at which a daemon listens for the processes of a segment.
+    fn of_daemon(segment: HostId) -> Self {
+        Self::Abstract(format!("landeckd-{}-{segment}", own_uid()))
     }
 
     /// A socket that listens here and never blocks.
@@ -80,6 +87,20 @@ impl Address {
 /// The user ID as which this process acts.
 pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Connects to the daemon of this user that opens the lanes of a segment's processes.
+///
+/// # Errors
+/// The kernel's error; [`io::ErrorKind::PermissionDenied`] if a process of another user listens there.
+pub fn connect_to_daemon(segment: HostId) -> io::Result<OwnedFd> {
+    /// The time in which a daemon accepts the processes of a host, which all come at once.
+    const ACCEPT_TIME: Duration = Duration::from_secs(30);
+    let connection = dial(&Address::of_daemon(segment), Instant::now() + ACCEPT_TIME)?;
+    match peer::credentials(&connection)? {
+        (user, _) if user == own_uid() => Ok(connection),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    }
 }
 
 /// Whether a process listens there. If that cannot be found out, the answer is yes.

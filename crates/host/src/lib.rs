@@ -1,6 +1,6 @@
 //! The common part of launcher and daemon: process start, guardian, output, signals, joining.
 
-mod address;
+pub mod address;
 pub mod agent;
 pub mod agent_thread;
 pub mod attach;

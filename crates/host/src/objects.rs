@@ -43,7 +43,7 @@ pub enum ObjectError {
     },
     /// There is no such object.
     #[error(
-        "no {kind} of this job has the name \"{name}\": create it first, or check the spelling"
+        "no {kind} of this job has the name \"{name}\" on this host: create it first, or check the spelling"
     )]
     Unknown {
         /// The kind that was looked for.

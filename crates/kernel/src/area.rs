@@ -1,8 +1,10 @@
 //! A user's memory in the form of a message: packed bytes, wherever they lie.
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use landeck_layout::{Layout, Strip};
+use landeck_memory::heap::Block;
 use landeck_memory::{Beside, Blocks, Buffer, Bytes, Spread};
 
 use crate::failure::Failure;
@@ -24,6 +26,8 @@ enum Parts {
     Items(Items),
     /// Other areas, one after the other.
     Joined(Vec<Area>),
+    /// The contiguous bytes of the buffer, which lie in a block that goes with the last area in it.
+    Owned(Arc<Block>),
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +48,12 @@ impl Area {
     #[inline]
     pub fn contiguous(buffer: Buffer) -> Self {
         Self { buffer, parts: None, packed_bytes: buffer.len() as u64 }
+    }
+
+    /// Creates the area of a whole block, which it keeps.
+    pub fn of_block(block: Block) -> Self {
+        let (buffer, packed_bytes) = (block.buffer(), block.len() as u64);
+        Self { buffer, parts: Some(Box::new(Parts::Owned(Arc::new(block)))), packed_bytes }
     }
 
     /// Creates the area of `count` items of a layout, whose offset zero lies `origin` bytes into the buffer.
@@ -93,6 +103,11 @@ impl Area {
                 let parts = Some(Box::new(Parts::Items(items)));
                 Self { buffer: self.buffer, parts, packed_bytes }
             }
+            Some(Parts::Owned(block)) => {
+                let parts = Some(Box::new(Parts::Owned(block.clone())));
+                let buffer = self.buffer.part(first as usize, packed_bytes as usize);
+                Self { buffer, parts, packed_bytes }
+            }
             Some(Parts::Joined(areas)) => {
                 let mut parts = Vec::new();
                 each_within(areas, first, packed_bytes, |area, first, length| {
@@ -125,9 +140,9 @@ impl Area {
     /// The buffer, if the area is a whole one.
     #[inline]
     pub fn as_buffer(&self) -> Option<Buffer> {
-        match &self.parts {
-            None => Some(self.buffer),
-            Some(_) => None,
+        match self.parts.as_deref() {
+            None | Some(Parts::Owned(_)) => Some(self.buffer),
+            Some(Parts::Items(_) | Parts::Joined(_)) => None,
         }
     }
 
@@ -223,7 +238,7 @@ impl Area {
     ) {
         let length = length.min(self.packed_bytes.saturating_sub(position));
         match self.parts.as_deref() {
-            None => each(&self.buffer, block(position as i64, before, length as usize)),
+            None | Some(Parts::Owned(_)) => each(&self.buffer, block(position as i64, before, length as usize)),
             Some(Parts::Items(items)) => {
                 let first = items.first + position;
                 let walked = items.layout.strips(items.count, first..first + length, |strip| {

@@ -342,7 +342,8 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the channel is full.
+    /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the channel is full. To a
+    /// process that does not share the heap they are sent as data, and the block is free again when they are out.
     ///
     /// # Errors
     /// The errors of [`Endpoint::send`].
@@ -353,6 +354,9 @@ impl<N: Channel> Endpoint<N> {
         tag: u32,
         block: Block,
     ) -> Result<Started, Failure> {
+        if self.channel(to).heap_segment(to).is_none() {
+            return self.send(to, context, tag, Area::of_block(block));
+        }
         self.check(to, context)?;
         self.core.tally.sent(block.len() as u64);
         let header = Header::user(Kind::Reference, 0, context, tag);

@@ -9,6 +9,7 @@ use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::message::MessageError;
+use crate::peers::host_of;
 use landeck_engine::context::NUMBERS;
 use landeck_engine::{Fault, Shared, WaitError};
 use landeck_named_groups::ServiceError;
@@ -225,17 +226,11 @@ pub enum ErrorKind {
         /// How it ended, in words.
         how: String,
     },
-    /// The job has ranks on other hosts, to which this release opens no network.
+    /// The job has ranks on other hosts, and the daemon of this host, which connects them, cannot be reached.
     #[error(
-        "the job has {ranks} ranks, of which {here} are on this host, and this release of Landeck has no network to the \
-         others: start the job on one host"
+        "landeckd, which connects this host to the other hosts of the job, cannot be reached ({0}): start the job again"
     )]
-    NoNetwork {
-        /// Ranks of the first world on all hosts.
-        ranks: usize,
-        /// Those of this host.
-        here: usize,
-    },
+    NoDaemon(std::io::Error),
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
@@ -580,10 +575,7 @@ fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
     let Some(record) = far.filter(|record| record.state != SlotState::Free) else {
         return name(rank, peer.0, &segment.slot_record(peer.0), String::new());
     };
-    let host = match segment.host_name(record.host_number).to_string() {
-        name if name.is_empty() => format!(" on host {}", record.host_number),
-        name => format!(" on {name}"),
-    };
+    let host = format!(" on {}", host_of(segment, &record));
     name(rank, record.process.slot, &record.as_slot(), host)
 }
 

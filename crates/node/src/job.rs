@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use landeck_host::address::connect_to_daemon;
 use landeck_host::attach::{self, Attachment};
 pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
+use landeck_transports::Lanes;
 use landeck_wire::HostId;
 
 use crate::error::{self, Error, ErrorKind, Result};
@@ -223,9 +225,13 @@ impl Job {
         left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
-    /// Returns how this process can join a job again after it has left this one.
+    /// Returns how this process can join a job again after it has left this one. A process of a job on several hosts
+    /// cannot: it has said goodbye to the processes of other hosts.
     pub fn way_back(&self) -> WayBack {
-        self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back)
+        match self.shared.segment.plan().spans_hosts() {
+            true => WayBack::None,
+            false => self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back),
+        }
     }
 
     /// Announces that this process has left, but keeps its slot ([`WayBack::SamePlace`]): it may
@@ -270,20 +276,23 @@ impl Job {
     }
 }
 
-/// Connects a process of a job on several hosts to its daemon, which opens the lanes to other hosts. A job on one host
-/// needs neither.
+/// Connects a process of a job on several hosts to the daemon of its host, which opens the lanes to other hosts. A job
+/// on one host needs neither.
 ///
 /// # Errors
-/// [`ErrorKind::NoNetwork`]: this release cannot reach the ranks on other hosts.
+/// [`ErrorKind::NoDaemon`].
 fn connect_to_hosts(shared: &Shared) -> Result<()> {
     let plan = shared.segment.plan();
-    match plan.spans_hosts() {
-        false => Ok(()),
-        true => {
-            let (ranks, here) = (plan.ranks as usize, plan.processes as usize);
-            Err(ErrorKind::NoNetwork { ranks, here }.into())
-        }
+    if !plan.spans_hosts() {
+        return Ok(());
     }
+    let incarnation = shared.segment.slot_record(shared.slot).incarnation;
+    let connected = connect_to_daemon(HostId(plan.host))
+        .and_then(|socket| Lanes::new(socket, shared.slot, incarnation, plan.slots(), plan.far));
+    let lanes = connected.map_err(ErrorKind::NoDaemon)?;
+    shared.engine.enter()?.set_network(Box::new(lanes));
+    shared.forget_wake_thread();
+    Ok(())
 }
 
 /// The settings of a job that this process creates, shared by all its processes.

@@ -114,7 +114,7 @@ impl Job {
     /// Opens the mailbox with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
+    /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::AnotherHost`], [`MailboxError::Gone`],
     /// [`ErrorKind::PeerFailed`].
     pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
         error::call(&self.shared, "open_mailbox_by_address", || Outbox::open(&self.shared, address))

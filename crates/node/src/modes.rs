@@ -1,11 +1,11 @@
 //! Send modes, urgent messages, matched probes, and persistent sends and receives.
 
-use landeck_kernel::{Area, Completion, RequestId, Started, URGENT_BYTES_MAX};
+use landeck_kernel::{Area, Completion, Peer, RequestId, Started, URGENT_BYTES_MAX};
 use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loan;
 use crate::world::{Source, Status, TagFilter, World};
 use landeck_engine::{Engine, OperationId, WaitError};
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Sends a loan to at most 31 processes at once, which read it in place. Its memory is free
-    /// again when the last of them has dropped it or has died.
+    /// again when the last of them has dropped it or has died. Processes on other hosts get copies.
     ///
     /// # Errors
     /// As [`World::send`], and [`ErrorKind::Lend`] for too many receivers. Receivers that were sent
@@ -155,7 +155,14 @@ impl World {
     ) -> Result<()> {
         self.call("send", || {
             let tag = tag.into();
-            let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
+            let is_near = |peer: Peer| peer.0 < self.shared.segment.plan().slots();
+            let mut peers = Vec::new();
+            for &rank in to {
+                match self.peer(rank)? {
+                    peer if is_near(peer) => peers.push(peer),
+                    _ => self.send_copy(&loan, rank, tag)?,
+                }
+            }
             let lent = self.shared.engine.enter()?.lend(loan.into_block(), &peers, self.context);
             let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
             let (context, record) = (self.context, WaitRecord::default());
@@ -175,6 +182,14 @@ impl World {
             }
             result
         })
+    }
+
+    /// Sends a copy of a loan, without waiting for the receiver as far as there is memory for that.
+    fn send_copy<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        match self.send_buffered(values, to, tag) {
+            Err(Error { kind: ErrorKind::Heap(_), .. }) => self.send(values, to, tag),
+            sent => sent,
+        }
     }
 
     /// Matches and removes the message that a receive would get; returns `None` if no such message

@@ -11,6 +11,7 @@ use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
+use crate::peers::elsewhere;
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
@@ -44,7 +45,7 @@ impl Outbox {
     pub(crate) fn open(shared: &Arc<Shared>, address: MailboxAddress) -> Result<Self> {
         let process = address.process();
         if process.host.0 != shared.segment.plan().host {
-            return Err(MailboxError::AnotherJob.into());
+            return Err(elsewhere(&shared.segment, process, "the mailbox").into());
         }
         let (slot, number) = (process.slot.0, address.mark_number());
         let mark = MarkView::of(&shared.segment, slot, address.place(), number);

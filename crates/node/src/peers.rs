@@ -1,8 +1,10 @@
 //! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
 
 use landeck_kernel::Peer;
-use landeck_memory::{FarProcess, Segment, SlotState};
+use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::error::MailboxError;
 
 /// Words of a process in a message.
 pub(crate) const PROCESS_WORDS: usize = 2;
@@ -37,6 +39,28 @@ pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
     (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
 }
 
+/// Why this process cannot use `what`, which lies in the memory of a process that has no slot in this segment.
+#[cold]
+pub(crate) fn elsewhere(segment: &Segment, owner: ProcessId, what: &'static str) -> MailboxError {
+    let far = peer_of(segment, owner).and_then(|peer| peer.0.checked_sub(segment.plan().slots()));
+    let Some(record) = far.map(|far| segment.far_record(far)) else {
+        return MailboxError::AnotherJob;
+    };
+    let owner = match record.rank {
+        Some(rank) => format!("rank {rank}"),
+        None => format!("process {}", record.process.slot),
+    };
+    MailboxError::AnotherHost { what, owner, host: host_of(segment, &record) }
+}
+
+/// The name of a far process's host, or its number.
+pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
+    match segment.host_name(record.host_number).to_string() {
+        name if name.is_empty() => format!("host {}", record.host_number),
+        name => name,
+    }
+}
+
 /// The words of a process, for a message.
 pub(crate) fn to_words(process: ProcessId) -> [u64; PROCESS_WORDS] {
     [process.host.0, u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32]
@@ -51,7 +75,7 @@ pub(crate) fn from_words([host, place]: [u64; PROCESS_WORDS]) -> ProcessId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{FarRecord, SegmentPlan, SlotRecord};
+    use landeck_memory::{SegmentPlan, SlotRecord};
 
     #[test]
     fn peers_and_processes_find_each_other() {

@@ -39,8 +39,9 @@ use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{self, Error, ErrorKind, MailboxError, Result};
+use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
+use crate::peers::elsewhere;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, deadline_ns};
 
@@ -120,13 +121,13 @@ impl Job {
     /// Opens the region with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`MailboxError::AnotherJob`], [`ErrorKind::Access`] when the region is gone (or, in a
+    /// [`crate::MailboxError::AnotherJob`], [`crate::MailboxError::AnotherHost`], [`ErrorKind::Access`] when the region is gone (or, in a
     /// hardened job, when the kernel permits no further mapping), [`ErrorKind::PeerFailed`] when
     /// its owner is gone.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         error::call(&self.shared, "open_region", || {
             if address.process.host.0 != self.segment().plan().host {
-                return Err(MailboxError::AnotherJob.into());
+                return Err(elsewhere(self.segment(), address.process, "the region").into());
             }
             match RegionView::open(self.segment(), self.slot(), address.place()) {
                 Err(AccessError::Gone) => Err(gone(&self.shared, &address)),

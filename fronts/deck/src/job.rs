@@ -97,8 +97,13 @@ pub(crate) fn place_of(node: c_int) -> Result<ServedBy, Mistake> {
         let peer = u32::try_from(node).map_or(u32::MAX, |node| segment.peer_of_rank(node));
         Ok((peer < segment.plan().slots()).then_some(peer))
     })?;
+    let is_elsewhere = with(|job| Ok((0..job.segment().plan().ranks as c_int).contains(&node)))?;
     match slot {
         Some(slot) => Ok(ServedBy::Process(slot)),
+        None if is_elsewhere => {
+            let what = "that node is on another host, and a group is served on its own; give the number of a node here";
+            Err(Mistake::value("server_node", node, what))
+        }
         None => Err(Mistake::value("server_node", node, "give the number of a node")),
     }
 }

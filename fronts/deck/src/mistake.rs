@@ -186,7 +186,9 @@ fn code_of_message(error: &MessageError) -> c_int {
 fn code_of_mailbox(error: &MailboxError) -> c_int {
     match error {
         MailboxError::Gone { .. } => errors::GONE,
-        MailboxError::AnotherJob | MailboxError::NoAddress => errors::HANDLE,
+        MailboxError::AnotherJob | MailboxError::AnotherHost { .. } | MailboxError::NoAddress => {
+            errors::HANDLE
+        },
         MailboxError::TooLong { .. } | MailboxError::OtherType { .. } => errors::NOTMESSAGE,
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,

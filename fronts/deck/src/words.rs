@@ -98,7 +98,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
         | ErrorKind::NoBoard
         | ErrorKind::NotAMember
         | ErrorKind::TooManyGroups
-        | ErrorKind::NoNetwork { .. }
+        | ErrorKind::NoDaemon(_)
         | ErrorKind::Excluded => text.replace("world", "group"),
         _ => text,
     }

@@ -351,7 +351,7 @@ impl Engine {
     /// The place where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
     /// to when it is first asked (0 for none).
     pub fn own_place(&mut self, slot: u32, bound_to: impl FnOnce() -> u16) -> Place {
-        let known = self.places.get(slot as usize).copied().unwrap_or_default();
+        let known = self.places.of_slot(slot);
         if known.cache != 0 {
             return known;
         }

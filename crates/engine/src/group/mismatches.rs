@@ -177,7 +177,15 @@ mod tests {
 
     fn group() -> GroupState {
         let members = [Peer(0), Peer(1)].into();
-        GroupState::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
+        GroupState::new(
+            5,
+            members,
+            0,
+            &SegmentPlan::new(1, 2),
+            &crate::places::Places::default(),
+            None,
+        )
+        .unwrap()
     }
 
     fn remark(number: u32) -> (Peer, Remark) {

@@ -6,8 +6,7 @@ use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Place, Settings, Signature, Table, Task, Walk,
-    Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Settings, Signature, Table, Task, Walk, Way,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -25,6 +24,7 @@ use crate::group::plans::{Plans, Prepared};
 use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, Remark};
+use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
 pub(crate) mod holdings;
@@ -65,8 +65,7 @@ const NOTHING: u32 = u32::MAX;
 const BOARD_PLANS_MAX: usize = 16;
 
 impl GroupState {
-    /// A group that has done nothing yet. Where the processes of this host run says `places`, by
-    /// their slots.
+    /// A group that has done nothing yet. `places` says where its peers run, as far as all members know it alike.
     ///
     /// # Errors
     /// [`GroupError::Empty`].
@@ -75,15 +74,12 @@ impl GroupState {
         members: Arc<[Peer]>,
         member: u32,
         plan: &SegmentPlan,
-        places: &[Place],
+        places: &Places,
         board: Option<Board>,
     ) -> Result<Self, GroupError> {
-        // Of a process elsewhere nobody here knows where it runs, nor whether all know it alike.
-        let shape = match members.iter().all(|peer| peer.0 < plan.processes) {
-            true => {
-                Settings::from_words(&plan.settings).nearness.group(&places_of(places, &members))
-            }
-            false => Group::whole(members.len() as u32),
+        let shape = match places.of(&members) {
+            Some(places) => Settings::from_words(&plan.settings).nearness.group(&places),
+            None => Group::whole(members.len() as u32),
         }?;
         Ok(Self::shaped(context, members, member, shape, plan, board))
     }
@@ -97,14 +93,7 @@ impl GroupState {
         plan: &SegmentPlan,
         board: Option<Board>,
     ) -> Self {
-        let table = Table::new(Facts {
-            group: shape,
-            processes: plan.processes,
-            processors: plan.cpus,
-            has_board: board.is_some(),
-            board_bytes: plan.deposit_bytes(),
-            settings: Settings::from_words(&plan.settings),
-        });
+        let table = Table::new(facts(shape, &members, plan, board.is_some()));
         let place = GroupIdentity {
             context,
             collective_context: collective_context(context),
@@ -328,14 +317,30 @@ impl GroupState {
     }
 }
 
-/// Where these processes of this host run.
-fn places_of(places: &[Place], members: &[Peer]) -> Vec<Place> {
-    let of = |peer: &Peer| places.get(peer.0 as usize).copied().unwrap_or_default();
-    members.iter().map(of).collect()
+/// The facts by which all members of a group choose the same ways. Processes, processors and heaps differ from host to
+/// host, so members on several hosts go by the group itself and by the settings, which the launcher gives to all hosts.
+fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, has_board: bool) -> Facts {
+    let settings = Settings::from_words(&plan.settings);
+    let is_here = members.iter().all(|peer| peer.0 < plan.slots());
+    match is_here {
+        true => {
+            let (processes, processors) = (plan.processes, plan.cpus);
+            let board_bytes = plan.deposit_bytes();
+            Facts { group, processes, processors, has_board, board_bytes, settings }
+        }
+        false => {
+            // The members on each host count by themselves.
+            let processors = u32::try_from(settings.figures.processors).unwrap_or(u32::MAX);
+            let (processes, has_board, board_bytes) = (1, false, 0);
+            Facts { group, processes, processors, has_board, board_bytes, settings }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use landeck_memory::{FarProcess, FarRecord, Segment};
+
     use super::*;
 
     #[test]
@@ -346,7 +351,8 @@ mod tests {
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
             let mut group =
-                GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
+                GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &Places::default(), None)
+                    .unwrap();
             let call = Call::new(Operation::Barrier, &asked);
             group.route(call.facts(), None, Polling::Never, true).way().to_string()
         };
@@ -356,9 +362,15 @@ mod tests {
 
     #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
-        let mut group =
-            GroupState::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
-                .unwrap();
+        let mut group = GroupState::new(
+            5,
+            [Peer(0), Peer(1)].into(),
+            0,
+            &SegmentPlan::new(1, 2),
+            &Places::default(),
+            None,
+        )
+        .unwrap();
         let first = group.count(Operation::Broadcast, 1, false);
         let theirs = Signature::new(0, Operation::Broadcast, 0);
         assert_eq!((group.contradicts(theirs), group.contradicts(first)), (Some(first), None));
@@ -368,5 +380,61 @@ mod tests {
             group.count(Operation::Barrier, 0, false);
         });
         assert_eq!(group.contradicts(theirs), None, "long ago");
+    }
+
+    /// The segment of one host of a job with the ranks 0, 2 and 4 on one host, and 1 and 3 on another with other
+    /// processors and heaps.
+    fn segment_of(host: usize) -> Segment {
+        let (own, elsewhere) =
+            [([0, 2, 4].as_slice(), [1, 3].as_slice()), (&[1, 3], &[0, 2, 4])][host];
+        let plan = SegmentPlan::new(10 + host as u64, own.len() as u32);
+        let plan = SegmentPlan {
+            ranks: 5,
+            far: 8,
+            hosts: 2,
+            cpus: [1, 64][host],
+            heap_bytes_per_process: [1 << 20, 1 << 22][host],
+            ..plan
+        };
+        let segment = Segment::local(&plan);
+        (0..).zip(own).for_each(|(slot, &rank)| {
+            segment.set_cache(slot, 1);
+            segment.set_peer_of_rank(rank, slot);
+        });
+        for (far, &rank) in (0..).zip(elsewhere) {
+            let process = FarProcess { host: 11 - host as u64, slot: far, incarnation: 1 };
+            let (host_number, rank_there) = (1 - host as u16, Some(rank));
+            let record =
+                FarRecord { process, host_number, rank: rank_there, ..FarRecord::default() };
+            segment.set_far_record(far, record);
+            segment.set_peer_of_rank(rank, plan.slots() + far);
+        }
+        segment
+    }
+
+    #[test]
+    fn members_on_two_hosts_choose_by_the_same_facts() {
+        let group = |host| {
+            let segment = segment_of(host);
+            let members = crate::first_world(&segment);
+            let places = Places::in_segment(&segment);
+            GroupState::new(5, members, 0, segment.plan(), &places, None).unwrap()
+        };
+        let [one, other] = [0, 1].map(group);
+        assert_eq!(one.shape().clusters(), [vec![0, 2, 4], vec![1, 3]]);
+        assert!(!one.shape().is_on_one_host());
+        let facts = [&one, &other].map(|group| format!("{:?}", group.table.facts()));
+        assert_eq!(facts[0], facts[1]);
+    }
+
+    #[test]
+    fn members_on_this_host_choose_by_its_own_facts() {
+        let segment = segment_of(1);
+        let members: Arc<[Peer]> = [Peer(0), Peer(1)].into();
+        let places = Places::in_segment(&segment);
+        let group = GroupState::new(5, members, 0, segment.plan(), &places, None).unwrap();
+        let facts = group.table.facts();
+        assert_eq!((facts.processors, facts.group.is_on_one_host()), (64, true));
+        assert_eq!(facts.board_bytes, segment.plan().deposit_bytes());
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use landeck_board::{Board, LinesPlace, Room};
 use landeck_channel::Peer;
-use landeck_collectives::Place;
 use landeck_kernel::matching::KeyHasher;
 use landeck_memory::Segment;
 
@@ -14,6 +13,7 @@ use crate::context::WORLD_CONTEXT;
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::identity::GroupRef;
+use crate::places::Places;
 
 /// The groups of a process.
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl GroupTable {
 #[inline]
 pub(crate) fn group_of<'a>(
     segment: &Segment,
-    places: &[Place],
+    places: &Places,
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
     of: GroupRef<'_>,
@@ -112,7 +112,7 @@ pub(crate) fn group_of<'a>(
 #[inline(never)]
 fn first_group<'a>(
     segment: &Segment,
-    places: &[Place],
+    places: &Places,
     room: &Arc<Room>,
     groups: &'a mut GroupTable,
     of: GroupRef<'_>,
@@ -149,8 +149,9 @@ mod tests {
     #[test]
     fn a_place_that_is_used_again_leads_nobody_to_another_group() {
         let plan = SegmentPlan::new(1, 1);
-        let group =
-            |context| GroupState::new(context, [Peer(0)].into(), 0, &plan, &[], None).unwrap();
+        let group = |context| {
+            GroupState::new(context, [Peer(0)].into(), 0, &plan, &Places::default(), None).unwrap()
+        };
         let mut groups = GroupTable::default();
         for context in [5, 6] {
             groups.insert(context, group(context));

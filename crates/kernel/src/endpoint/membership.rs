@@ -228,6 +228,10 @@ impl<N: Channel> Endpoint<N> {
         if !record.state.is_gone() || self.core.membership.gone.contains_key(&peer) {
             return is_next;
         }
+        // A lane that the process has used may still wait to be taken over.
+        if let Some(network) = &mut self.far {
+            network.poll_thoroughly(&mut self.core);
+        }
         if self.note_gone_if_read_out(peer) {
             return true;
         }

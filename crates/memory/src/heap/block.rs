@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::{BlockRange, returns};
-use crate::bytes::Bytes;
+use crate::bytes::{Buffer, Bytes};
 use crate::segment::Segment;
 
 /// Most bytes put in before the reader is told of them. Telling costs both sides the transfer of a
@@ -119,6 +119,13 @@ impl Block {
     pub fn offset(&self) -> u64 {
         let heap = self.0.tie.segment.plan().heap(self.0.tie.slot);
         heap + self.0.offset + CONTROL_BYTES
+    }
+
+    /// Its data as a buffer, which may be used as long as the block is kept.
+    #[inline]
+    pub fn buffer(&self) -> Buffer {
+        // SAFETY: the data are `window` mapped bytes, which this process uses through this handle only.
+        unsafe { Buffer::new(self.0.data(), self.0.window as usize) }
     }
 
     /// Whether it lies in the part of the heap that is left to deposits.

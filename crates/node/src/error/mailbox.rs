@@ -17,6 +17,18 @@ pub enum MailboxError {
     /// The mailbox belongs to another job.
     #[error("the mailbox belongs to another job: connect the jobs with a port first")]
     AnotherJob,
+    /// The mailbox or the region is on another host.
+    #[error(
+        "{what} belongs to {owner} on {host}, and only processes of that host use it: send its owner a message in a world"
+    )]
+    AnotherHost {
+        /// What it is.
+        what: &'static str,
+        /// Its owner.
+        owner: String,
+        /// The owner's host.
+        host: String,
+    },
     /// The address is not the address of a mailbox.
     #[error("this is not the address of a mailbox: take it from a mailbox, a message or a name")]
     NoAddress,

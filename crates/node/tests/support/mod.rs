@@ -44,11 +44,14 @@ pub(crate) fn is_soak() -> bool {
 }
 
 /// The launcher. Cargo has built it for the tests of its own package; other tests build it at their first job.
+/// `LANDECK_TEST_LAUNCHER` names a script in its place, which may start the jobs on several hosts.
 pub(crate) fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    LAUNCHER.get_or_init(|| match option_env!("CARGO_BIN_EXE_landeck") {
-        Some(built) => built.into(),
-        None => build(env!("CARGO"), &["landeck-launcher"]).join("landeck"),
+    let other = || std::env::var_os("LANDECK_TEST_LAUNCHER").map(PathBuf::from);
+    LAUNCHER.get_or_init(|| match (other(), option_env!("CARGO_BIN_EXE_landeck")) {
+        (Some(other), _) => other,
+        (None, Some(built)) => built.into(),
+        (None, None) => build(env!("CARGO"), &["landeck-launcher", "landeckd"]).join("landeck"),
     })
 }
 

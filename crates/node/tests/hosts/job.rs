@@ -1,0 +1,46 @@
+//! A job over two hosts.
+
+use std::process::Output;
+use std::time::Duration;
+
+use landeck::{Job, Options};
+use landeck_testing::Watchdog;
+use landeck_testing::hosts::{Hosts, Wish};
+
+use crate::support::{is_member, launcher, text};
+
+/// The number of ranks; the first half of them is on host n1, the other on n2.
+pub(crate) const RANKS: usize = 4;
+pub(crate) const EACH: usize = RANKS / 2;
+/// No job may take longer, in seconds.
+const RUN_MAX: &str = "100";
+
+/// Runs `body` in every process of a job over two hosts. All processes must end well.
+pub(crate) fn on_hosts(test: &str, body: impl FnOnce(&Job)) {
+    on_hosts_with(test, Options::default(), body);
+}
+
+/// Runs `body` in every process of a job over two hosts, which joins with these options.
+pub(crate) fn on_hosts_with(test: &str, options: Options, body: impl FnOnce(&Job)) {
+    if is_member() {
+        let job = Job::join_with(options).unwrap();
+        body(&job);
+        return job.leave().unwrap();
+    }
+    if let Some(ended) = run(test, &[]) {
+        assert!(ended.status.success(), "{}", text(&ended));
+    }
+}
+
+/// Runs a test of this program as a job over two hosts; `None` where hosts cannot be made.
+pub(crate) fn run(test: &str, options: &[&str]) -> Option<Output> {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let launcher = launcher(); // it may have to be built
+    let hosts = Hosts::or_skip(test, &Wish::hosts(2))?;
+    let mut command = hosts.command(0, "timeout");
+    command.args(["-k", "5", RUN_MAX]).arg(launcher).args(["run", "--rsh", "landeck-rsh"]);
+    command.args(["--host", &format!("n1:{EACH},n2:{EACH}"), "-n", &RANKS.to_string()]);
+    command.args(options).arg(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    Some(command.output().unwrap())
+}

@@ -1,0 +1,14 @@
+//! Jobs on two hosts, which are namespaces of this computer: two ranks on each, under `landeck run --host`.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+mod collectives;
+mod deaths;
+mod groups;
+mod job;
+mod leaving;
+mod messages;
+mod objects;
+#[path = "../support/mod.rs"]
+mod support;
+mod waiting;
