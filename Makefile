@@ -15,7 +15,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 	@echo "run and test install missing tools themselves (apt-get, rustup; as root or with sudo)."
 
-run: ## Build everything and run an MPI program in C on 4 processes, checked against 1
+run: ## Build everything and run an MPI program in C on 4 processes, checked against 1 (HOSTS=2 for two hosts)
 	@scripts/bootstrap.sh run scripts/run.sh
 
 test: ## Run every test suite (SUITES="tests tidy" for some of them)

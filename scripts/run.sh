@@ -6,12 +6,16 @@
 # that, too. Called by `make run`; needs cargo and a C compiler on the PATH.
 #
 #     SIZE=1024 STEPS=3000 PROCESSES=4 make run
+#
+# With HOSTS=2 the processes are spread over two hosts made of namespaces on this computer
+# (docs/hosts-on-a-laptop.md), and their messages between hosts are encrypted.
 set -eu
 cd "$(dirname "$0")/.."
 
 size=${SIZE:-1024}
 steps=${STEPS:-3000}
 processes=${PROCESSES:-4}
+hosts=${HOSTS:-1}
 results=out
 target=${CARGO_TARGET_DIR:-$PWD/target}
 installed=$target/installed
@@ -24,6 +28,12 @@ with_commas() { echo "$1" | sed -e :again -e 's/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/
 
 # What a file with the program's output says its time was.
 time_of() { sed -n 's/.* cells: \([0-9.]* s\);.*/\1/p' "$1"; }
+
+# The hosts, each with as many slots as it needs: n1:2,n2:2.
+host_list() {
+    slots=$(((processes + hosts - 1) / hosts))
+    seq -f "n%g:$slots" -s , "$hosts"
+}
 
 # Runs the program to its end with its last words in a file, too: NAME LAUNCHER...
 heat() {
@@ -57,8 +67,16 @@ say "Compiling examples/c/heat.c (mpicc_abi)"
 # Without contracted operations the compiler's choices change no bit of a cell.
 "$installed/bin/mpicc_abi" -O3 -ffp-contract=off examples/c/heat.c -o "$installed/heat" -lm
 
-say "Heat equation, size $size, $steps steps, on $processes processes (landeck run)"
-heat landeck "$installed/bin/landeck" run -n "$processes"
+if [ "$hosts" -gt 1 ]; then
+    where="$processes processes on $hosts hosts"
+    say "Heat equation, size $size, $steps steps, on $where (cargo xtask hosts $hosts -- landeck run --host $(host_list))"
+    heat landeck cargo xtask hosts "$hosts" -- \
+        "$installed/bin/landeck" run --rsh landeck-rsh --host "$(host_list)" -n "$processes"
+else
+    where="$processes processes"
+    say "Heat equation, size $size, $steps steps, on $where (landeck run)"
+    heat landeck "$installed/bin/landeck" run -n "$processes"
+fi
 
 say "The same on 1 process, to compare"
 heat one "$installed/bin/landeck" run -n 1
@@ -77,5 +95,5 @@ fi
 
 rm -f "$results"/heat-*.cells
 "$target/release/draw_plate" "$results/heat-landeck.plate" "$results/heat.png" \
-    "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $processes processes. $times"
-say "$processes processes: $times. Look at it: $results/heat.png"
+    "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $where. $times"
+say "$where: $times. Look at it: $results/heat.png"

@@ -21,9 +21,12 @@ place --prefix "$prefix"
 place --prefix /usr --destdir "$staged"
 
 names="mpicc mpicxx mpic++ mpiexec mpirun"
-for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
+for part in bin/landeck bin/landeckd bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
     lib/landeck/bin/mpic++ lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
     share/man/man1/landeck.1 share/man/man1/landeck-run.1 share/man/man1/landeck-why.1 \
+    share/man/man1/landeckd.1 share/man/man1/landeckd-join.1 \
+    share/bash-completion/completions/landeckd share/zsh/site-functions/_landeckd \
+    share/fish/vendor_completions.d/landeckd.fish \
     share/man/man1/mpicc_abi.1 share/man/man1/mpicxx_abi.1 share/man/man1/deckcc.1 share/man/man1/deckcxx.1 \
     lib/landeck/share/man/man1/mpiexec.1 lib/landeck/share/man/man1/mpirun.1 lib/landeck/share/man/man1/mpicc.1 \
     lib/libdeck.so.1 lib/libdeck.so include/deck.h lib/pkgconfig/deck.pc bin/deckcc bin/deckcxx \
@@ -34,7 +37,9 @@ for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/l
     [ -s "$prefix/$part" ] || fail "$part is missing below PREFIX"
     [ -s "$staged/usr/$part" ] || fail "$part is missing below DESTDIR/usr"
 done
-[ -x "$prefix/bin/landeck" ] || fail "bin/landeck may not be executed"
+for program in landeck landeckd; do
+    [ -x "$prefix/bin/$program" ] || fail "bin/$program may not be executed"
+done
 ! grep -rq "$staged" "$staged" || fail "a staged file names DESTDIR"
 for name in $names; do
     [ -x "$prefix/bin/$name" ] || fail "bin/$name is missing below a prefix of its own"
@@ -48,6 +53,8 @@ for option in on-failure report-bindings output-dir; do
     grep -q -- "--$option" "$prefix/share/bash-completion/completions/landeck" ||
         fail "the completions do not name --$option"
 done
+grep -q -- "--token-file" "$prefix/share/bash-completion/completions/landeckd" ||
+    fail "the completions of landeckd do not name --token-file"
 
 "$prefix/bin/landeck" --version | grep -q '^landeck [0-9]' || fail "landeck --version says no version"
 

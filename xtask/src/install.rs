@@ -3,6 +3,7 @@
 //! | part | place |
 //! |---|---|
 //! | the command | `bin/landeck` |
+//! | the daemon of a job's hosts | `bin/landeckd` |
 //! | the MPI library | `lib/libmpi_abi.so.1`, `lib/libmpi_abi.so` |
 //! | its header | `include/mpi.h` |
 //! | compilers for MPI programs | `bin/mpicc_abi`, `bin/mpicxx_abi` |
@@ -54,7 +55,10 @@ const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
 const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
 
 /// The packages that are built for an installation.
-const PACKAGES: [&str; 3] = ["landeck-launcher", "landeck-mpi", "landeck-deck"];
+const PACKAGES: [&str; 4] = ["landeck-launcher", "landeckd", "landeck-mpi", "landeck-deck"];
+
+/// The programs. Each writes its own manual pages and completions. The command looks for the daemon beside itself.
+const PROGRAMS: [&str; 2] = ["landeck", "landeckd"];
 
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -86,7 +90,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     }
     let built = options.build.folder(root);
     let destination = Destination::new(&options.place)?;
-    destination.file(&built.join("landeck"), "bin/landeck", 0o755)?;
+    for program in PROGRAMS {
+        destination.file(&built.join(program), &format!("bin/{program}"), 0o755)?;
+    }
     destination.file(&built.join(LIBRARY), &format!("lib/{LIBRARY_NAME_IN_PROGRAMS}"), 0o755)?;
     destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
     destination.file(&root.join("fronts/mpi/include/mpi.h"), "include/mpi.h", 0o644)?;
@@ -120,10 +126,10 @@ impl Build {
     }
 }
 
-/// The documents that the command writes about itself.
+/// The documents that each program writes about itself.
 const GENERATED: [&str; 2] = ["man", "completions"];
 
-/// Has the built command write its manual pages and completions, so they cannot differ from it.
+/// Has each built program write its manual pages and completions, so they cannot differ from it.
 fn generate(built: &Path) -> Result<(), Problem> {
     for kind in GENERATED {
         let folder = built.join("generated").join(kind);
@@ -133,9 +139,11 @@ fn generate(built: &Path) -> Result<(), Problem> {
             fs::remove_dir_all(&folder).map_err(written)?;
         }
         fs::create_dir_all(&folder).map_err(written)?;
-        let mut command = Command::new(built.join("landeck"));
-        command.args(["generate", kind]).arg(&folder);
-        complete(command)?;
+        for program in PROGRAMS {
+            let mut command = Command::new(built.join(program));
+            command.args(["generate", kind]).arg(&folder);
+            complete(command)?;
+        }
     }
     Ok(())
 }
@@ -223,6 +231,8 @@ mod tests {
         assert_eq!(place("mpiexec.1"), "lib/landeck/share/man/man1/mpiexec.1");
         assert_eq!(place("landeck.bash"), "share/bash-completion/completions/landeck");
         assert_eq!(place("_landeck"), "share/zsh/site-functions/_landeck");
+        assert_eq!(place("landeckd-join.1"), "share/man/man1/landeckd-join.1");
+        assert_eq!(place("landeckd.bash"), "share/bash-completion/completions/landeckd");
         assert_eq!(place("landeck.fish"), "share/fish/vendor_completions.d/landeck.fish");
         assert_eq!(place("notes.txt"), "");
     }

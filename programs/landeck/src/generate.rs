@@ -42,8 +42,16 @@ fn complete_pages(command: &clap::Command, page: &str, directory: &Path) -> io::
     if page == "landeck-run" {
         environment::add_to(&mut sections);
     }
-    let others =
-        ["landeck", "landeck-run", "landeck-why", "landeck-top", "mpiexec", "mpicc_abi", "deckcc"];
+    let others = [
+        "landeck",
+        "landeck-run",
+        "landeck-why",
+        "landeck-top",
+        "landeckd",
+        "mpiexec",
+        "mpicc_abi",
+        "deckcc",
+    ];
     let others: Vec<&str> = others.into_iter().filter(|other| *other != page).collect();
     sections.extend([see_also(&others)]);
     let mut file = fs::OpenOptions::new().append(true).open(directory.join(format!("{page}.1")))?;

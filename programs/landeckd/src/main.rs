@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use landeck_daemon::{DaemonPorts, DaemonRole, NetworkPrefix};
+
+mod generate;
 
 /// Connects the hosts of a job. `landeck run --host` starts this program by itself.
 #[derive(Debug, Parser)]
@@ -43,6 +45,9 @@ enum Action {
         port: PortOptions,
     },
     /// Let this host join a machine by a token of its founding host.
+    ///
+    /// `landeck run --start by-hand` prints this command for each host, with a token that admits one host within 15
+    /// minutes. The daemon ends with the job.
     Join {
         /// The address of the founding host, if it is reached at another one than the token says.
         address: Option<SocketAddr>,
@@ -54,6 +59,14 @@ enum Action {
         name: Option<String>,
         #[command(flatten)]
         port: PortOptions,
+    },
+    /// Write the manual pages or the completions of this program.
+    #[command(hide = true)]
+    Generate {
+        /// The kind of files.
+        what: generate::What,
+        /// The directory.
+        directory: PathBuf,
     },
 }
 
@@ -98,8 +111,16 @@ fn main() -> ExitCode {
             let (ports, networks) = (port.port_range, port.network);
             DaemonRole::Join { address, token_file, name, ports, networks }
         }
+        (None, Some(Action::Generate { what, directory })) => {
+            return match generate::write(Arguments::command(), what, &directory) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("landeckd: {}: {error}", directory.display());
+                    ExitCode::FAILURE
+                }
+            };
+        }
         _ => {
-            use clap::CommandFactory;
             let message = "say what to do: `landeckd join --token-file FILE`, or let `landeck run --host` start it";
             Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, message).exit();
         }
