@@ -76,7 +76,7 @@ fn every_operation_gives_what_a_naive_one_gives() {
         let across = world.split(Some(world.rank() as u32 % 2), 0).unwrap().unwrap();
         let turned = world.split(Some(0), -(world.rank() as i64)).unwrap().unwrap();
         let here = world.split_by_host(0).unwrap();
-        for length in LENGTHS {
+        for length in [1, 7, 3_000, 20_000] {
             for world in [&world, &across, &turned, &here] {
                 check(world, length);
             }
