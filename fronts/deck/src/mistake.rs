@@ -188,7 +188,7 @@ fn code_of_mailbox(error: &MailboxError) -> c_int {
         MailboxError::Gone { .. } => errors::GONE,
         MailboxError::AnotherJob | MailboxError::AnotherHost { .. } | MailboxError::NoAddress => {
             errors::HANDLE
-        },
+        }
         MailboxError::TooLong { .. } | MailboxError::OtherType { .. } => errors::NOTMESSAGE,
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,

@@ -186,7 +186,9 @@ pub(crate) unsafe fn comm_split_type(
             let same = divided(communicator, Some(number), key)?;
             same.map_or(Ok(None), |same| of_host(&same, key))?
         }
-        Sharing::Set(set) => divided(communicator, Some(set.color(job::rank_of(job::own_peer()?)?)), key)?,
+        Sharing::Set(set) => {
+            divided(communicator, Some(set.color(job::rank_of(job::own_peer()?)?)), key)?
+        }
     };
     if let (Some(made), COMM_TYPE_HW_UNGUIDED) = (&made, split_type) {
         let mut hints = Info::default();

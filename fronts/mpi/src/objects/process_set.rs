@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::group::Group;
