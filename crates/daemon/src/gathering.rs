@@ -177,7 +177,7 @@ impl Gathering {
             }
             is_known |= place.state == PlaceState::Up(host);
         }
-        if !is_known {
+        if !is_known && self.way.tool == StartTool::ByHand {
             self.said.push(format!(
                 "Host {joined} has joined, and no host of this job has that name: --name says which one it is."
             ));
