@@ -215,18 +215,32 @@ impl Worker {
 impl Client {
     /// Answers what has come, as far as answers have room. Returns the events that the connection waits for.
     fn serve(&mut self) -> Result<EventFlags, RelayEnd> {
+        self.answer_all()?;
         for _ in 0..ROUNDS_MAX {
-            self.stream.flush()?;
-            while self.stream.unsent() <= UNSENT_MAX && self.answer_first()? {}
-            self.stream.flush()?;
             if self.stream.unsent() > UNSENT_MAX || !self.stream.fill()? {
                 break;
             }
+            // Whatever was read is answered now: nothing reports it again.
+            self.answer_all()?;
         }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.stream.unsent() <= UNSENT_MAX);
         wanted.set(EventFlags::OUT, self.stream.unsent() > 0);
         Ok(wanted)
+    }
+
+    /// Answers all requests that have come whole, as far as answers have room.
+    fn answer_all(&mut self) -> Result<(), RelayEnd> {
+        loop {
+            let mut is_done = false;
+            while !is_done && self.stream.unsent() <= UNSENT_MAX {
+                is_done = !self.answer_first()?;
+            }
+            self.stream.flush()?;
+            if is_done || self.stream.unsent() > UNSENT_MAX {
+                return Ok(());
+            }
+        }
     }
 
     /// Answers the first request; false if none has come whole.

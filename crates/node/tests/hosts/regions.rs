@@ -73,7 +73,7 @@ fn clear_frames_carry_regions_too() {
 #[test]
 fn counters_of_four_processes_add_up_while_the_owner_computes() {
     on_hosts("regions::counters_of_four_processes_add_up_while_the_owner_computes", |job| {
-        const ROUNDS: u64 = 500;
+        const ROUNDS: u64 = 300;
         let world = job.world();
         let own = job.create_region(64).unwrap();
         let region = open(job, &own, 0);
@@ -177,8 +177,10 @@ fn an_owner_that_dies_in_the_middle_is_named() {
         let ErrorKind::PeerFailed { who, how, .. } = &failed.kind else { panic!("{failed}") };
         assert_eq!(how, "was killed by signal 9");
         assert!(job.world().rank() < EACH || who.starts_with("rank 1 on n1"), "{who}");
-        let again = job.open_region(region.address()).unwrap_err();
-        assert!(matches!(again.kind, ErrorKind::PeerFailed { .. }), "{again}");
+        if job.world().rank() >= EACH {
+            let again = job.open_region(region.address()).unwrap_err();
+            assert!(matches!(again.kind, ErrorKind::PeerFailed { .. }), "{again}");
+        }
     };
     let options = ["--on-failure", "notify"];
     if is_member() {
