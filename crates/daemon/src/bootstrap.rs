@@ -39,7 +39,7 @@ impl DaemonOptions {
 }
 
 /// The line that a daemon writes when it was started:
-/// `landeckd 1 KEYHASH RELEASE PORT ADDRESS,ADDRESS,... FACTS`.
+/// `landeckd 1 KEYHASH RELEASE PORT ADDRESS,ADDRESS,... FACTS NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// The hash of its public key.
@@ -50,12 +50,16 @@ pub struct Announcement {
     pub addresses: Vec<IpAddr>,
     /// The facts of its host, with its release.
     pub facts: HostFacts,
+    /// The name of its host, as that knows it.
+    pub name: String,
 }
 
-/// The line that it reads then:
-/// `landeckd 1 MACHINE HOST INCARNATION ARBITER-INCARNATION ARBITER-KEYHASH ADDRESS,ADDRESS,... NAME OPTIONS`.
+/// The line that it reads then. Where several daemons read the same input, each takes the line with its own key:
+/// `landeckd 1 KEYHASH MACHINE HOST INCARNATION ARBITER-INCARNATION ARBITER-KEYHASH ADDRESS,ADDRESS,... NAME OPTIONS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
+    /// The hash of the public key of the daemon that it is for.
+    pub key: KeyHash,
     /// The machine.
     pub machine: MachineId,
     /// The number of its host.
@@ -104,9 +108,9 @@ impl Announcement {
 
 impl fmt::Display for Announcement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, port, addresses, facts } = self;
-        let release = escaped(&facts.release);
-        write!(formatter, "{BEGINS}{key} {release} {port} {} {facts}", listed(addresses))
+        let Self { key, port, addresses, facts, name } = self;
+        let (release, name) = (escaped(&facts.release), escaped(name));
+        write!(formatter, "{BEGINS}{key} {release} {port} {} {facts} {name}", listed(addresses))
     }
 }
 
@@ -118,7 +122,7 @@ impl FromStr for Announcement {
         // The release stands where every version of the line has it.
         let release =
             parts.get(1).copied().and_then(unescaped).ok_or(LineError::Part("release"))?;
-        let &[key, _, port, addresses, facts] = &parts[..] else {
+        let &[key, _, port, addresses, facts, name] = &parts[..] else {
             return Err(LineError::Release { theirs: release });
         };
         let facts: HostFacts = match facts.parse() {
@@ -131,6 +135,7 @@ impl FromStr for Announcement {
             port: port.parse().map_err(|_| LineError::Part("port"))?,
             addresses: list(addresses).ok_or(LineError::Part("addresses"))?,
             facts,
+            name: unescaped(name).ok_or(LineError::Part("name"))?,
         })
     }
 }
@@ -139,7 +144,8 @@ impl fmt::Display for Assignment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{BEGINS}{:016x} {} {:016x} {:016x} {} {} {} timeout-ms={},plain={}",
+            "{BEGINS}{} {:016x} {} {:016x} {:016x} {} {} {} timeout-ms={},plain={}",
+            self.key,
             self.machine.0,
             self.host.0,
             self.incarnation.0,
@@ -158,12 +164,13 @@ impl FromStr for Assignment {
 
     fn from_str(line: &str) -> Result<Self, LineError> {
         let parts = parts_of(line)?;
-        let &[machine, host, incarnation, arbiter, key, addresses, name, options] = &parts[..]
+        let &[own, machine, host, incarnation, arbiter, key, addresses, name, options] = &parts[..]
         else {
             return Err(LineError::Part("number of parts"));
         };
         let long = |text, what| u64::from_str_radix(text, 16).map_err(|_| LineError::Part(what));
         Ok(Self {
+            key: own.parse().map_err(|_| LineError::Part("key"))?,
             machine: MachineId(long(machine, "machine")?),
             host: HostNumber(host.parse().map_err(|_| LineError::Part("host"))?),
             incarnation: HostIncarnation(long(incarnation, "incarnation")?),
@@ -219,11 +226,13 @@ mod tests {
             port: 40_001,
             addresses: vec!["10.0.0.1".parse().unwrap(), "fd00::2".parse().unwrap()],
             facts: HostFacts::here(),
+            name: "node 7".into(),
         }
     }
 
     fn assignment() -> Assignment {
         Assignment {
+            key: KeyHash([7; 32]),
             machine: MachineId(0xabc),
             host: HostNumber(3),
             incarnation: HostIncarnation(u64::MAX),
@@ -251,7 +260,7 @@ mod tests {
         let line = format!("landeckd 1 {} 9.9.9 1 2 3 4 5", KeyHash([0; 32]));
         let release = LineError::Release { theirs: "9.9.9".into() };
         assert_eq!(line.parse::<Announcement>(), Err(release.clone()));
-        let line = format!("landeckd 1 {} 9.9.9 1 - unknown", KeyHash([0; 32]));
+        let line = format!("landeckd 1 {} 9.9.9 1 - unknown b", KeyHash([0; 32]));
         assert_eq!(line.parse::<Announcement>(), Err(release));
     }
 

@@ -1,7 +1,7 @@
 //! The calls that the daemon offers to the jobs on its host, and those that it makes to them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
+use rustix::net::{getpeername, getsockname};
 
 use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
@@ -81,6 +82,23 @@ impl<'a> Context<'a> {
     /// The entry of a host in the host table, whether or not it still takes part.
     pub(crate) fn host(&self, number: HostNumber) -> Option<&HostEntry> {
         self.hub.members.host(number)
+    }
+
+    /// The address at which other hosts reach a host: that of its trunk, else its first one.
+    pub(crate) fn address_of(&self, host: HostNumber) -> Option<IpAddr> {
+        let hub = &*self.hub;
+        let of_trunk = match host == hub.own() {
+            true => {
+                let mut others =
+                    hub.members.hosts().filter_map(|entry| hub.trunks.socket(entry.host));
+                others.next().and_then(|socket| getsockname(socket).ok())
+            }
+            false => hub.trunks.socket(host).and_then(|socket| getpeername(socket).ok().flatten()),
+        };
+        let of_trunk = of_trunk.and_then(|address| SocketAddr::try_from(address).ok());
+        let entry = if host == hub.own() { Some(self.own_entry()) } else { self.host(host) };
+        let first = || entry.and_then(|entry| entry.addresses.first().copied());
+        of_trunk.or_else(first).map(|address| address.ip().to_canonical())
     }
 
     /// The hosts that take part.
@@ -197,6 +215,8 @@ impl<'a> Context<'a> {
     /// Forgets the part of a job on this host.
     pub(crate) fn remove_part(&mut self, job: JobId) {
         if let Some(part) = self.hub.parts.remove(job) {
+            self.hub.names.job_over(job);
+            self.hub.relay.part_over(part.host_id());
             self.hub.lanes.remove_part(job, &part);
         }
     }

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use landeck_groups::hosts::{DialMessage, NumberBlock, Snapshot};
+use landeck_groups::hosts::{DialMessage, NameAnswer, NameQuestion, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId};
+use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
@@ -82,6 +82,24 @@ pub(crate) enum DaemonMessage {
         request: u64,
         /// The numbers.
         outcome: Result<NumberBlock, String>,
+    },
+    /// A process of the sender's host asks about the names of its job.
+    NameAsked {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// The number of the request, which is repeated with its answer.
+        request: u64,
+        /// The question.
+        question: NameQuestion,
+    },
+    /// The arbiter answers a question about names.
+    NameAnswered {
+        /// The request.
+        request: u64,
+        /// The answer.
+        answer: NameAnswer,
     },
     /// About lanes between processes of both hosts.
     Dial(DialMessage),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{HostEnd, HostTiming, Lease};
+use landeck_groups::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_host::signals::Signals;
 use landeck_host::{peer, say};
 use landeck_trust::{JoinTokens, KeyPair};
@@ -31,6 +31,7 @@ use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
 use crate::reactor::Reactor;
+use crate::relay::Relay;
 use crate::trunks::{Trunks, TrunksEvent};
 use crate::watch::{SilenceWatch, WatchEvent};
 
@@ -92,6 +93,16 @@ pub(crate) enum HubEnd {
     StreamsEnded,
 }
 
+/// The streams that a daemon was started with.
+#[derive(Debug)]
+struct KeptStreams {
+    token: u64,
+    input: OwnedFd,
+    output: OwnedFd,
+    /// Whether daemons of other hosts read the same input.
+    is_shared: bool,
+}
+
 /// The state of a daemon.
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -102,6 +113,9 @@ pub(crate) struct Hub {
     pub(crate) trunks: Trunks,
     pub(crate) lanes: Lanes,
     pub(crate) parts: Parts,
+    pub(crate) relay: Relay,
+    /// The names of the jobs; for the arbiter.
+    pub(crate) names: NameTable,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
@@ -116,7 +130,7 @@ pub(crate) struct Hub {
     numbers_at: Duration,
     is_arbiter_down: bool,
     signals: Option<(u64, Signals)>,
-    streams: Option<(u64, OwnedFd, OwnedFd)>,
+    streams: Option<KeptStreams>,
     end: Option<HubEnd>,
 }
 
@@ -194,6 +208,8 @@ impl Hub {
             trunks,
             lanes,
             parts: Parts::default(),
+            relay: Relay::default(),
+            names: NameTable::default(),
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
@@ -227,14 +243,19 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends when the input ends, and makes a trunk of both streams when something comes.
+    /// Ends when the input ends. Makes a trunk of both streams when something comes, unless other hosts share them.
     ///
     /// # Errors
     /// The kernel's error.
-    pub(crate) fn keep_streams(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+    pub(crate) fn keep_streams(
+        &mut self,
+        input: OwnedFd,
+        output: OwnedFd,
+        is_shared: bool,
+    ) -> io::Result<()> {
         let token = self.reactor.token();
         self.reactor.watch(&input, token, EventFlags::IN)?;
-        self.streams = Some((token, input, output));
+        self.streams = Some(KeptStreams { token, input, output, is_shared });
         Ok(())
     }
 
@@ -295,7 +316,7 @@ impl Hub {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
         } else if self.signals.as_ref().is_some_and(|(own, _)| *own == token) {
             self.signalled();
-        } else if self.streams.as_ref().is_some_and(|(own, ..)| *own == token) {
+        } else if self.streams.as_ref().is_some_and(|streams| streams.token == token) {
             self.streams_ready();
         }
         self.settle();

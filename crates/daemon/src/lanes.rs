@@ -10,13 +10,14 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
+use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, NameQuestion};
 use landeck_trust::lane::{preamble_code, verify};
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose, set_code};
 use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
+use rustix::net::{RecvFlags, recv};
 
 use crate::daemon_message::DaemonMessage;
 use crate::dial::Dial;
@@ -27,7 +28,9 @@ use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 
+mod names;
 mod processes;
+mod relays;
 
 /// A lane of a process of this host: the process, the far one, and the lane's number.
 type LaneName = (ProcessId, ProcessId, u32);
@@ -49,6 +52,17 @@ pub(crate) struct LaneTools<'a> {
 pub(crate) enum LanesEvent {
     /// A process asks for group numbers.
     NumbersWanted,
+    /// A process asks about the names of its job.
+    NameAsked {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// The number of the request.
+        request: u64,
+        /// The question.
+        question: NameQuestion,
+    },
     /// A lane has ended, and no word says why: the job cannot go on.
     JobBroken {
         /// The job.
@@ -130,6 +144,8 @@ pub(crate) struct Lanes {
     undelivered: BTreeMap<ProcessId, Vec<Undelivered>>,
     awaited: Vec<AwaitedSecret>,
     reports: Vec<BrokenReport>,
+    names: names::NamesAsked,
+    relays: relays::RelayDials,
     events: Vec<LanesEvent>,
 }
 
@@ -157,6 +173,8 @@ impl Lanes {
             undelivered: BTreeMap::new(),
             awaited: Vec::new(),
             reports: Vec::new(),
+            names: names::NamesAsked::default(),
+            relays: relays::RelayDials::default(),
             events: Vec::new(),
         }
     }
@@ -179,27 +197,9 @@ impl Lanes {
         tools: &mut LaneTools,
         caller: Caller,
     ) -> Result<(), &'static str> {
-        let preamble = &caller.preamble;
-        let is_lane = preamble.purpose == Purpose::Lane;
-        if !is_lane || preamble.machine != self.machine || preamble.to != self.own {
-            return Err("it is meant for another machine, host or use");
-        }
-        let host = preamble.from;
-        let secret = tools.trunks.secret(host, preamble.key_generation);
-        let secret =
-            *secret.ok_or("its code is made under a secret that this host does not have")?;
-        if !verify(&secret, &caller.challenge, &caller.bytes) {
-            return Err("its code is wrong");
-        }
+        let secret = self.verified(tools, &caller)?;
+        let (preamble, host) = (&caller.preamble, caller.preamble.from);
         let (own, far, lane) = (preamble.wanted, preamble.own, preamble.lane);
-        let part = tools.parts.get(preamble.job).ok_or("its job has no part here")?;
-        let place = part.place(far).ok_or("its process is none of the job")?;
-        if own.host != part.host_id() || part.host_of(place) != host {
-            return Err("its process is none of the job");
-        }
-        if preamble.is_plain != self.is_plain {
-            return Err("its frames are protected in another way than here");
-        }
         if self.undelivered_count() >= self.undelivered_max {
             return Err("too many lanes wait for their processes");
         }
@@ -211,6 +211,31 @@ impl Lanes {
         let outputs = self.machine_of_lanes.arrived(own, far, host, lane);
         self.perform(tools, outputs, None);
         Ok(())
+    }
+
+    /// Checks the preamble of a caller that is a process elsewhere; returns the secret of the two hosts. `Err` is the
+    /// reason to refuse it.
+    fn verified(&self, tools: &LaneTools, caller: &Caller) -> Result<[u8; 32], &'static str> {
+        let preamble = &caller.preamble;
+        if preamble.machine != self.machine || preamble.to != self.own {
+            return Err("it is meant for another machine or host");
+        }
+        let host = preamble.from;
+        let secret = tools.trunks.secret(host, preamble.key_generation);
+        let secret =
+            *secret.ok_or("its code is made under a secret that this host does not have")?;
+        if !verify(&secret, &caller.challenge, &caller.bytes) {
+            return Err("its code is wrong");
+        }
+        let part = tools.parts.get(preamble.job).ok_or("its job has no part here")?;
+        let place = part.place(preamble.own).ok_or("its process is none of the job")?;
+        if preamble.wanted.host != part.host_id() || part.host_of(place) != host {
+            return Err("its process is none of the job");
+        }
+        if preamble.is_plain != self.is_plain {
+            return Err("its frames are protected in another way than here");
+        }
+        Ok(secret)
     }
 
     /// A message of another daemon has come.
@@ -230,6 +255,7 @@ impl Lanes {
         }
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
+        self.relay_host_up(tools, host);
     }
 
     /// No trunk to a host could be opened.
@@ -242,6 +268,7 @@ impl Lanes {
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
             self.perform(tools, outputs, Some(host));
         }
+        self.relay_host_down(tools, host);
     }
 
     /// A host is lost.
@@ -249,12 +276,17 @@ impl Lanes {
         self.awaited.retain(|waiting| waiting.host != host);
         let outputs = self.machine_of_lanes.host_lost(host);
         self.perform(tools, outputs, None);
+        self.relay_host_down(tools, host);
     }
 
     /// A process has ended, here or elsewhere.
     pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, process: ProcessId) {
         self.undelivered.remove(&process);
         self.awaited.retain(|waiting| waiting.name.0 != process && waiting.name.1 != process);
+        let its = self.offered.values().filter(|name| name.1 == process).copied();
+        for name in its.collect::<Vec<_>>() {
+            self.confirm_used(tools, name);
+        }
         let outputs = self.machine_of_lanes.process_ended(process);
         self.perform(tools, outputs, None);
     }
@@ -268,6 +300,7 @@ impl Lanes {
     /// Whether a token is one of the lanes'.
     pub(crate) fn has(&self, token: u64) -> bool {
         self.dials.contains_key(&token)
+            || self.relays.dials.contains_key(&token)
             || self.offered.contains_key(&token)
             || self.listeners.contains_key(&token)
             || self.residents.contains_key(&token)
@@ -281,12 +314,33 @@ impl Lanes {
             self.resident_ready(tools, token, flags);
         } else if self.dials.contains_key(&token) {
             self.dialled(tools, token);
-        } else if let Some((own, far, lane)) = self.offered.remove(&token) {
+        } else if self.relays.dials.contains_key(&token) {
+            self.relay_dialled(tools, token);
+        } else if let Some(&name) = self.offered.get(&token)
+            && !self.confirm_used(tools, name)
+        {
             // The other side has closed the connection before it confirmed the lane.
-            self.connected.remove(&(own, far, lane));
+            self.offered.remove(&token);
+            self.connected.remove(&name);
+            let (own, far, lane) = name;
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
             self.perform(tools, outputs, None);
         }
+    }
+
+    /// Confirms an offered lane on which the far process has sent something: its end, or the word of it, may come before
+    /// the other daemon's confirmation. A daemon that refuses a lane sends nothing.
+    fn confirm_used(&mut self, tools: &mut LaneTools, name: LaneName) -> bool {
+        let is_used = self.connected.get(&name).is_some_and(|one| {
+            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            matches!(recv(&one.socket, &mut [0u8; 1][..], flags), Ok((1.., _)))
+        });
+        if is_used {
+            let (own, far, lane) = name;
+            let outputs = self.machine_of_lanes.accepted(own, far, lane);
+            self.perform(tools, outputs, None);
+        }
+        is_used
     }
 
     /// Does what is due.
@@ -296,6 +350,7 @@ impl Lanes {
         for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
             self.dial_failed(tools, token);
         }
+        self.look_at_relays(tools);
         let outputs = self.machine_of_lanes.look(now);
         self.perform(tools, outputs, None);
         self.judge_reports(tools);
@@ -304,8 +359,9 @@ impl Lanes {
     /// When [`Lanes::tick`] is due.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let dials = self.dials.values().map(|one| one.dial.deadline());
+        let relays = self.relays.dials.values().map(|(dial, _)| dial.deadline());
         let reports = self.reports.iter().map(|report| report.due);
-        dials.chain(reports).chain(self.machine_of_lanes.next_look()).min()
+        dials.chain(relays).chain(reports).chain(self.machine_of_lanes.next_look()).min()
     }
 
     fn cipher(&self, trunks: &Trunks, host: HostNumber) -> Cipher {

@@ -45,6 +45,7 @@ mod daemon_message;
 mod dial;
 mod envelope;
 pub mod facts;
+mod gathering;
 mod heartbeats;
 mod hub;
 mod job_message;
@@ -60,6 +61,7 @@ mod process_socket;
 mod random;
 mod reactor;
 mod refusals;
+mod relay;
 mod run;
 mod stream;
 mod trunk;
@@ -81,6 +83,10 @@ pub enum DaemonRole {
     /// It was started by a remote shell: it announces itself on its standard output, and gets its place on its standard
     /// input.
     Bootstrap {
+        /// The name of this host; by default the kernel's.
+        name: Option<String>,
+        /// Whether the streams belong to the daemons of several hosts. They carry no trunk then.
+        shares_streams: bool,
         /// The ports that it may use.
         ports: Option<DaemonPorts>,
         /// The networks that it prefers.
@@ -109,6 +115,16 @@ pub enum DaemonError {
     System {
         /// The attempt.
         attempt: &'static str,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// None of the ports is free.
+    #[error("landeckd cannot listen on the ports {first}-{last} (--port-range): {source}")]
+    Ports {
+        /// The first port.
+        first: u16,
+        /// The last port.
+        last: u16,
         /// The kernel's error.
         source: io::Error,
     },
@@ -153,8 +169,8 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     raise_descriptors();
     let (mut hub, mut jobs) = match role {
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
-        DaemonRole::Bootstrap { ports, networks } => {
-            (assigned(ports, &networks)?, Jobs::of_host(server))
+        DaemonRole::Bootstrap { name, shares_streams, ports, networks } => {
+            (assigned(name, shares_streams, ports, &networks)?, Jobs::of_host(server))
         }
         DaemonRole::Join { address, token_file, name, ports, networks } => {
             (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
@@ -162,6 +178,14 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     };
     hub.heed(signals).map_err(system("watch for signals"))?;
     Ok(run::run(hub, &mut jobs))
+}
+
+/// The error of a daemon that cannot listen.
+fn no_port(ports: Option<DaemonPorts>) -> impl Fn(io::Error) -> DaemonError {
+    move |source| match ports {
+        Some((first, last)) => DaemonError::Ports { first, last, source },
+        None => DaemonError::System { attempt: "listen", source },
+    }
 }
 
 /// Makes a machine for the launcher's job.
@@ -175,7 +199,7 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
     };
     let (jobs, wanted) =
         Jobs::of_launcher(server, launcher).map_err(system("learn what its launcher wants"))?;
-    let port = Port::open(wanted.ports, &wanted.networks).map_err(system("listen"))?;
+    let port = Port::open(wanted.ports, &wanted.networks).map_err(no_port(wanted.ports))?;
     let random = || random::number().map_err(system("make random numbers"));
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
@@ -186,21 +210,33 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
 }
 
 /// Announces this daemon on standard output, and takes its place from standard input.
-fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hub, DaemonError> {
+fn assigned(
+    name: Option<String>,
+    shares_streams: bool,
+    ports: Option<DaemonPorts>,
+    networks: &[NetworkPrefix],
+) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
-    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let announcement = Announcement {
         key: port.pair.hash(),
         port: port.listener.port(),
         addresses: port.addresses.clone(),
         facts: HostFacts::here(),
+        name: name.unwrap_or_else(host_name),
     };
     say::say(&format!("{announcement}\n")).map_err(|error| DaemonError::System {
         attempt: "announce itself",
         source: io::Error::other(error),
     })?;
     let (input, output) = (io::stdin(), io::stdout());
-    let assignment: Assignment = read_line(&input)?.parse()?;
+    let assignment = loop {
+        let assignment: Assignment = read_line(&input)?.parse()?;
+        // Lines for other keys are those of other hosts, if they share this input.
+        if assignment.key == announcement.key || !shares_streams {
+            break assignment;
+        }
+    };
     let own = port.entry(assignment.host, assignment.incarnation, assignment.name.clone());
     let Assignment { machine, options, arbiter, arbiter_key: KeyHash(key), .. } = assignment;
     let arbiter = HostEntry {
@@ -214,7 +250,7 @@ fn assigned(ports: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> Result<Hu
         Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
     let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
     let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
-    hub.keep_streams(input, output).map_err(system("watch its input"))?;
+    hub.keep_streams(input, output, shares_streams).map_err(system("watch its input"))?;
     Ok(hub)
 }
 
@@ -232,7 +268,7 @@ fn joined(
         false => std::fs::read_to_string(token_file).map_err(system("read the token"))?,
     };
     let token: JoinToken = text.parse()?;
-    let port = Port::open(ports, networks).map_err(system("listen"))?;
+    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let incarnation = HostIncarnation(random::number().map_err(system("make random numbers"))?);
     let name = name.unwrap_or_else(host_name);
     let request = join::request(

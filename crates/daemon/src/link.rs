@@ -186,9 +186,13 @@ impl Link {
 
     /// The failures of the last attempts, in one line.
     pub(crate) fn complaint(&self) -> String {
-        match self.failures.is_empty() {
-            true => "it did not connect, and has no address that could be tried".to_owned(),
-            false => self.failures.join("; "),
+        let failures = self.failures.join("; ");
+        match (self.was_up && self.refused_rounds >= REFUSED_ROUNDS_MAX, failures.is_empty()) {
+            (true, _) => format!("its daemon (landeckd) has ended ({failures})"),
+            (false, true) => {
+                "it did not connect, and has no address that could be tried".to_owned()
+            }
+            (false, false) => failures,
         }
     }
 

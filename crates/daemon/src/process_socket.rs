@@ -5,9 +5,10 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use landeck_host::job_names::NAME_QUESTION_BYTES;
 use landeck_host::peer;
 use landeck_wire::HostId;
-use landeck_wire::handover::{HANDOVER_BYTES, Handover};
+use landeck_wire::handover::Handover;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -41,7 +42,16 @@ pub(crate) fn listen_for(segment: HostId) -> io::Result<OwnedFd> {
 }
 
 /// A message for a process, with the socket that goes with it.
-type Waiting = ([u8; HANDOVER_BYTES], Option<OwnedFd>);
+type Waiting = (Vec<u8>, Option<OwnedFd>);
+
+/// A message of a process.
+#[derive(Debug)]
+pub(crate) enum FromProcess {
+    /// About its lanes.
+    Handover(Handover),
+    /// A question about names, on a connection of its own.
+    Name(Vec<u8>),
+}
 
 /// The connection of one process.
 #[derive(Debug)]
@@ -64,14 +74,17 @@ impl ProcessSocket {
     }
 
     /// Reads the messages that have come. `Err` if the process has gone, or sends what no process sends.
-    pub(crate) fn read(&self, messages: &mut Vec<Handover>) -> Result<(), ()> {
-        let mut bytes = [0; HANDOVER_BYTES + 1];
+    pub(crate) fn read(&self, messages: &mut Vec<FromProcess>) -> Result<(), ()> {
+        let mut bytes = [0; NAME_QUESTION_BYTES + 1];
         for _ in 0..MESSAGES_PER_TURN {
             match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => return Err(()),
+                Ok((_, NAME_QUESTION_BYTES)) => {
+                    messages.push(FromProcess::Name(bytes[..NAME_QUESTION_BYTES].to_vec()));
+                }
                 Ok((_, length)) => {
                     let message = bytes.get(..length).and_then(Handover::decode).ok_or(())?;
-                    messages.push(message);
+                    messages.push(FromProcess::Handover(message));
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
@@ -89,7 +102,18 @@ impl ProcessSocket {
         message: &Handover,
         socket: Option<OwnedFd>,
     ) -> Result<(), ()> {
-        self.waiting.push_back((message.encode(), socket));
+        self.send_bytes(reactor, token, message.encode().to_vec(), socket)
+    }
+
+    /// Sends bytes, or keeps them until there is room. `Err` if the process has gone or does not read.
+    pub(crate) fn send_bytes(
+        &mut self,
+        reactor: &Reactor,
+        token: u64,
+        bytes: Vec<u8>,
+        socket: Option<OwnedFd>,
+    ) -> Result<(), ()> {
+        self.waiting.push_back((bytes, socket));
         self.flush(reactor, token)?;
         if self.waiting.len() > WAITING_MAX { Err(()) } else { Ok(()) }
     }

@@ -142,7 +142,7 @@ fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
         let Ok(station) = places.recv() else { return };
         let mut hub = Hub::new(port, station).unwrap();
         if let Some((input, output)) = streams {
-            hub.keep_streams(input, output).unwrap();
+            hub.keep_streams(input, output, false).unwrap();
         }
         let mut jobs = Reporter {
             seen: seen_in,

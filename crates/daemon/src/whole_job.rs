@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::OwnedFd;
 
 use landeck_host::guardian::OnFailure;
 use landeck_host::launch::LAUNCHER_FAILED;
@@ -12,48 +11,33 @@ use landeck_host::remote::messages::{
     MachineOptions, MessageStream, PartCommand, PartEvent, PartRefusal, Report, ToArbiter,
 };
 use landeck_host::remote::spec::JobSpec;
-use landeck_host::remote::start::{
-    RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay,
-};
 use landeck_host::report::Failure;
 use landeck_host::witness::Happened;
-use landeck_machine::host_list::is_this_host;
+use landeck_wire::HostNumber;
 use landeck_wire::word::WordContent;
-use landeck_wire::{HostIncarnation, HostNumber};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::bootstrap::{Announcement, Assignment};
 use crate::context::Context;
+use crate::gathering::Gathering;
 use crate::job_message::JobMessage;
-use crate::random;
 use crate::reactor::JOB_TOKENS;
 
 /// The token of the launcher's socket.
 const LAUNCHER: u64 = JOB_TOKENS;
 /// The tokens of remote shells: two for each.
 const STARTS: u64 = JOB_TOKENS + 2;
-/// How long a host that has introduced itself may take until its trunk is open.
-const CONNECT_TIME: Duration = Duration::from_secs(20);
-/// How long other hosts have to fail as well, so that one message names them all.
-const FURTHER_FAILURES: Duration = Duration::from_secs(2);
-
 /// The whole job.
 #[derive(Debug)]
 pub(crate) struct WholeJob {
     launcher: MessageStream<ToArbiter, Report>,
     watched: EventFlags,
     spec: JobSpec,
-    way: StartWay,
     phase: Phase,
-    /// The hosts of the launcher's list, in its order.
-    places: Vec<Place>,
-    /// Whether the hosts of the list have been looked at.
-    has_begun: bool,
+    /// The hosts of the launcher's list on their way into the machine.
+    gathering: Gathering,
     refusals: Vec<String>,
     exit_code: u8,
-    /// When the launcher is told of refusals, though other hosts may still be starting.
-    refuse_at: Option<Instant>,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
     /// Whether the job is being ended because of a failure.
@@ -68,32 +52,6 @@ enum Phase {
     Running,
     /// The launcher knows that the job is impossible.
     Refused,
-}
-
-/// A host of the launcher's list.
-#[derive(Debug)]
-struct Place {
-    name: String,
-    start: Option<RemoteStart>,
-    /// The addresses of its daemon, by which two names of one host are recognised.
-    addresses: Vec<std::net::IpAddr>,
-    state: PlaceState,
-    since: Instant,
-    /// Whether its remote shell's standard output is watched, and its standard error.
-    watched: [bool; 2],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PlaceState {
-    /// Its turn has not come.
-    Waiting,
-    /// Its daemon is being started.
-    Starting,
-    /// It has this number, and its trunk is awaited.
-    Admitted(HostNumber),
-    /// It takes part.
-    Up(HostNumber),
-    Failed,
 }
 
 impl WholeJob {
@@ -118,25 +76,14 @@ impl WholeJob {
                 }
             }
         };
-        let place = |name: &String| Place {
-            name: name.clone(),
-            start: None,
-            addresses: Vec::new(),
-            state: PlaceState::Waiting,
-            since: Instant::now(),
-            watched: [false; 2],
-        };
         let names: Vec<String> = request.spec.hosts.iter().map(|host| host.name.clone()).collect();
         let whole = Self {
             launcher,
             watched: EventFlags::empty(),
-            way: request.way,
             phase: Phase::Connecting,
-            places: names.iter().map(place).collect(),
-            has_begun: false,
+            gathering: Gathering::new(request.way, names, STARTS),
             refusals: Vec::new(),
             exit_code: LAUNCHER_FAILED,
-            refuse_at: None,
             awaited: BTreeSet::new(),
             is_ending: false,
             spec: request.spec,
@@ -153,49 +100,39 @@ impl WholeJob {
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
         match token {
             LAUNCHER => self.hear_launcher(context),
-            _ => {
-                let number = (token - STARTS) as usize;
-                self.read_start(context, number / 2, number % 2 == 1);
-            }
+            _ => self.gathering.ready(context, token),
         }
     }
 
     /// Goes on with what is due, and watches what is waited for.
     pub(crate) fn tick(&mut self, context: &mut Context<'_>) {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.find_own_host(context);
-        }
         if self.phase == Phase::Connecting {
-            self.begin_starts(context);
-            self.look_at_clock(context);
-            self.go_on_if_connected(context);
+            let outcome = self.gathering.go_on(context);
+            self.pass_said_on();
+            match outcome {
+                Some(Ok(numbers)) => self.check(context, &numbers),
+                Some(Err(refusals)) => {
+                    self.refusals = refusals;
+                    self.refuse_job();
+                }
+                None => {}
+            }
         }
+        self.pass_said_on();
         self.watch_launcher(context);
     }
 
     /// A host is connected.
     pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
-        let joined = context.host(host).map(|entry| entry.name.clone()).unwrap_or_default();
-        for place in &mut self.places {
-            let is_by_hand = place.state == PlaceState::Starting
-                && place.start.is_none()
-                && place.name == joined;
-            if place.state == PlaceState::Admitted(host) || is_by_hand {
-                place.state = PlaceState::Up(host);
-            }
+        if self.phase == Phase::Connecting {
+            self.gathering.host_up(context, host);
         }
     }
 
     /// A host takes no part any more.
     pub(crate) fn lose(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         match self.phase {
-            Phase::Connecting => {
-                let is_it = |place: &&mut Place| matches!(place.state, PlaceState::Admitted(own) | PlaceState::Up(own) if own == host);
-                for place in self.places.iter_mut().filter(is_it) {
-                    place.state = PlaceState::Failed;
-                    self.refusals.push(format!("host {}: {why}", place.name));
-                }
-            }
+            Phase::Connecting => self.gathering.lose(host, &why),
             Phase::Checking | Phase::Preparing => {
                 if self.awaited.remove(&host) || self.spec.place_of(host).is_some() {
                     self.refusals.push(format!("host {}: {why}", self.name_of(host)));
@@ -331,217 +268,19 @@ impl WholeJob {
         }
     }
 
-    /// Recognises the names of this host, which needs no remote shell.
-    fn find_own_host(&mut self, context: &Context<'_>) {
-        let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let addresses: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
-        for place in &mut self.places {
-            let is_address = || place.name.parse().is_ok_and(|at| addresses.contains(&at));
-            if is_this_host(&place.name, &own) || is_address() {
-                place.state = PlaceState::Up(HostNumber::ARBITER);
-            }
+    fn pass_said_on(&mut self) {
+        for text in self.gathering.take_said() {
+            self.launcher.send(&Report::Said(text));
         }
     }
 
-    /// Begins to start daemons, as many at a time as is good for this host.
-    fn begin_starts(&mut self, context: &mut Context<'_>) {
-        let starting = |place: &Place| place.state == PlaceState::Starting;
-        let mut running = self.places.iter().filter(|place| starting(place)).count();
-        for number in 0..self.places.len() {
-            if running == STARTS_AT_ONCE || !self.refusals.is_empty() {
-                return;
-            }
-            if self.places[number].state != PlaceState::Waiting {
-                continue;
-            }
-            running += 1;
-            self.places[number].state = PlaceState::Starting;
-            self.places[number].since = Instant::now();
-            if self.way.tool == StartTool::ByHand {
-                self.ask_user(context, number);
-                continue;
-            }
-            match RemoteStart::begin(&self.way, &self.places[number].name) {
-                Ok(start) => {
-                    self.places[number].start = Some(start);
-                    self.watch_start(context, number);
-                }
-                Err(why) => self.refuse(number, why),
-            }
+    /// Has the hosts check their parts: all of them are connected.
+    fn check(&mut self, context: &mut Context<'_>, numbers: &[HostNumber]) {
+        self.spec.settle(numbers);
+        let first = self.spec.hosts[usize::from(self.spec.ranks[0].host)].number;
+        if let Some(address) = context.address_of(first) {
+            self.spec.first_address = address.to_string();
         }
-    }
-
-    /// Tells the user what to type on a host.
-    fn ask_user(&mut self, context: &mut Context<'_>, number: usize) {
-        let name = self.places[number].name.clone();
-        match context.issue_token() {
-            Ok(token) => self.launcher.send(&Report::Said(format!(
-                "On host {name}, type within 15 minutes:\n  echo '{}' | landeckd join --name '{name}' --token-file -",
-                token.text()
-            ))),
-            Err(error) => self.refuse(number, format!("host {name}: {error}")),
-        }
-    }
-
-    fn watch_start(&mut self, context: &mut Context<'_>, number: usize) {
-        let place = &mut self.places[number];
-        let Some(start) = &place.start else { return };
-        let token = STARTS + 2 * number as u64;
-        for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
-            if let Some(stream) = stream.filter(|_| !place.watched[at]) {
-                place.watched[at] =
-                    context.watch(stream, token + at as u64, EventFlags::IN).is_ok();
-            }
-        }
-    }
-
-    fn read_start(&mut self, context: &mut Context<'_>, number: usize, is_errors: bool) {
-        let Some(place) = self.places.get_mut(number) else { return };
-        let Some(start) = &mut place.start else { return };
-        let ended = if is_errors { start.read_errors() } else { start.read_output() };
-        if let Some(ended) = ended {
-            place.watched[usize::from(is_errors)] = false;
-            unwatch(context, ended.as_fd());
-        }
-        if start.deadline().is_none()
-            && let Some(lines) = start.take_complaints()
-        {
-            for line in lines.lines() {
-                self.launcher.send(&Report::Said(format!("host {}: {line}", place.name)));
-            }
-        }
-        self.take_progress(context, number);
-    }
-
-    fn take_progress(&mut self, context: &mut Context<'_>, number: usize) {
-        let next = self.places[number].start.as_mut().and_then(RemoteStart::take_progress);
-        match next {
-            None => {}
-            Some(StartProgress::Failed(why)) => self.refuse(number, why),
-            Some(StartProgress::Introduced(line)) => match self.admit(context, number, &line) {
-                Ok(()) => {}
-                Err(why) => self.refuse(number, why),
-            },
-        }
-    }
-
-    /// Admits the daemon that has introduced itself on a host.
-    fn admit(
-        &mut self,
-        context: &mut Context<'_>,
-        number: usize,
-        line: &str,
-    ) -> Result<(), String> {
-        let name = self.places[number].name.clone();
-        let told = |why: &dyn std::fmt::Display| format!("host {name}: {why}");
-        let announcement: Announcement = line.parse().map_err(|error| told(&error))?;
-        context.facts().admits(&name, &announcement.facts).map_err(|error| error.to_string())?;
-        if let Some(host) = self.known_host(context, &announcement) {
-            // Two names of one host: the daemon that was started first serves both.
-            self.stop_start(context, number);
-            self.places[number].state = host;
-            return Ok(());
-        }
-        let incarnation = HostIncarnation(random::number().map_err(|error| told(&error))?);
-        let addresses = announcement.socket_addresses();
-        let host = context.admit(name.clone(), announcement.key, incarnation, addresses);
-        let arbiter = context.own_entry().clone();
-        let assignment = Assignment {
-            machine: context.machine(),
-            host,
-            incarnation,
-            arbiter: arbiter.incarnation,
-            arbiter_key: landeck_trust::KeyHash(arbiter.key),
-            arbiter_addresses: arbiter.addresses,
-            name: name.clone(),
-            options: context.options(),
-        };
-        let place = &mut self.places[number];
-        place.addresses = announcement.addresses;
-        place.state = PlaceState::Admitted(host);
-        place.since = Instant::now();
-        let Some(start) = &mut place.start else { return Ok(()) };
-        start.answer(&format!("{assignment}\n")).map_err(|error| told(&error))?;
-        if let Some(output) = start.output().filter(|_| place.watched[0]) {
-            unwatch(context, output);
-            place.watched[0] = false;
-        }
-        if let Some((output, input)) = start.take_streams() {
-            context.add_stdio_trunk(host, output, input);
-        }
-        Ok(())
-    }
-
-    /// The state of a host that is known under another name: its daemon has all of these addresses.
-    fn known_host(&self, context: &Context<'_>, announcement: &Announcement) -> Option<PlaceState> {
-        let addresses = &announcement.addresses;
-        if addresses.is_empty() || addresses.iter().all(|address| address.is_loopback()) {
-            return None;
-        }
-        let own: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
-        if own == *addresses {
-            return Some(PlaceState::Up(HostNumber::ARBITER));
-        }
-        let same = |place: &&Place| place.addresses == *addresses;
-        self.places.iter().find(same).map(|place| place.state)
-    }
-
-    fn refuse(&mut self, number: usize, why: String) {
-        self.places[number].state = PlaceState::Failed;
-        self.refusals.push(why);
-        self.refuse_at.get_or_insert(Instant::now() + FURTHER_FAILURES);
-    }
-
-    fn stop_start(&mut self, context: &mut Context<'_>, number: usize) {
-        let place = &mut self.places[number];
-        let Some(start) = place.start.take() else { return };
-        for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
-            if let Some(stream) = stream.filter(|_| place.watched[at]) {
-                unwatch(context, stream);
-            }
-        }
-        place.watched = [false; 2];
-    }
-
-    fn look_at_clock(&mut self, context: &mut Context<'_>) {
-        let now = Instant::now();
-        for number in 0..self.places.len() {
-            if let Some(start) = &mut self.places[number].start {
-                start.look_at_clock(now);
-                self.take_progress(context, number);
-            }
-            let place = &self.places[number];
-            if matches!(place.state, PlaceState::Admitted(_)) && now > place.since + CONNECT_TIME {
-                let why = format!(
-                    "host {}: its daemon has started, and no connection to it was made within {} s. May firewalls \
-                     let its port through? --port-range names ports",
-                    place.name,
-                    CONNECT_TIME.as_secs()
-                );
-                self.refuse(number, why);
-            }
-        }
-        context.wake_at(context.now() + Duration::from_millis(500));
-    }
-
-    /// Goes on when all hosts are connected, or refuses the job when some are not.
-    fn go_on_if_connected(&mut self, context: &mut Context<'_>) {
-        let is_settled =
-            |place: &Place| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
-        if !self.refusals.is_empty() {
-            let is_waiting = |place: &Place| place.state == PlaceState::Waiting;
-            let all = self.places.iter().all(|place| is_settled(place) || is_waiting(place));
-            if all || self.refuse_at.is_none_or(|at| Instant::now() >= at) {
-                self.refuse_job();
-            }
-            return;
-        }
-        let up = self.places.iter().map(|place| match place.state {
-            PlaceState::Up(host) => Some(host),
-            _ => None,
-        });
-        let Some(numbers) = up.collect::<Option<Vec<HostNumber>>>() else { return };
-        self.spec.settle(&numbers);
         self.phase = Phase::Checking;
         let check = JobMessage::Check(Box::new(self.spec.clone()));
         self.ask_all(context, &check);
@@ -600,9 +339,4 @@ impl WholeJob {
         let place = self.spec.place_of(host);
         place.map_or("", |place| self.spec.hosts[place].name.as_str())
     }
-}
-
-fn unwatch(context: &mut Context<'_>, descriptor: BorrowedFd<'_>) {
-    // It was watched, so this can fail only if it is closed already.
-    let _ = context.unwatch(descriptor);
 }

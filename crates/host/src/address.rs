@@ -45,7 +45,7 @@ impl Address {
     }
 
     /// The address at which a daemon listens for the processes of a segment.
-    fn of_daemon(segment: HostId) -> Self {
+    pub(crate) fn of_daemon(segment: HostId) -> Self {
         Self::Abstract(format!("landeckd-{}-{segment}", own_uid()))
     }
 

@@ -8,7 +8,7 @@
 //! In their place come the names that scripts look for: `RANK` and related ones as `torchrun` sets them,
 //! `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never `PMI_FD` or `PMIX_*`: those
 //! promise a service. Nor `MASTER_PORT`: only a process that listens on a port can promise it. A job on several hosts
-//! also sets `NODE_RANK`, and `MASTER_ADDR` to the host of rank 0. If the user sets `MASTER_ADDR`, it is passed on. A restarted process also has
+//! also sets `NODE_RANK`, and `MASTER_ADDR` to an address of rank 0's host that the others reach. If the user sets `MASTER_ADDR`, it is passed on. A restarted process also has
 //! `LANDECK_RESTART`, the number of the restart. `LANDECK_STDOUT` says which file the launcher gave a process as its
 //! standard output.
 
@@ -49,7 +49,7 @@ pub struct Identity<'a> {
 pub struct Node<'a> {
     /// Its number among the hosts with processes of the job, counted from 0.
     pub number: u32,
-    /// The name of the host of rank 0.
+    /// The address at which the others reach the host of rank 0.
     pub first: &'a str,
 }
 

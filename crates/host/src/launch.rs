@@ -174,6 +174,11 @@ pub enum LaunchError {
         /// The reasons, with the names of the hosts.
         text: String,
     },
+    /// The launcher would have to join a job on several hosts.
+    #[error(
+        "--serve-groups: the launcher serves groups of jobs on one host alone; leave it out, or use one host"
+    )]
+    ServeGroups,
     /// The arbiter has ended before the job began.
     #[error(
         "the daemon of this host (landeckd) has ended before the job began; its message stands above"

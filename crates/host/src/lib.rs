@@ -20,6 +20,7 @@ pub mod index;
 pub mod inherited;
 pub mod input;
 mod job;
+pub mod job_names;
 pub mod launch;
 pub mod linkage;
 pub mod memory_groups;

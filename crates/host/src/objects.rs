@@ -41,9 +41,23 @@ pub enum ObjectError {
         /// The PID of its maker.
         pid: u32,
     },
+    /// The name is taken by a process of another host.
+    #[error(
+        "the {kind} \"{name}\" is there already, made by process {pid} on {host}: open that one, or choose another name"
+    )]
+    TakenElsewhere {
+        /// The kind of the object.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+        /// The PID of its maker.
+        pid: u32,
+        /// The host of its maker.
+        host: String,
+    },
     /// There is no such object.
     #[error(
-        "no {kind} of this job has the name \"{name}\" on this host: create it first, or check the spelling"
+        "no {kind} of this job has the name \"{name}\"{}: create it first, or check the spelling", scope(*.kind)
     )]
     Unknown {
         /// The kind that was looked for.
@@ -83,6 +97,14 @@ pub enum ObjectError {
         /// The reason.
         verdict: Verdict,
     },
+}
+
+/// Where the names of a kind of object are valid, in the words of an error.
+const fn scope(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Mailbox => "",
+        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => " on this host",
+    }
 }
 
 /// Gives a mailbox a name, which lasts until its owner takes it back or ends.

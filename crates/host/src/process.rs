@@ -354,6 +354,14 @@ pub(crate) fn reset_signals(signals: &[c_int]) {
     }
 }
 
+/// Ignores these signals from now on, as the children of this process will.
+pub(crate) fn ignore_signals(signals: &[c_int]) {
+    for &signal in signals {
+        // SAFETY: SIG_IGN needs no handler. A signal that cannot be ignored is refused.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// The data that a child needs before its program begins. It must not allocate, so everything is prepared.
 struct Plan<'a> {
     parent: libc::pid_t,

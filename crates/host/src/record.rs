@@ -254,7 +254,8 @@ impl<'a> Record<'a> {
 
     fn take_failure(&mut self, failed: Failed, again: Again, output: &mut Output) {
         let rank = failed.rank;
-        let is_ours = self.first.is_some() && !self.goes_on();
+        // A part that was cut off ends the job, and nothing that follows is another failure.
+        let is_ours = self.cut_off.is_some() || (self.first.is_some() && !self.goes_on());
         let state = match again {
             Some(_) => State::Awaited,
             None if is_ours => State::Ended,

@@ -117,6 +117,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         program: number / 2,
     };
     JobSpec {
+        first_address: "10.0.0.1".into(),
         job: JobId(7),
         name: "test".to_owned(),
         programs: scripts.iter().map(program).collect(),
@@ -131,6 +132,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         settings: Vec::new(),
         stdin: InputTo::Rank(0),
         is_merged: false,
+        ignored: Vec::new(),
         serves_groups: false,
     }
 }

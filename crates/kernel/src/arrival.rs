@@ -11,7 +11,7 @@ use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::failure::Failure;
 use crate::kept::Kept;
-use crate::mailboxes::Mailboxes;
+use crate::mailboxes::{FIRST_MAILBOX, Mailboxes};
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
 use crate::request::{Completion, Received, RequestId};
@@ -305,6 +305,13 @@ impl Core {
             Kept::Coming { named, .. } => {
                 self.requests.remove(*named);
             }
+            // A far poster reads no mark that tells it that the mailbox is gone.
+            &Kept::Offer { send, .. }
+                if label.context >= FIRST_MAILBOX
+                    && label.source >= self.segment.plan().slots() =>
+            {
+                self.return_offer(Peer(label.source), send);
+            }
             Kept::Short { .. } | Kept::Long(_) | Kept::Offer { .. } => {}
         }
     }
@@ -405,7 +412,14 @@ impl Core {
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, data),
             // Where these count, the channel handles them.
-            Kind::Goodbye | Kind::Received | Kind::Granted | Kind::EndMarker => {
+            Kind::Goodbye
+            | Kind::Received
+            | Kind::Granted
+            | Kind::EndMarker
+            | Kind::RelayPut
+            | Kind::RelayGet
+            | Kind::RelayWord
+            | Kind::RelayAnswer => {
                 self.broken(from, BrokenPeer::Form);
             }
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}

@@ -68,6 +68,12 @@ impl Core {
         // If the message has met its receive, its sender learns of that.
         let Some((label, kept)) = found else { return };
         self.uncount_kept(label.source, kept.cost_bytes());
+        self.return_offer(from, send);
+    }
+
+    /// Tells the sender of an offered message that it met no receive, and will meet none.
+    #[cold]
+    pub(crate) fn return_offer(&mut self, from: Peer, send: u64) {
         let data = encode_pair(send, 0);
         let header = Header::user(Kind::Withdrawn, data.len() as u32, 0, 0);
         self.replies.push(Reply { to: from, header, data });

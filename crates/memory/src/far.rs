@@ -6,6 +6,7 @@
 //!   8   host identity
 //!   16  slot (32) | process id (32)
 //!   24  rank in the first world, plus one (32) | raw wait status (32)
+//!   32  the region of this segment that the relay accesses for this process, or zero
 //! world table, written once, by the segment's maker:
 //!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
 //! names of hosts, by their numbers: 64 bytes of text each, written by the daemon alone
@@ -14,7 +15,7 @@
 //! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
 //! changed far records by the generation of the membership, as the agent announces changed slots.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::membership::{SlotRecord, SlotState};
 use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
@@ -23,6 +24,8 @@ use crate::segment::Segment;
 /// Where a bit field of a record's first word begins.
 const LOST_BIT: u32 = 8;
 const HOST_NUMBER_BIT: u32 = 16;
+/// Where a record has the hazard.
+const FAR_HAZARD: u64 = 32;
 
 /// A process of the job on another host, as `ProcessId` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,6 +123,13 @@ impl Segment {
         for (at, word) in [0, 8, 16, 24].into_iter().zip(words).rev() {
             self.long(place + at).store(word, Ordering::Release);
         }
+    }
+
+    /// The word in which this host's relay says which region it accesses for a process on another host. A number outside
+    /// the table means the last record; without far processes there is no relay.
+    pub fn far_hazard(&self, far: u32) -> &AtomicU64 {
+        let last = self.plan().far.saturating_sub(1);
+        self.long(self.plan().far_record(far.min(last)) + FAR_HAZARD)
     }
 
     /// The record of a peer, whether it is a slot or a process on another host, as that of a slot.

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use landeck_channel::Peer;
 use landeck_kernel::Failure;
-use landeck_memory::{Segment, SlotRecord, SlotState};
+use landeck_memory::{FarRecord, Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::message::MessageError;
-use crate::peers::host_of;
 use landeck_engine::context::NUMBERS;
 use landeck_engine::{Fault, Shared, WaitError};
 use landeck_named_groups::ServiceError;
@@ -231,6 +230,17 @@ pub enum ErrorKind {
         "landeckd, which connects this host to the other hosts of the job, cannot be reached ({0}): start the job again"
     )]
     NoDaemon(std::io::Error),
+    /// The daemon of another host, which accesses the regions there, cannot be reached.
+    #[error(
+        "the daemon of {host} cannot be reached ({why}), so its regions cannot be used: let the hosts reach each other, or \
+         send messages"
+    )]
+    NoRelay {
+        /// The host.
+        host: String,
+        /// The reason.
+        why: String,
+    },
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
@@ -569,6 +579,14 @@ fn from(rank: Option<usize>) -> String {
     rank.map_or_else(String::new, |rank| format!(" from rank {rank}"))
 }
 
+/// The name of a far process's host, or its number.
+pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
+    match segment.host_name(record.host_number).to_string() {
+        name if name.is_empty() => format!("host {}", record.host_number),
+        name => name,
+    }
+}
+
 /// Names a process: by its rank, its host if that is another one, and its number there.
 fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
     let far = peer.0.checked_sub(segment.plan().slots()).map(|far| segment.far_record(far));
@@ -621,7 +639,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{FarProcess, FarRecord, JobName, SegmentPlan};
+    use landeck_memory::{FarProcess, JobName, SegmentPlan};
 
     #[test]
     fn a_death_is_told_with_rank_process_and_cause() {

@@ -71,6 +71,7 @@ pub mod port;
 pub mod progress;
 pub mod raw;
 pub mod region;
+mod relay;
 pub mod scope;
 pub mod semaphore;
 pub mod shared_segment;

@@ -28,6 +28,9 @@
 //! process that is gone with [`ErrorKind::PeerFailed`]. Messages of one sender are retrieved in the order in which
 //! they were posted. The messages that may wait are bounded as for all messages; beyond that, the posting process
 //! waits.
+//!
+//! In a job on several hosts a name is found on all hosts, and posts cross to other hosts. A post that is complete
+//! when it is sent does not learn that a mailbox on another host is gone: its message is dropped there.
 
 mod availability;
 mod from_groups;
@@ -37,7 +40,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, ObjectKind, ObjectName};
+use landeck_host::job_names;
+use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
 use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::ProcessId;
@@ -114,8 +118,8 @@ impl Job {
     /// Opens the mailbox with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::AnotherHost`], [`MailboxError::Gone`],
-    /// [`ErrorKind::PeerFailed`].
+    /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`] (on this host),
+    /// [`MailboxError::GuestElsewhere`], [`ErrorKind::PeerFailed`].
     pub fn open_mailbox_by_address(&self, address: MailboxAddress) -> Result<Outbox> {
         error::call(&self.shared, "open_mailbox_by_address", || Outbox::open(&self.shared, address))
     }
@@ -128,11 +132,23 @@ impl Job {
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
         error::call(&self.shared, "open_mailbox", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
-            let found = objects::find_mailbox(self.process(), &name)?;
+            let found = self.find_mailbox(&name)?;
             let [context, place] = found.words;
             let address = MailboxAddress { process: found.owner, context: context as u32, place };
             self.open_mailbox_by_address(address)
         })
+    }
+
+    /// Finds the mailbox with this name: at the agent, or, in a job on several hosts, at the arbiter.
+    pub(crate) fn find_mailbox(
+        &self,
+        name: &ObjectName,
+    ) -> std::result::Result<Object, objects::ObjectError> {
+        let segment = &self.shared.segment;
+        match segment.plan().spans_hosts() {
+            true => job_names::find(segment, self.process(), name),
+            false => objects::find_mailbox(self.process(), name),
+        }
     }
 }
 
@@ -153,7 +169,11 @@ impl Mailbox {
         error::call(&shared, "register", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let words = [u64::from(self.address.context), self.address.place];
-            let named = objects::name_mailbox(self.address.process, &name, words)?;
+            let (segment, process) = (&shared.segment, self.address.process);
+            let named = match segment.plan().spans_hosts() {
+                true => job_names::publish(segment, process, &name, words)?,
+                false => objects::name_mailbox(process, &name, words)?,
+            };
             self.names.push((name, named.number));
             Ok(())
         })
@@ -172,8 +192,17 @@ impl Mailbox {
                 return Err(objects::ObjectError::Unknown { kind, name }.into());
             };
             let (_, number) = self.names.swap_remove(at);
-            Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+            Ok(self.withdraw(number)?)
         })
+    }
+
+    /// Takes back a name by its number.
+    fn withdraw(&self, number: u64) -> std::result::Result<(), objects::ObjectError> {
+        let (segment, process) = (&self.shared.segment, self.address.process);
+        match segment.plan().spans_hosts() {
+            true => job_names::withdraw(segment, process, number),
+            false => objects::close(process, ObjectKind::Mailbox, number),
+        }
     }
 
     /// Waits for a message, and removes and returns it.
@@ -461,9 +490,9 @@ impl Drop for Mailbox {
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.close_mailbox(self.address.context);
         }
-        for (_, number) in self.names.drain(..) {
+        for (_, number) in std::mem::take(&mut self.names) {
             // The name goes with the process in any case.
-            let _ = objects::close(self.address.process, ObjectKind::Mailbox, number);
+            let _ = self.withdraw(number);
         }
     }
 }

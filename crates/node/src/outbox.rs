@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_kernel::{Area, Failure, Peer, Started};
+use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::error::{self, Error, ErrorKind, MailboxError, Result};
+use crate::error::{self, Error, ErrorKind, MailboxError, Result, host_of};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::peers::elsewhere;
+use crate::peers::{far_failure, far_owner};
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
+use landeck_transports::lanes::DATA_BYTES_MAX;
 
 /// A handle through which any process posts to a mailbox. A clone is another handle to the same
 /// mailbox. The thread mode of the job determines which threads may use it.
@@ -21,7 +22,9 @@ use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 pub struct Outbox {
     shared: Arc<Shared>,
     address: MailboxAddress,
-    mark: Arc<MarkView>,
+    to: Peer,
+    /// `None` for a mailbox on another host, whose mark this process cannot read.
+    mark: Option<Arc<MarkView>>,
 }
 
 /// The state of a posted message at which the call that posted it returns.
@@ -45,13 +48,18 @@ impl Outbox {
     pub(crate) fn open(shared: &Arc<Shared>, address: MailboxAddress) -> Result<Self> {
         let process = address.process();
         if process.host.0 != shared.segment.plan().host {
-            return Err(elsewhere(&shared.segment, process, "the mailbox").into());
+            let to = far_owner(&shared.segment, process)?;
+            let outbox = Self { shared: shared.clone(), address, to, mark: None };
+            return match shared.segment.peer_record(to.0).state.is_gone() {
+                true => Err(outbox.gone()),
+                false => Ok(outbox),
+            };
         }
         let (slot, number) = (process.slot.0, address.mark_number());
         let mark = MarkView::of(&shared.segment, slot, address.place(), number);
-        let mark = Arc::new(mark.ok_or(MailboxError::NoAddress)?);
-        let outbox = Self { shared: shared.clone(), address, mark };
-        match outbox.mark.is_set() {
+        let mark = Some(Arc::new(mark.ok_or(MailboxError::NoAddress)?));
+        let outbox = Self { shared: shared.clone(), address, to: Peer(slot), mark };
+        match outbox.is_there() {
             true => Ok(outbox),
             false => Err(outbox.gone()),
         }
@@ -79,17 +87,56 @@ impl Outbox {
 
     /// Posts a message, waiting for at most `time`; after [`ErrorKind::TimedOut`] nothing was
     /// posted. It waits until the whole message fits in this process's heap, not until it is
-    /// retrieved.
+    /// retrieved. A message of more than 64 KiB to another host waits until it is retrieved, and
+    /// after the limit until the owner's process has given it back.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Outbox::post`].
     pub fn post_within(&self, message: &Message, time: Duration) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch)?;
-        if !self.mark.is_set() {
+        if !self.is_there() {
             return Err(self.gone());
         }
+        if self.is_far() && bytes.len() > DATA_BYTES_MAX {
+            return self.post_far_within(tag, bytes, time);
+        }
         self.post_until(Some(time), |engine| self.send_whole(engine, tag, bytes))
+    }
+
+    /// Posts a message to another host that travels in parts. When the time is over it is asked back, which takes until
+    /// the owner's process answers: the whole message was posted, or nothing.
+    fn post_far_within(&self, tag: u32, bytes: Bytes<'_>, time: Duration) -> Result<()> {
+        error::call(&self.shared, "post", || {
+            // SAFETY: the request has ended, or is given up, before this returns.
+            let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
+            let started =
+                self.shared.engine.enter()?.send(self.to, self.address.context(), tag, area);
+            let id: OperationId = match started {
+                Ok(Started::Complete(_)) => return Ok(()),
+                Ok(Started::Pending(id)) => id.into(),
+                Err(failure) => return Err(self.error(WaitError::Failure(failure), None)),
+            };
+            let record = self.shared.engine.enter()?.wait_record(id);
+            let look = |engine: &mut Engine| self.look(engine, id);
+            match self.shared.wait_until(&record, deadline_ns(Some(time)), look) {
+                Ok(Ended::Well) => return Ok(()),
+                Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
+                Ok(Ended::Closed) => return Err(self.gone()),
+                Err(WaitError::TimedOut) => self.shared.engine.enter()?.cancel(id),
+                Err(error) => {
+                    self.shared.engine.enter()?.abandon(id);
+                    return Err(self.error(error, None));
+                }
+            }
+            match self.finish(id) {
+                // It came back.
+                Err(Error { kind: ErrorKind::Mailbox(_), .. }) => {
+                    Err(self.error(WaitError::TimedOut, Some(time)))
+                }
+                finished => finished,
+            }
+        })
     }
 
     /// Posts a message and waits until the owner retrieves it.
@@ -100,7 +147,8 @@ impl Outbox {
         self.post_message(message, Until::Retrieved)
     }
 
-    /// Posts a message if this is possible without waiting; otherwise posts nothing.
+    /// Posts a message if this is possible without waiting; otherwise posts nothing. A message of
+    /// more than 64 KiB to another host always waits.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
@@ -154,7 +202,7 @@ impl Outbox {
     /// [`ErrorKind::WouldBlock`], when nothing was posted; and as [`Outbox::post_urgent`].
     pub fn try_post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
         let bytes = urgent_bytes(values)?;
-        if !self.mark.is_set() {
+        if !self.is_there() {
             return Err(self.gone());
         }
         let mut engine = self.shared.engine.enter()?;
@@ -166,7 +214,7 @@ impl Outbox {
 
     fn post_urgent_until<T: Typed>(&self, values: &[T], time: Option<Duration>) -> Result<()> {
         let bytes = urgent_bytes(values)?;
-        if !self.mark.is_set() {
+        if !self.is_there() {
             return Err(self.gone());
         }
         self.post_until(time, |engine| self.send_urgent(engine, tag_of_values::<T>(), bytes))
@@ -205,7 +253,7 @@ impl Outbox {
 
     fn tried(&self, sent: std::result::Result<bool, Failure>) -> Option<Posted> {
         match sent.transpose_true() {
-            None if !self.mark.is_set() => Some(Err(None)),
+            None if !self.is_there() => Some(Err(None)),
             attempt => attempt.map(|sent| sent.map_err(Some)),
         }
     }
@@ -228,7 +276,7 @@ impl Outbox {
     #[inline]
     fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
         error::call(&self.shared, "post", || {
-            if !self.mark.is_set() {
+            if !self.is_there() {
                 return Err(self.gone());
             }
             // SAFETY: `finish` returns when the request has ended or was abandoned, whatever happens.
@@ -250,7 +298,7 @@ impl Outbox {
 
     fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
         error::call(&self.shared, "post", || {
-            if !self.mark.is_set() {
+            if !self.is_there() {
                 return Err(self.gone());
             }
             let mut engine = self.shared.engine.enter()?;
@@ -282,21 +330,44 @@ impl Outbox {
     fn look(&self, engine: &mut Engine, id: OperationId) -> Option<Ended> {
         engine.refresh();
         match engine.take(id) {
+            // Its host has returned the message: no mailbox was there to take it.
+            Some(Ok(Completion { result: Ok(Status { cancelled: true, .. }), .. })) => {
+                Some(Ended::Closed)
+            }
             Some(Ok(_)) => Some(Ended::Well),
             Some(Err(error)) => Some(Ended::Badly(error)),
-            None => (!self.mark.is_set()).then_some(Ended::Closed),
+            None => (!self.is_there()).then_some(Ended::Closed),
         }
     }
 
     fn peer(&self) -> Peer {
-        Peer(self.address.process().slot.0)
+        self.to
+    }
+
+    /// Whether the mailbox exists, as far as this host knows.
+    #[inline]
+    fn is_there(&self) -> bool {
+        self.mark.as_ref().is_none_or(|mark| mark.is_set())
+    }
+
+    fn is_far(&self) -> bool {
+        self.mark.is_none()
     }
 
     /// The error for a mailbox that is gone: its owner has dropped it, has left or has died.
     #[cold]
     fn gone(&self) -> Error {
         let owner = self.address.process();
-        let record = self.shared.segment.slot_record(owner.slot.0);
+        let segment = &self.shared.segment;
+        if self.is_far() {
+            if let Some(gone) = far_failure(segment, self.to) {
+                return gone.into();
+            }
+            let record = segment.far_record(self.to.0 - segment.plan().slots());
+            let (slot, host) = (owner.slot.0, host_of(segment, &record));
+            return MailboxError::GoneElsewhere { slot, pid: record.pid, host }.into();
+        }
+        let record = segment.slot_record(owner.slot.0);
         if record.incarnation == owner.incarnation.0 && !record.state.is_gone() {
             return MailboxError::Gone { slot: owner.slot.0, pid: record.pid }.into();
         }

@@ -1,10 +1,10 @@
 //! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
 
-use landeck_kernel::Peer;
+use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::MailboxError;
+use crate::error::{ErrorKind, MailboxError, host_of};
 
 /// Words of a process in a message.
 pub(crate) const PROCESS_WORDS: usize = 2;
@@ -39,26 +39,28 @@ pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
     (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
 }
 
-/// Why this process cannot use `what`, which lies in the memory of a process that has no slot in this segment.
-#[cold]
-pub(crate) fn elsewhere(segment: &Segment, owner: ProcessId, what: &'static str) -> MailboxError {
-    let far = peer_of(segment, owner).and_then(|peer| peer.0.checked_sub(segment.plan().slots()));
-    let Some(record) = far.map(|far| segment.far_record(far)) else {
-        return MailboxError::AnotherJob;
-    };
-    let owner = match record.rank {
-        Some(rank) => format!("rank {rank}"),
-        None => format!("process {}", record.process.slot),
-    };
-    MailboxError::AnotherHost { what, owner, host: host_of(segment, &record) }
+/// The peer of a process that owns something on another host, or the error that no peer is the process.
+pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, ErrorKind> {
+    if let Some(peer) = peer_of(segment, owner) {
+        return Ok(peer);
+    }
+    let records = (0..segment.plan().far).map(|far| segment.far_record(far));
+    let mut there = records.filter(|record| record.process.host == owner.host.0);
+    let Some(first) = there.next() else { return Err(MailboxError::AnotherJob.into()) };
+    let is_its = |record: &FarRecord| record.process.slot == owner.slot.0;
+    match Some(first).into_iter().chain(there).find(is_its) {
+        Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
+        None => Err(MailboxError::GuestElsewhere { host: host_of(segment, &first) }.into()),
+    }
 }
 
-/// The name of a far process's host, or its number.
-pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
-    match segment.host_name(record.host_number).to_string() {
-        name if name.is_empty() => format!("host {}", record.host_number),
-        name => name,
-    }
+/// The error for a far process that is gone; `None` while it is there.
+pub(crate) fn far_failure(segment: &Segment, peer: Peer) -> Option<ErrorKind> {
+    let record = segment.far_record(peer.0.checked_sub(segment.plan().slots())?);
+    let died = record.state == SlotState::Dead;
+    let rank_of = |peer: Peer| segment.rank_of(peer.0).map(|rank| rank as usize);
+    let gone = || ErrorKind::of(Failure::PeerGone { peer, died }, segment, rank_of);
+    record.state.is_gone().then(gone)
 }
 
 /// The words of a process, for a message.

@@ -1,5 +1,6 @@
-//! Regions: one-sided communication (remote memory access). Other processes on the host read and
-//! write the memory of a process without its participation.
+//! Regions: one-sided communication (remote memory access). Other processes read and write the
+//! memory of a process without its participation. On its own host they do so by loads and stores; for
+//! processes on other hosts the daemon of its host does it.
 //!
 //! The owner registers memory and sends its [`RegionAddress`] to other processes, which open it and
 //! access it directly. A notification reaches the owner after the data that were put before it.
@@ -35,13 +36,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_kernel::Peer;
+use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
+use landeck_wire::relay::RelayOperation;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use self::far::FarRegion;
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::job::Job;
-use crate::peers::elsewhere;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, deadline_ns};
 
@@ -63,12 +66,23 @@ pub struct Region {
     seen: u64,
 }
 
+mod far;
+
 /// An opened region of another process, or of this one. A clone is another handle to it.
 #[derive(Clone)]
 pub struct RemoteRegion {
     shared: Arc<Shared>,
     address: RegionAddress,
-    view: Arc<RegionView>,
+    view: View,
+}
+
+/// The way to a region.
+#[derive(Clone)]
+enum View {
+    /// It is in the memory of this host.
+    Near(Arc<RegionView>),
+    /// It is on another host.
+    Far(Arc<FarRegion>),
 }
 
 impl RegionAddress {
@@ -121,19 +135,20 @@ impl Job {
     /// Opens the region with this address, which the process received, for example, in a message.
     ///
     /// # Errors
-    /// [`crate::MailboxError::AnotherJob`], [`crate::MailboxError::AnotherHost`], [`ErrorKind::Access`] when the region is gone (or, in a
-    /// hardened job, when the kernel permits no further mapping), [`ErrorKind::PeerFailed`] when
-    /// its owner is gone.
+    /// [`crate::MailboxError::AnotherJob`], [`crate::MailboxError::GuestElsewhere`], [`ErrorKind::NoRelay`],
+    /// [`ErrorKind::Access`] when the region is gone (or, in a hardened job, when the kernel permits no
+    /// further mapping), [`ErrorKind::PeerFailed`] when its owner is gone.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         error::call(&self.shared, "open_region", || {
             if address.process.host.0 != self.segment().plan().host {
-                return Err(elsewhere(self.segment(), address.process, "the region").into());
+                let view = View::Far(Arc::new(FarRegion::open(&self.shared, address)?));
+                return Ok(RemoteRegion { shared: self.shared.clone(), address, view });
             }
             match RegionView::open(self.segment(), self.slot(), address.place()) {
                 Err(AccessError::Gone) => Err(gone(&self.shared, &address)),
                 Err(error) => Err(error.into()),
                 Ok(view) => {
-                    let view = Arc::new(view);
+                    let view = View::Near(Arc::new(view));
                     Ok(RemoteRegion { shared: self.shared.clone(), address, view })
                 }
             }
@@ -254,7 +269,10 @@ impl RemoteRegion {
 
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
-        self.view.bytes()
+        match &self.view {
+            View::Near(view) => view.bytes(),
+            View::Far(far) => far.bytes(),
+        }
     }
 
     /// Returns whether the length is zero.
@@ -269,7 +287,8 @@ impl RemoteRegion {
     /// [`ErrorKind::Access`]: the region is gone, or the range reaches beyond its end;
     /// [`ErrorKind::PeerFailed`] when its owner has died or left; [`ErrorKind::Thread`].
     pub fn put<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
-        self.access("put", |view| view.put(offset, values))
+        let far = |far: &FarRegion| far.put(&self.shared, offset, bytes_of(values), false);
+        self.access("put", far, |view| view.put(offset, values))
     }
 
     /// Copies values to the region as [`RemoteRegion::put`] does, and then notifies the owner.
@@ -277,7 +296,8 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn put_and_notify<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
-        self.access("put_and_notify", |view| view.put_and_notify(offset, values))
+        let far = |far: &FarRegion| far.put(&self.shared, offset, bytes_of(values), true);
+        self.access("put_and_notify", far, |view| view.put_and_notify(offset, values))
     }
 
     /// Copies values from the region, starting at byte `offset`, to `into`.
@@ -285,7 +305,12 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn get<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
-        self.access("get", |view| view.get(offset, into))
+        match &self.view {
+            View::Far(far) => error::call(&self.shared, "get", || {
+                far.get(&self.shared, offset, bytes_of_mut(into))
+            }),
+            View::Near(_) => self.access("get", |_| Ok(()), |view| view.get(offset, into)),
+        }
     }
 
     /// Adds `number` to the word at byte `offset`, a multiple of 8, atomically. Returns the
@@ -294,7 +319,8 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, number: u64) -> Result<u64> {
-        self.access("fetch_add", |view| {
+        let far = |far: &FarRegion| far.change(&self.shared, offset, RelayOperation::Add(number));
+        self.access("fetch_add", far, |view| {
             view.with_word(offset, |word| word.fetch_add(number, Ordering::AcqRel))
         })
     }
@@ -305,7 +331,8 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn swap(&self, offset: usize, number: u64) -> Result<u64> {
-        self.access("swap", |view| {
+        let far = |far: &FarRegion| far.change(&self.shared, offset, RelayOperation::Swap(number));
+        self.access("swap", far, |view| {
             view.with_word(offset, |word| word.swap(number, Ordering::AcqRel))
         })
     }
@@ -322,7 +349,9 @@ impl RemoteRegion {
         {
             Ok(was) | Err(was) => was,
         };
-        self.access("compare_swap", |view| view.with_word(offset, change))
+        let operation = RelayOperation::CompareSwap { expected, new: number };
+        let far = |far: &FarRegion| far.change(&self.shared, offset, operation);
+        self.access("compare_swap", far, |view| view.with_word(offset, change))
     }
 
     /// Runs an access to the region. One thread of the process accesses at a time, since the
@@ -331,15 +360,20 @@ impl RemoteRegion {
     fn access<R>(
         &self,
         call: &'static str,
+        far: impl FnOnce(&FarRegion) -> Result<R>,
         body: impl FnOnce(&RegionView) -> std::result::Result<R, AccessError>,
     ) -> Result<R> {
         error::call(&self.shared, call, || {
+            let view = match &self.view {
+                View::Near(view) => view,
+                View::Far(region) => return far(region),
+            };
             let mut engine = self.shared.engine.enter()?;
             engine.refresh();
             if engine.is_gone(Peer(self.address.process.slot.0)).is_some() {
                 return Err(gone(&self.shared, &self.address));
             }
-            let outcome = body(&self.view);
+            let outcome = body(view);
             drop(engine);
             outcome.map_err(|error| match error {
                 AccessError::Gone => gone(&self.shared, &self.address),

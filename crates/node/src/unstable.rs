@@ -20,7 +20,6 @@ pub use landeck_host as host;
 pub use landeck_machine as machine;
 pub use landeck_memory as memory;
 pub use landeck_objects as objects;
-pub use landeck_transports::tcp;
 pub use landeck_wire as wire;
 
 /// The internals of a job: its memory, its networks, and worlds that are created without an

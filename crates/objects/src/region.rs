@@ -11,6 +11,9 @@
 //! hazards. At least one of the two looks sees the other side (Dekker). Memory that a process accesses is not
 //! reused before the access ends or the accessor has died. Where the kernel offers `membarrier`, only the owner
 //! has a fence, as for sleep words.
+//!
+//! For processes on other hosts the relay of this host accesses regions. Each of these processes has a hazard in its
+//! record in the table of far processes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
@@ -265,10 +268,12 @@ impl Region {
 impl Withdrawn {
     /// Whether no process accesses it any more.
     pub fn is_free(&self, segment: &Segment) -> bool {
-        (0..segment.plan().slots()).all(|slot| {
+        let plan = segment.plan();
+        let far = if plan.spans_hosts() { plan.far } else { 0 };
+        (0..plan.slots()).all(|slot| {
             segment.hazard(slot).load(Ordering::Acquire) != self.number
                 || segment.slot_record(slot).state.is_gone()
-        })
+        }) && (0..far).all(|far| segment.far_hazard(far).load(Ordering::Acquire) != self.number)
     }
 }
 
@@ -278,10 +283,39 @@ impl RegionView {
     /// # Errors
     /// [`AccessError::Gone`] when there can be no region, or is none; [`AccessError::Unmapped`].
     pub fn open(segment: &Segment, own_slot: u32, place: RegionPlace) -> Result<Self, AccessError> {
+        if own_slot >= segment.plan().slots() {
+            return Err(AccessError::Gone);
+        }
+        let is_fenced = segment.plan().is_oversubscribed() || !waiter::is_registered();
+        let is_own = place.slot == own_slot;
+        Self::open_with(segment, segment.hazard(own_slot), is_fenced, is_own, place)
+    }
+
+    /// A view of the region at a place, for the relay, which accesses it for a process on another host.
+    ///
+    /// # Errors
+    /// As [`RegionView::open`].
+    pub fn open_for_far(
+        segment: &Segment,
+        far: u32,
+        place: RegionPlace,
+    ) -> Result<Self, AccessError> {
+        if far >= segment.plan().far {
+            return Err(AccessError::Gone);
+        }
+        Self::open_with(segment, segment.far_hazard(far), true, false, place)
+    }
+
+    fn open_with(
+        segment: &Segment,
+        hazard: &AtomicU64,
+        is_fenced: bool,
+        is_own: bool,
+        place: RegionPlace,
+    ) -> Result<Self, AccessError> {
         let plan = segment.plan();
         let head_end = place.place.saturating_add(REGION_HEAD_BYTES as u64);
         let is_possible = place.slot < plan.slots()
-            && own_slot < plan.slots()
             && place.number != 0
             && place.place.is_multiple_of(LINE_BYTES)
             && head_end <= plan.heap_bytes_per_process;
@@ -297,10 +331,9 @@ impl RegionView {
         // Loaded once, and never more than lies within the heap.
         let claimed = memory.word(BYTES_WORD).load(Ordering::Relaxed);
         memory.bytes = claimed.min(plan.heap_bytes_per_process - head_end) as usize;
-        let is_fenced = plan.is_oversubscribed() || !waiter::is_registered();
-        let hazard = NonNull::from(segment.hazard(own_slot));
+        let hazard = NonNull::from(hazard);
         let pages = begins..begins + (REGION_HEAD_BYTES + memory.bytes) as u64;
-        let opened = (place.slot != own_slot).then(|| segment.open_for_writing(pages)).transpose();
+        let opened = (!is_own).then(|| segment.open_for_writing(pages)).transpose();
         let _opened = opened.map_err(|error| {
             AccessError::Unmapped(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))
         })?;

@@ -4,13 +4,11 @@
 //! |---|---|
 //! | [`shared_memory`] | the processes of one host, and those of other jobs on it |
 //! | [`lanes`] | other hosts |
-//! | [`tcp`] | other hosts, without daemons; it goes when nothing uses it |
 //!
 //! [`wake_thread`] wakes a process that sleeps when something arrives on a socket.
 
 pub mod lanes;
 pub mod shared_memory;
-pub mod tcp;
 pub mod wake_thread;
 
 pub use lanes::Lanes;

@@ -3,5 +3,4 @@
 mod conformance;
 mod full_mailbox;
 mod hostile_lanes;
-mod hostile_streams;
 mod support;

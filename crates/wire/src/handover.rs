@@ -9,12 +9,16 @@
 //!                    2 Want    far process (32)
 //!                    3 Broken  far process (32) | lane (32) | system error (32)
 //!                    4 Numbers
+//!                    7 Relay   slot (32) | incarnation (32) | host number (32)
 //!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
 //!                              with the socket beside it
 //!                    6 Unreachable  far process (32)
 //! ```
 //!
 //! A far process goes by its place in the segment's table of far processes. Every message has the same length.
+//!
+//! `Relay` comes first on a connection of its own, without `Hello`. The answer is a `Lane`, or `Unreachable`, with the
+//! number of the host in the place of a far process.
 
 use crate::preamble::word;
 
@@ -76,6 +80,15 @@ pub enum Handover {
     },
     /// The process needs numbers for groups.
     Numbers,
+    /// The process needs a connection to the relay of another host.
+    Relay {
+        /// Its slot.
+        slot: u32,
+        /// Its incarnation.
+        incarnation: u32,
+        /// The number of the host.
+        host: u32,
+    },
     /// The socket beside this message is a lane.
     Lane {
         /// The far process.
@@ -113,6 +126,7 @@ impl Handover {
                 bytes[48..80].copy_from_slice(&keys.receive);
             }
             Self::Unreachable { far } => put(&[6, *far]),
+            Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
         }
         bytes
     }
@@ -141,6 +155,7 @@ impl Handover {
                 Self::Lane { far: first, lane: second, keys }
             }
             6 => Self::Unreachable { far: first },
+            7 => Self::Relay { slot: first, incarnation: second, host: third },
             _ => return None,
         })
     }
@@ -158,6 +173,7 @@ mod tests {
             Handover::Want { far: 7 },
             Handover::Broken { far: 7, lane: 2, errno: -104 },
             Handover::Numbers,
+            Handover::Relay { slot: 1, incarnation: 2, host: 3 },
             Handover::Lane { far: 7, lane: 3, keys: keys.clone() },
             Handover::Lane { far: 7, lane: 3, keys: LaneKeys { cipher: Cipher::Plain, ..keys } },
             Handover::Unreachable { far: u32::MAX },

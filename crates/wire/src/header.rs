@@ -52,10 +52,18 @@ pub enum Kind {
     Granted = 14,
     /// The process has ended, and nothing follows (from a relay only; never seen by matching).
     EndMarker = 15,
+    /// The relay of the receiver's host writes to a region ([`crate::relay`]; never seen by matching).
+    RelayPut = 16,
+    /// The relay reads from a region.
+    RelayGet = 17,
+    /// The relay changes a word of a region, or looks at the region.
+    RelayWord = 18,
+    /// The relay answers a request.
+    RelayAnswer = 19,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 19] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -71,6 +79,10 @@ impl Kind {
         Self::Received,
         Self::Granted,
         Self::EndMarker,
+        Self::RelayPut,
+        Self::RelayGet,
+        Self::RelayWord,
+        Self::RelayAnswer,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {

@@ -12,6 +12,7 @@
 //! | [`heartbeat`] | the datagram between the arbiter and another host |
 //! | [`word`] | what all hosts learn in one order |
 //! | [`handover`] | the messages between a process and its daemon |
+//! | [`relay`] | requests to the relay of another host, and its answers |
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod header;
 pub mod heartbeat;
 pub mod identity;
 pub mod preamble;
+pub mod relay;
 pub mod word;
 
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};

@@ -185,10 +185,10 @@ fn code_of_message(error: &MessageError) -> c_int {
 
 fn code_of_mailbox(error: &MailboxError) -> c_int {
     match error {
-        MailboxError::Gone { .. } => errors::GONE,
-        MailboxError::AnotherJob | MailboxError::AnotherHost { .. } | MailboxError::NoAddress => {
-            errors::HANDLE
-        },
+        MailboxError::Gone { .. } | MailboxError::GoneElsewhere { .. } => errors::GONE,
+        MailboxError::AnotherJob
+        | MailboxError::GuestElsewhere { .. }
+        | MailboxError::NoAddress => errors::HANDLE,
         MailboxError::TooLong { .. } | MailboxError::OtherType { .. } => errors::NOTMESSAGE,
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,
@@ -228,7 +228,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
             _ => errors::SYSTEM,
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
-        ObjectError::Taken { .. } => errors::TAKEN,
+        ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. } => errors::TAKEN,
         ObjectError::Unknown { .. } => errors::UNKNOWN,
         ObjectError::Gone { .. } => errors::GONE,
         ObjectError::Size { bytes: 0, .. } => errors::VALUE,

@@ -66,7 +66,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
         ErrorKind::Semaphore(SemaphoreError::OwnerDied { .. }) => {
             instead(&text, "put right what it left half done, and call deck_sem_recover")
         }
-        ErrorKind::Object(ObjectError::Taken { .. }) => {
+        ErrorKind::Object(ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. }) => {
             instead(&text, "fetch that one, or choose another name")
         }
         ErrorKind::Group(GroupError::Full { .. }) => format!(

@@ -35,6 +35,12 @@ enum NamedRole {
 enum Action {
     /// Start on this host for an arbiter elsewhere, which a remote shell connects to both standard streams.
     Bootstrap {
+        /// The name of this host, if it is not the kernel's.
+        #[arg(long)]
+        name: Option<String>,
+        /// The standard streams belong to the daemons of several hosts, as those of srun do.
+        #[arg(long)]
+        shared: bool,
         #[command(flatten)]
         port: PortOptions,
     },
@@ -97,8 +103,9 @@ fn main() -> ExitCode {
     let Arguments { role, launcher_fd, action } = Arguments::parse();
     let role = match (role, action) {
         (Some(NamedRole::Arbiter), None) => DaemonRole::Arbiter { launcher: launcher_fd },
-        (None, Some(Action::Bootstrap { port })) => {
-            DaemonRole::Bootstrap { ports: port.port_range, networks: port.network }
+        (None, Some(Action::Bootstrap { name, shared: shares_streams, port })) => {
+            let (ports, networks) = (port.port_range, port.network);
+            DaemonRole::Bootstrap { name, shares_streams, ports, networks }
         }
         (None, Some(Action::Join { address, token_file, name, port })) => {
             let (ports, networks) = (port.port_range, port.network);

@@ -59,7 +59,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/groups", &["wire"]),
     ("crates/machine", &["wire"]),
     ("crates/host", &["wire", "memory", "groups", "machine"]),
-    ("crates/daemon", &["wire", "memory", "groups", "host", "trust", "machine"]),
+    (
+        "crates/daemon",
+        &["wire", "memory", "objects", "transports", "groups", "host", "trust", "machine"],
+    ),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (
         "crates/node",

@@ -1,5 +1,8 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
+use landeck_groups::hosts::NameQuestion;
+use landeck_wire::{JobId, ProcessId};
+
 use super::*;
 use crate::trunk::TrunkError;
 
@@ -16,6 +19,9 @@ impl Hub {
                 is_quiet = false;
                 match event {
                     LanesEvent::NumbersWanted => self.ask_numbers(),
+                    LanesEvent::NameAsked { job, process, request, question } => {
+                        self.ask_name(job, process, request, question);
+                    }
                     LanesEvent::JobBroken { job, cause } => {
                         self.tell(WordContent::JobEnds { job, code: 1, cause });
                     }
@@ -80,6 +86,8 @@ impl Hub {
                 MembersEvent::Applied(word, outputs) => {
                     outputs.into_iter().for_each(|output| self.apply(output));
                     if let WordContent::ProcessEnded { process, .. } = word.content {
+                        self.names.process_ended(process);
+                        self.relay.process_ended(process);
                         self.with_lanes(|lanes, tools| lanes.process_ended(tools, process));
                     }
                     self.inbox.push_back(Incoming::Word(word));
@@ -95,6 +103,7 @@ impl Hub {
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
                 if let FarSubject::Host(host, _) = change.subject {
+                    self.names.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
                         self.heartbeats.end(host);
@@ -185,6 +194,10 @@ impl Hub {
 
     /// Asks the arbiter for numbers of groups where a segment needs them.
     pub(super) fn ask_numbers(&mut self) {
+        if self.holds {
+            // The arbiter may have called this host lost, and another one may have the numbers.
+            return;
+        }
         for (job, request) in self.parts.ask_numbers() {
             if self.members.is_arbiter() {
                 let outcome = self.members.lease_numbers(job, HostNumber::ARBITER, request);
@@ -192,6 +205,17 @@ impl Hub {
             } else {
                 self.send(HostNumber::ARBITER, &DaemonMessage::NumbersWanted { job, request });
             }
+        }
+    }
+
+    /// Asks the arbiter about a name of a job.
+    fn ask_name(&mut self, job: JobId, process: ProcessId, request: u64, question: NameQuestion) {
+        if self.members.is_arbiter() {
+            let answer = self.names.ask(job, HostNumber::ARBITER, process, question);
+            self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+        } else {
+            let asked = DaemonMessage::NameAsked { job, process, request, question };
+            self.send(HostNumber::ARBITER, &asked);
         }
     }
 
@@ -213,11 +237,13 @@ impl Hub {
                 Err(why) => self.listener.refused(token, why, address),
             },
             Purpose::Relay => {
-                self.listener.refused(
-                    token,
-                    "it wants a relay, which this release is not",
-                    address,
-                );
+                match self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller)) {
+                    Ok(caller) => {
+                        self.listener.recognised(token);
+                        self.relay.serve(caller);
+                    }
+                    Err(why) => self.listener.refused(token, why, address),
+                }
             }
         }
     }
@@ -234,37 +260,34 @@ impl Hub {
 
     /// The streams that the daemon was started with end it, or become its trunk.
     pub(super) fn streams_ready(&mut self) {
-        let Some((_, input, output)) = self.streams.take() else { return };
+        let Some(streams) = self.streams.take() else { return };
         let now = self.now();
         let mut buffer = vec![0; 64 << 10];
-        match rustix::io::read(&input, &mut buffer[..]) {
+        let outcome = match rustix::io::read(&streams.input, &mut buffer[..]) {
+            // The lines are for other hosts.
+            Ok(count) if count > 0 && streams.is_shared => self.keep_streams_again(streams),
             Ok(count) if count > 0 => {
+                let KeptStreams { input, output, .. } = streams;
                 let _ = self.reactor.unwatch(&input);
-                let arbiter = HostNumber::ARBITER;
-                let streams = (input, output);
-                let begun = self.trunks.accept_streams(
-                    &mut self.reactor,
-                    arbiter,
-                    streams,
-                    &buffer[..count],
-                    now,
-                );
-                if begun.is_err() {
-                    self.end = Some(HubEnd::StreamsEnded);
-                }
+                let (arbiter, early) = (HostNumber::ARBITER, &buffer[..count]);
+                let both = (input, output);
+                self.trunks
+                    .accept_streams(&mut self.reactor, arbiter, both, early, now)
+                    .map_err(io::Error::other)
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                let kept = self.keep_streams_again(input, output);
-                if kept.is_err() {
-                    self.end = Some(HubEnd::StreamsEnded);
-                }
+                self.keep_streams_again(streams)
             }
-            Ok(_) | Err(_) => self.end = Some(HubEnd::StreamsEnded),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(errno) => Err(errno.into()),
+        };
+        if outcome.is_err() {
+            self.end = Some(HubEnd::StreamsEnded);
         }
     }
 
-    fn keep_streams_again(&mut self, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
-        self.reactor.unwatch(&input)?;
-        self.keep_streams(input, output)
+    fn keep_streams_again(&mut self, streams: KeptStreams) -> io::Result<()> {
+        self.reactor.unwatch(&streams.input)?;
+        self.keep_streams(streams.input, streams.output, streams.is_shared)
     }
 }

@@ -63,15 +63,26 @@ impl Hub {
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });
                 Vec::new()
             }
+            DaemonMessage::NameAsked { job, process, request, question } if is_arbiter => {
+                let answer = self.names.ask(job, from, process, question);
+                self.send(from, &DaemonMessage::NameAnswered { request, answer });
+                Vec::new()
+            }
+            DaemonMessage::NameAnswered { request, answer } if is_from_arbiter => {
+                self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+                Vec::new()
+            }
             DaemonMessage::Dial(message) => {
                 self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
                 Vec::new()
             }
             DaemonMessage::Goodbye { incarnation } => {
                 let now = self.now();
+                // The reason comes before the word that follows.
+                self.trunks.leave(&self.reactor, from, "its daemon (landeckd) was ended".into());
+                self.settle();
                 let events = self.watch.said_gone(from, incarnation, now);
                 self.judge(events);
-                self.trunks.leave(&self.reactor, from, "its daemon has ended in order".into());
                 Vec::new()
             }
             _ => {

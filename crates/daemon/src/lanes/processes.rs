@@ -9,7 +9,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
 use crate::parts::PartOfHost;
-use crate::process_socket::{ProcessSocket, listen_for};
+use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
 use crate::reactor::Reactor;
 
 /// The connections that are accepted in one turn of the loop.
@@ -45,6 +45,7 @@ impl Lanes {
         self.dials.retain(|_, one| one.name.0.host != host);
         self.awaited.retain(|one| one.name.0.host != host);
         self.reports.retain(|report| report.job != job);
+        self.relays.dials.retain(|_, (_, wish)| wish.own.host != host);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {
@@ -73,7 +74,11 @@ impl Lanes {
         };
         let is_well = is_well.and_then(|()| one.socket.read(&mut messages));
         for message in messages {
-            if self.asked(tools, token, &message).is_err() {
+            let taken = match message {
+                FromProcess::Handover(message) => self.asked(tools, token, &message),
+                FromProcess::Name(bytes) => self.name_asked(tools, token, &bytes),
+            };
+            if taken.is_err() {
                 return self.leave(token);
             }
         }
@@ -99,7 +104,7 @@ impl Lanes {
         }
     }
 
-    fn leave(&mut self, token: u64) {
+    pub(super) fn leave(&mut self, token: u64) {
         if let Some(gone) = self.residents.remove(&token)
             && let Some(process) = gone.process
             && self.tokens.get(&process) == Some(&token)
@@ -145,6 +150,10 @@ impl Lanes {
                 };
                 let due = tools.now + self.timeout;
                 self.report(BrokenReport { job, own, place: *far, what, due });
+            }
+            (Handover::Relay { slot, incarnation, host }, None) => {
+                let place = (*slot, *incarnation, *host);
+                return self.relay_wanted(tools, token, place);
             }
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
             _ => return Err(()),

@@ -168,6 +168,10 @@ impl Detector {
         }
         let outputs = self.rebooted(heartbeat.boot, now);
         if outputs.is_empty() && number > self.heard {
+            if self.heard == 0 {
+                // The view of a host is valid, and its lanes open, once its first heartbeat is answered.
+                self.next_beat = now;
+            }
             self.boot = Some(heartbeat.boot);
             self.heard = number;
             self.sight = HostSight::Up;

@@ -287,6 +287,16 @@ impl Dialling {
         outputs
     }
 
+    /// The far process has sent something on a lane that was offered, so the other daemon has accepted it.
+    pub fn accepted(&mut self, own: ProcessId, far: ProcessId, lane: u32) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        if let Some(mut ends) = self.pairs.get(&(own, far)).copied() {
+            ends.accepted(lane, &mut outputs);
+            self.keep(ends);
+        }
+        outputs
+    }
+
     /// A message of another daemon has come.
     pub fn heard(&mut self, from: HostNumber, message: DialMessage) -> Vec<DialOutput> {
         let mut outputs = Vec::new();
@@ -294,15 +304,7 @@ impl Dialling {
         match message.content {
             DialContent::Ask { after } => self.asked(&mut ends, after, false, &mut outputs),
             DialContent::Turn { after } => self.asked(&mut ends, after, true, &mut outputs),
-            DialContent::Accepted { lane: accepted } => match &mut ends.phase {
-                Phase::Dialling { lane, is_accepted, .. } if *lane == accepted => {
-                    *is_accepted = true;
-                }
-                Phase::Offered { lane, .. } if *lane == accepted => {
-                    ends.open(accepted, &mut outputs);
-                }
-                _ => {}
-            },
+            DialContent::Accepted { lane } => ends.accepted(lane, &mut outputs),
             DialContent::Later { lane: refused } => match ends.phase {
                 Phase::Dialling { lane, .. } | Phase::Offered { lane, .. } if lane == refused => {
                     ends.drop_lane(&mut outputs);
@@ -510,6 +512,15 @@ impl Dialling {
 }
 
 impl Ends {
+    /// The other daemon has accepted a lane.
+    fn accepted(&mut self, accepted: u32, outputs: &mut Vec<DialOutput>) {
+        match &mut self.phase {
+            Phase::Dialling { lane, is_accepted, .. } if *lane == accepted => *is_accepted = true,
+            Phase::Offered { lane, .. } if *lane == accepted => self.open(accepted, outputs),
+            _ => {}
+        }
+    }
+
     fn is_low(&self) -> bool {
         self.own < self.far
     }

@@ -95,6 +95,10 @@ impl Lease {
         if heartbeat.incarnation != self.arbiter || number <= self.heard {
             return;
         }
+        if self.heard == 0 {
+            // The arbiter may not have known this host yet when the first heartbeat was sent.
+            self.next_beat = Duration::ZERO;
+        }
         self.heard = number;
         while let Some(&(sent, at)) = self.sent.front().filter(|(sent, _)| *sent <= heartbeat.echo)
         {

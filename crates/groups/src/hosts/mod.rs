@@ -11,12 +11,14 @@
 //! | [`arbiter`] | words: numbered once, kept until every host has them; blocks of group numbers |
 //! | [`follower`] | a host's copy of the words, and the changes of far records |
 //! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
+//! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
 pub mod detector;
 pub mod dialling;
 pub mod follower;
 pub mod lease;
+pub mod names;
 pub mod timing;
 
 pub use arbiter::{
@@ -26,4 +28,5 @@ pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
 pub use lease::{HostEnd, Lease, LeaseOutput};
+pub use names::{NameAnswer, NameQuestion, NameTable, NamedMailbox};
 pub use timing::HostTiming;

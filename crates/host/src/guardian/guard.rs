@@ -165,7 +165,9 @@ impl Guard {
             self.turn(timeout)?;
         }
         descendants::kill_all(&[]);
-        self.report(Message { kind: Message::ALL_ENDED, ..Message::default() });
+        if !self.launcher_gone {
+            self.report(Message { kind: Message::ALL_ENDED, ..Message::default() });
+        } // else the end of the conversation says that the processes were killed
         while !self.backlog.is_empty() && !self.launcher_gone {
             self.turn(None)?;
         }

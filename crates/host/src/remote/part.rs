@@ -41,6 +41,8 @@ const GUARDIAN: u32 = 0;
 const STACKS: u32 = 1;
 const SOURCES: u32 = 1 << 16;
 const READERS: u32 = 1 << 24;
+/// The descriptors of a daemon apart from those for processes. When strangers take the rest, it accepts no more of them.
+const OWN_DESCRIPTORS: u64 = 96;
 /// The number of bytes that are read from a stream at once.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -73,6 +75,8 @@ pub struct Part {
     witness: Witness,
     /// The order for the guardian, until it is started.
     order: Option<Order>,
+    /// The text about bindings, until they are started.
+    bindings: Option<String>,
     guardian: Option<ServedGuardian>,
     sources: Vec<Source>,
     readers: Readers,
@@ -133,7 +137,7 @@ fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
     let processes = ranks.len() as u32;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     fit_segment(SegmentPlan::new(1, processes), limits)?;
-    make_room_for_descriptors(processes, u64::from(processes) * 6 + 256, "")?;
+    make_room_for_descriptors(processes, u64::from(processes) * 6 + OWN_DESCRIPTORS, "")?;
     place_ranks(spec, &ranks)?;
     Ok(())
 }
@@ -183,6 +187,7 @@ impl Part {
             ranks,
             spec,
             order: None,
+            bindings: None,
             guardian: None,
             sources: Vec::new(),
             readers: Readers::default(),
@@ -202,8 +207,7 @@ impl Part {
         let (on_failure, grace) = (part.spec.on_failure, part.spec.grace);
         part.order = Some(Order { starts, on_failure, grace });
         if part.spec.report_bindings {
-            let text = part.bindings(&placement);
-            part.events.push_back(PartEvent::Said(text));
+            part.bindings = Some(part.binding_text(&placement));
         }
         Ok(part)
     }
@@ -214,7 +218,9 @@ impl Part {
     /// The reason why there is no guardian.
     pub fn start(&mut self, server: &GuardianServer) -> Result<(), PartRefusal> {
         let Some(order) = self.order.take() else { return Ok(()) };
-        let guardian = server.start(self.witness.segment(), &order);
+        // Before this, the launcher does not know the hosts.
+        self.events.extend(self.bindings.take().map(PartEvent::Said));
+        let guardian = server.start(self.witness.segment(), &order, &self.spec.ignored);
         // The processes' ends of the pipes are closed here with the order.
         self.guardian =
             Some(guardian.map_err(|error| PartRefusal::from(&LaunchError::from(error)))?);
@@ -329,7 +335,7 @@ impl Part {
     fn starts(&mut self, placement: &Placement) -> Result<Vec<Start>, LaunchError> {
         let fail = system("open pipes for the processes");
         let job = HostId(self.segment().plan().host).to_string();
-        let first = self.spec.hosts[usize::from(self.spec.ranks[0].host)].name.clone();
+        let first = self.spec.first_address.clone();
         let node = Node { number: self.place as u32, first: &first };
         let nothing = OwnedFd::from(File::open("/dev/null").map_err(&fail)?);
         let programs: Vec<PlannedProgram> =
@@ -376,7 +382,7 @@ impl Part {
         Ok(writer)
     }
 
-    fn bindings(&self, placement: &Placement) -> String {
+    fn binding_text(&self, placement: &Placement) -> String {
         let host = &self.spec.hosts[self.place].name;
         let mut text = format!("Host {host}: {}\n", binding_text(placement));
         for (rank, cpus) in self.ranks.iter().zip(&placement.cpus) {

@@ -22,13 +22,14 @@ use super::start::{StartTool, StartWay, find_daemon};
 use crate::hosts_plan::HostsPlan;
 use crate::hosts_wish::{HostStart, HostsWish};
 use crate::input::{InputTo, Origin};
-use crate::job::{STACKS_MAX, code_with_losses, serve_groups_of, watch_sinks};
-use crate::launch::{Launch, LaunchError, Program, ServeGroups, system};
+use crate::job::{STACKS_MAX, code_with_losses, watch_sinks};
+use crate::launch::{Launch, LaunchError, Program, system};
 use crate::output::{Output, Stream};
 use crate::plan::PlannedProgram;
 use crate::record::Record;
 use crate::signals::{self, Conduct, Reaction, Signals};
 use crate::start::{make_directory, open_output_file, own_streams, random_number};
+use crate::start_signals;
 use crate::watch::Watch;
 use crate::witness::Happened;
 
@@ -89,8 +90,6 @@ struct RemoteJob<'a> {
     told: Option<i32>,
     /// The streams that nobody reads, as the hosts know.
     said_broken: [bool; 2],
-    serves_groups: Option<ServeGroups>,
-    groups_host: Option<(HostNumber, HostId)>,
     is_over: bool,
 }
 
@@ -104,6 +103,9 @@ impl Launch {
         plan: &HostsPlan,
         wish: &HostsWish,
     ) -> Result<u8, LaunchError> {
+        if self.serves_groups.is_some() {
+            return Err(LaunchError::ServeGroups);
+        }
         let processes = plan.processes() as usize;
         self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
         let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
@@ -152,6 +154,7 @@ impl Launch {
             programs: self.programs.iter().zip(&plan.programs).map(program).collect(),
             ranks: plan.placement.places().iter().zip(program_of).map(rank).collect(),
             hosts: plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?,
+            first_address: String::new(),
             map_by: self.map_by,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
@@ -161,6 +164,7 @@ impl Launch {
             settings: self.settings.to_vec(),
             stdin: self.stdin,
             is_merged: is_merged && self.output_directory.is_none(),
+            ignored: start_signals::ignored(),
             serves_groups: self.serves_groups.is_some(),
         })
     }
@@ -244,8 +248,6 @@ impl<'a> RemoteJob<'a> {
             refused: None,
             told: None,
             said_broken: [false; 2],
-            serves_groups: launch.serves_groups,
-            groups_host: None,
             is_over: false,
         }
     }
@@ -372,8 +374,6 @@ impl<'a> RemoteJob<'a> {
             has_block: false,
         };
         self.hosts = spec.hosts.iter().enumerate().map(host).collect();
-        let arbiter = spec.hosts.iter().find(|host| host.number == HostNumber::ARBITER);
-        self.groups_host = arbiter.map(|host| (host.number, host.segment));
         let names = spec.hosts.iter().map(|host| host.name.clone()).collect();
         let host_of = spec.ranks.iter().map(|rank| usize::from(rank.host)).collect();
         let record = Record::new(self.launch, self.programs, names, host_of);
@@ -429,13 +429,6 @@ impl<'a> RemoteJob<'a> {
     }
 
     fn take_happened(&mut self, place: usize, happened: Happened) {
-        if let (Happened::Started { .. }, Some((number, segment))) = (&happened, self.groups_host)
-            && self.hosts[place].number == number
-            && let Some(serve) = self.serves_groups.take()
-            && let Err(error) = serve_groups_of(serve, segment)
-        {
-            self.output.say(&format!("landeck: {error}"));
-        }
         if let Some(record) = &mut self.record {
             record.take(place, happened, &mut self.output);
         }

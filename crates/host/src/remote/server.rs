@@ -83,16 +83,21 @@ impl GuardianServer {
         self.socket.as_ref().map(AsFd::as_fd)
     }
 
-    /// Has the server fork a guardian for a segment, which starts the processes of the order.
+    /// Has the server fork a guardian for a segment, which starts the processes of the order. They ignore these signals.
     ///
     /// # Errors
     /// [`GuardianError`]; the guardian's own failures are events of the conversation.
-    pub fn start(&self, segment: &Segment, order: &Order) -> Result<ServedGuardian, GuardianError> {
+    pub fn start(
+        &self,
+        segment: &Segment,
+        order: &Order,
+        ignored: &[i32],
+    ) -> Result<ServedGuardian, GuardianError> {
         let refused = |source| GuardianError::System { attempt: "be ordered", source };
         let socket = self.socket.as_ref().ok_or_else(|| refused(Errno::PIPE.into()))?;
         let memory = segment.descriptor().ok_or(GuardianError::LocalSegment)?;
         let (ours, theirs) = pair().map_err(|errno| refused(errno.into()))?;
-        let data = data_of(order).map_err(refused)?;
+        let data = data_of(order, ignored).map_err(refused)?;
         // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
         process::signal_process(self.pid, libc::SIGCONT);
         let streams: Vec<BorrowedFd<'_>> = order.starts.iter().flat_map(streams_of).collect();
@@ -126,6 +131,7 @@ struct OrderData {
     #[serde(with = "OnFailureDef")]
     on_failure: OnFailure,
     grace: Duration,
+    ignored: Vec<i32>,
     starts: Vec<StartData>,
 }
 
@@ -141,7 +147,7 @@ struct StartData {
 }
 
 /// A file in memory with the data of an order.
-fn data_of(order: &Order) -> io::Result<OwnedFd> {
+fn data_of(order: &Order, ignored: &[i32]) -> io::Result<OwnedFd> {
     let start = |start: &Start| StartData {
         slot: start.slot,
         program: start.image.program.clone(),
@@ -153,6 +159,7 @@ fn data_of(order: &Order) -> io::Result<OwnedFd> {
     let data = OrderData {
         on_failure: order.on_failure,
         grace: order.grace,
+        ignored: ignored.to_vec(),
         starts: order.starts.iter().map(start).collect(),
     };
     let bytes = postcard::to_stdvec(&data).map_err(io::Error::other)?;
@@ -374,6 +381,7 @@ fn order_of(passed: Passed) -> io::Result<(Segment, Order, OwnedFd)> {
     if streams.len() != 3 * data.starts.len() {
         return Err(io::Error::other("an order's descriptors do not belong to its processes"));
     }
+    process::ignore_signals(&data.ignored);
     let mut streams = streams.into_iter();
     let mut starts = Vec::with_capacity(data.starts.len());
     for start in data.starts {

@@ -27,6 +27,8 @@ pub struct JobSpec {
     pub hosts: Vec<HostSpec>,
     /// The place of each rank.
     pub ranks: Vec<RankSpec>,
+    /// The address at which hosts reach the one of rank 0. The arbiter writes it.
+    pub first_address: String,
     /// How the processes of a host are distributed over it.
     pub map_by: MapBy,
     /// The processors that they are bound to; `None` leaves the choice to each host.
@@ -46,6 +48,8 @@ pub struct JobSpec {
     pub stdin: InputTo,
     /// Whether both output streams of a process go to one place.
     pub is_merged: bool,
+    /// The signals that the launcher was started to ignore, as by `nohup`: processes ignore them on all hosts.
+    pub ignored: Vec<i32>,
     /// Whether the launcher serves named groups.
     pub serves_groups: bool,
 }
@@ -239,6 +243,7 @@ pub(crate) mod tests {
             programs: scripts.iter().map(program).collect(),
             hosts: (0..count).map(host).collect(),
             ranks: (0..).zip(hosts).map(rank).collect(),
+            first_address: "10.0.0.1".into(),
             map_by: MapBy::default(),
             bind_to: None,
             report_bindings: false,
@@ -248,6 +253,7 @@ pub(crate) mod tests {
             settings: vec![3; SETTINGS_WORDS],
             stdin: InputTo::Rank(0),
             is_merged: false,
+            ignored: Vec::new(),
             serves_groups: false,
         }
     }

@@ -1,8 +1,8 @@
-//! Starting daemons on other hosts: by ssh, another remote shell or srun, one for each host.
+//! Starting daemons on other hosts: by ssh or another remote shell, one for each host, or by one srun for all of them.
 //!
 //! A daemon introduces itself by one line on its standard output and then waits for the answer, which is a line on its
-//! standard input. Both streams can carry its trunk afterwards. What a remote shell says on its standard error is kept
-//! for the message in case of failure.
+//! standard input. Both streams can carry its trunk afterwards, unless they are srun's, which belong to all hosts. What a
+//! remote shell says on its standard error is kept for the message in case of failure.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,6 +26,10 @@ pub const INTRODUCTION: &str = "landeckd 1 ";
 const MISSING: &str = "landeckd is missing";
 /// The number of bytes that are read before the introduction, such as a greeting, and that are kept of complaints.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
+/// The size of the pipe for answers: those for thousands of hosts, which one srun may not have read yet.
+const ANSWERS_BYTES: usize = 1 << 20;
+/// The number of hosts that a message names.
+const NAMED_MAX: usize = 8;
 
 /// How daemons on other hosts are started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,10 +66,10 @@ pub enum StartProgress {
     Failed(String),
 }
 
-/// A remote shell that starts a daemon, or has started one.
+/// A remote shell that starts a daemon, or has started one; with srun, the daemons of several hosts.
 #[derive(Debug)]
 pub struct RemoteStart {
-    /// The host as the user named it.
+    /// The hosts as the user named them, in one text.
     host: String,
     tool: String,
     child: Child,
@@ -76,15 +80,21 @@ pub struct RemoteStart {
     complaints: Vec<u8>,
     skipped: usize,
     deadline: Instant,
-    /// Whether the daemon has yet to introduce itself.
-    is_awaited: bool,
+    /// The number of daemons that have yet to introduce themselves.
+    awaited: usize,
     progress: VecDeque<StartProgress>,
 }
 
 impl StartWay {
-    /// The command that starts a daemon on a host.
-    fn command(&self, host: &str) -> (String, Command) {
+    /// Whether one command starts the daemons of all hosts.
+    pub fn is_shared(&self) -> bool {
+        self.tool == StartTool::Srun
+    }
+
+    /// The command that starts a daemon on each of these hosts, which are several only for srun.
+    fn command(&self, hosts: &[&str]) -> (String, Command) {
         let line = self.remote_line();
+        let host = hosts.first().copied().unwrap_or_default();
         match &self.tool {
             StartTool::Ssh | StartTool::ByHand => {
                 let mut ssh = Command::new("ssh");
@@ -102,9 +112,11 @@ impl StartWay {
             }
             StartTool::Srun => {
                 let mut srun = Command::new("srun");
-                srun.args(["-N", "1", "-n", "1", "--cpu-bind=none", "--mpi=none"]);
-                srun.args(["--kill-on-bad-exit=0", "--overlap", "-w", host]);
-                srun.args(["sh", "-c", &self.script()]);
+                // The number of tasks too: an allocation's own would hold otherwise.
+                let number = hosts.len().to_string();
+                srun.args(["-N", &number, "-n", &number, "--ntasks-per-node=1"]);
+                srun.args(["--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=0", "--overlap"]);
+                srun.args(["-w", &hosts.join(","), "sh", "-c", &self.script()]);
                 ("srun".to_owned(), srun)
             }
         }
@@ -122,23 +134,38 @@ impl StartWay {
         let mut words: Vec<String> =
             paths.map(|path| quoted(path.as_os_str().as_bytes())).collect();
         words.push("landeckd".to_owned());
-        let arguments: String =
+        let mut arguments: String =
             self.arguments.iter().map(|word| format!(" {}", quoted(word.as_bytes()))).collect();
+        let mut own_name = "";
+        if self.is_shared() {
+            // Slurm's name of a host is the one by which it was asked for.
+            own_name = "$SLURMD_NODENAME ";
+            arguments += " --shared --name \"$SLURMD_NODENAME\"";
+        }
         format!(
             "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then exec \"$p\" bootstrap{arguments}; fi; \
-             done; echo {MISSING}",
+             done; echo {own_name}{MISSING}",
             words.join(" ")
         )
+    }
+
+    /// The path of the daemon as a user types it on another host.
+    pub fn daemon_elsewhere(&self) -> PathBuf {
+        match &self.prefix {
+            Some(prefix) => prefix.join("bin/landeckd"),
+            None => self.daemon.clone(),
+        }
     }
 }
 
 impl RemoteStart {
-    /// Begins to start a daemon on a host.
+    /// Begins to start a daemon on a host; with srun, on several hosts.
     ///
     /// # Errors
     /// The reason, with the host's name and the cure, if the remote shell cannot even be started.
-    pub fn begin(way: &StartWay, host: &str) -> Result<RemoteStart, String> {
-        let (tool, mut command) = way.command(host);
+    pub fn begin(way: &StartWay, hosts: &[&str]) -> Result<RemoteStart, String> {
+        let host = listed(hosts);
+        let (tool, mut command) = way.command(hosts);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Keys pressed at the terminal must not signal the remote shell.
         command.process_group(0);
@@ -156,8 +183,12 @@ impl RemoteStart {
             // A pipe cannot refuse this.
             let _ = rustix::io::ioctl_fionbio(stream, true);
         }
+        if let Some(input) = input.as_ref().filter(|_| way.is_shared()) {
+            // A kernel that allows less reads sooner.
+            let _ = rustix::pipe::fcntl_setpipe_size(input, ANSWERS_BYTES);
+        }
         Ok(RemoteStart {
-            host: host.to_owned(),
+            host,
             tool,
             child,
             input,
@@ -167,14 +198,14 @@ impl RemoteStart {
             complaints: Vec::new(),
             skipped: 0,
             deadline: Instant::now() + START_TIME,
-            is_awaited: true,
+            awaited: hosts.len(),
             progress: VecDeque::new(),
         })
     }
 
-    /// The host as the user named it.
-    pub fn host(&self) -> &str {
-        &self.host
+    /// The daemons that have yet to introduce themselves.
+    const fn is_awaited(&self) -> bool {
+        self.awaited > 0
     }
 
     /// The standard output, until it ends or is taken.
@@ -187,9 +218,9 @@ impl RemoteStart {
         self.errors.as_ref().map(AsFd::as_fd)
     }
 
-    /// When the start counts as failed; `None` if the daemon has introduced itself.
+    /// When the start counts as failed; `None` if every daemon has introduced itself.
     pub fn deadline(&self) -> Option<Instant> {
-        self.is_awaited.then_some(self.deadline)
+        self.is_awaited().then_some(self.deadline)
     }
 
     /// The next progress.
@@ -200,7 +231,7 @@ impl RemoteStart {
     /// Reads from the standard output, which is ready. The descriptor is closed at its end, so the loop must have
     /// stopped watching it if it is returned.
     pub fn read_output(&mut self) -> Option<OwnedFd> {
-        let output = self.output.as_ref().filter(|_| self.is_awaited)?;
+        let output = self.output.as_ref().filter(|_| self.is_awaited())?;
         let mut bytes = [0; 4096];
         match rustix::io::read(output, &mut bytes) {
             Err(Errno::INTR | Errno::AGAIN) => None,
@@ -250,7 +281,7 @@ impl RemoteStart {
         }
     }
 
-    /// Writes the answer to the daemon. It is shorter than a pipe, so this does not wait.
+    /// Writes the answer to a daemon. All answers are shorter than the pipe, so this does not wait.
     ///
     /// # Errors
     /// The kernel's error: the daemon has ended.
@@ -286,14 +317,19 @@ impl RemoteStart {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim_end().to_owned();
         // A greeting may stand in front of it.
         if let Some(at) = line.find(INTRODUCTION) {
-            self.is_awaited = false;
+            self.awaited = self.awaited.saturating_sub(1);
+            if self.awaited == 0 {
+                // What was said on the way to a good start concerns nobody.
+                drop(self.read_errors());
+                self.complaints.clear();
+            }
             self.progress.push_back(StartProgress::Introduced(line[at..].to_owned()));
-        } else if line.ends_with(MISSING) {
-            self.is_awaited = false;
+        } else if let Some(name) = line.strip_suffix(MISSING) {
+            self.awaited = 0;
+            let name = name.split_whitespace().last().unwrap_or(&self.host);
             self.progress.push_back(StartProgress::Failed(format!(
-                "host {}: there is no landeckd, neither where it is on this host nor in PATH. Install Landeck there, \
-                 or name its folder with --remote-prefix",
-                self.host
+                "host {name}: there is no landeckd, neither where it is on this host nor in PATH. Install Landeck \
+                 there, or name its folder with --remote-prefix"
             )));
         } else {
             self.skipped += line.len();
@@ -305,7 +341,7 @@ impl RemoteStart {
 
     /// Fails the start: the remote shell has ended without an introduction.
     fn fail(&mut self) {
-        if !self.is_awaited {
+        if !self.is_awaited() {
             return;
         }
         if let Some(errors) = &self.errors {
@@ -331,7 +367,7 @@ impl RemoteStart {
     }
 
     fn fail_with(&mut self, what: &str) {
-        self.is_awaited = false;
+        self.awaited = 0;
         let said = String::from_utf8_lossy(&self.complaints).trim_end().to_owned();
         let text = failure_text(&self.host, what, &said);
         self.progress.push_back(StartProgress::Failed(text));
@@ -343,6 +379,14 @@ impl Drop for RemoteStart {
         // It is our own child, not reaped yet, or both calls do nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Names of hosts in one text.
+fn listed(hosts: &[&str]) -> String {
+    match hosts.get(NAMED_MAX..) {
+        None | Some([]) => hosts.join(", "),
+        Some(more) => format!("{} and {} more", hosts[..NAMED_MAX].join(", "), more.len()),
     }
 }
 
@@ -430,7 +474,7 @@ mod tests {
         let path = folder.join(format!("{:x}", script.len() * 31 + script.as_bytes()[0] as usize));
         std::fs::write(&path, script).unwrap();
         let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
-        let mut start = RemoteStart::begin(&way(rsh), "n2").unwrap();
+        let mut start = RemoteStart::begin(&way(rsh), &["n2"]).unwrap();
         loop {
             if let Some(progress) = start.take_progress() {
                 let _ = std::fs::remove_file(&path);
@@ -445,19 +489,47 @@ mod tests {
 
     #[test]
     fn each_tool_is_called_as_it_wants() {
-        let (_, ssh) = way(StartTool::Ssh).command("n1");
+        let (_, ssh) = way(StartTool::Ssh).command(&["n1"]);
         let args = words(&ssh);
         assert!(args.contains(&"BatchMode=yes".to_owned()) && args.contains(&"n1".to_owned()));
         assert!(args.last().unwrap().starts_with("sh -c "), "{args:?}");
-        let (name, other) = way(rsh("my-rsh -q")).command("n1");
+        let (name, other) = way(rsh("my-rsh -q")).command(&["n1"]);
         assert_eq!(
             (name.as_str(), &words(&other)[..2]),
             ("my-rsh", &["-q", "n1"].map(String::from)[..])
         );
-        let (_, srun) = way(StartTool::Srun).command("n1");
+        let (_, srun) = way(StartTool::Srun).command(&["n1", "n2"]);
         let args = words(&srun);
-        assert!(args.starts_with(&["-N", "1"].map(String::from)), "{args:?}");
-        assert!(args.contains(&"n1".to_owned()) && args.contains(&"--overlap".to_owned()));
+        assert!(args.starts_with(&["-N", "2", "-n", "2"].map(String::from)), "{args:?}");
+        assert!(args.contains(&"n1,n2".to_owned()) && args.contains(&"--overlap".to_owned()));
+        assert!(args.last().unwrap().contains("--shared --name \"$SLURMD_NODENAME\""), "{args:?}");
+    }
+
+    #[test]
+    fn one_command_starts_several_daemons() {
+        let mut tool = way(rsh("sh -c"));
+        let script =
+            "echo 'landeckd 1 one'; echo 'landeckd 1 other'; read a; read b; echo $b$a >&2";
+        tool.tool = StartTool::Rsh(vec!["sh".into(), "-c".into(), script.into()]);
+        let mut start = RemoteStart::begin(&tool, &["n1", "n2"]).unwrap();
+        let mut introduced = 0;
+        while introduced < 2 {
+            if let Some(progress) = start.take_progress() {
+                assert!(matches!(progress, StartProgress::Introduced(_)), "{progress:?}");
+                introduced += 1;
+                continue;
+            }
+            assert!(start.deadline().is_some());
+            poll(&mut [PollFd::new(&start.output().unwrap(), PollFlags::IN)], None).unwrap();
+            assert!(start.read_output().is_none());
+        }
+        assert_eq!(start.deadline(), None);
+        start.answer("well \nmet\n").unwrap();
+        while start.complaints.is_empty() {
+            poll(&mut [PollFd::new(&start.errors().unwrap(), PollFlags::IN)], None).unwrap();
+            drop(start.read_errors());
+        }
+        assert_eq!(start.take_complaints().unwrap(), "metwell\n");
     }
 
     #[test]
@@ -494,7 +566,7 @@ mod tests {
     #[test]
     fn a_silent_host_fails_in_the_end() {
         let tool = rsh("sh -c read");
-        let mut start = RemoteStart::begin(&way(tool), "n2").unwrap();
+        let mut start = RemoteStart::begin(&way(tool), &["n2"]).unwrap();
         start.look_at_clock(Instant::now());
         assert_eq!(start.take_progress(), None);
         start.look_at_clock(Instant::now() + START_TIME);
@@ -507,7 +579,7 @@ mod tests {
     #[test]
     fn a_missing_remote_shell_is_named() {
         let tool = rsh("no-such-rsh");
-        let text = RemoteStart::begin(&way(tool), "n2").unwrap_err();
+        let text = RemoteStart::begin(&way(tool), &["n2"]).unwrap_err();
         assert!(text.contains("no program \"no-such-rsh\"") && text.contains("--rsh"), "{text}");
     }
 

@@ -14,21 +14,29 @@ pub enum MailboxError {
         /// The owner's process number.
         pid: u32,
     },
-    /// The mailbox belongs to another job.
-    #[error("the mailbox belongs to another job: connect the jobs with a port first")]
-    AnotherJob,
-    /// The mailbox or the region is on another host.
+    /// The owner, on another host, has dropped the mailbox.
     #[error(
-        "{what} belongs to {owner} on {host}, and only processes of that host use it: send its owner a message in a world"
+        "the mailbox is gone: process {slot} on {host} (pid {pid}) has destroyed it; ask for the address of another"
     )]
-    AnotherHost {
-        /// What it is.
-        what: &'static str,
-        /// Its owner.
-        owner: String,
+    GoneElsewhere {
+        /// The slot of its owner there.
+        slot: u32,
+        /// The owner's process number there.
+        pid: u32,
         /// The owner's host.
         host: String,
     },
+    /// The owner is a guest of the job on another host, and only its ranks are reached there.
+    #[error(
+        "the owner is a guest of the job on {host}, and from another host only ranks are reached: post to a rank there"
+    )]
+    GuestElsewhere {
+        /// The owner's host.
+        host: String,
+    },
+    /// The mailbox belongs to another job.
+    #[error("the mailbox belongs to another job: connect the jobs with a port first")]
+    AnotherJob,
     /// The address is not the address of a mailbox.
     #[error("this is not the address of a mailbox: take it from a mailbox, a message or a name")]
     NoAddress,

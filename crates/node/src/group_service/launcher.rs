@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landeck_engine::{Engine, WaitError, deadline_ns};
-use landeck_host::objects::{self, ObjectError, ObjectName};
+use landeck_host::objects::{ObjectError, ObjectName};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{GroupOptions, ServedBy};
 use landeck_wire::Slot;
@@ -65,8 +65,10 @@ impl Job {
         }
         let mailbox = ObjectName::new(MAILBOX_NAME).map_err(ObjectError::from)?;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
-        let is_there = |_: &mut Engine| match objects::find_mailbox(self.process(), &mailbox) {
+        let is_there = |_: &mut Engine| match self.find_mailbox(&mailbox) {
             Err(ObjectError::Unknown { .. }) => None,
+            // A group is served on its own host.
+            Ok(found) if found.owner.host != self.process().host => None,
             found => Some(found.map(drop)),
         };
         // Where the launcher serves no groups, another process may do so by now.

@@ -1,6 +1,6 @@
 //! A job over two hosts.
 
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use landeck::{Job, Options};
@@ -35,12 +35,17 @@ pub(crate) fn on_hosts_with(test: &str, options: Options, body: impl FnOnce(&Job
 /// Runs a test of this program as a job over two hosts; `None` where hosts cannot be made.
 pub(crate) fn run(test: &str, options: &[&str]) -> Option<Output> {
     let _watchdog = Watchdog::start(Duration::from_secs(300));
-    let launcher = launcher(); // it may have to be built
+    launcher(); // it may have to be built
     let hosts = Hosts::or_skip(test, &Wish::hosts(2))?;
+    Some(command(&hosts, EACH, test, options).output().unwrap())
+}
+
+/// The command that runs a test of this program as a job with `each` ranks on each of two hosts.
+pub(crate) fn command(hosts: &Hosts, each: usize, test: &str, options: &[&str]) -> Command {
     let mut command = hosts.command(0, "timeout");
-    command.args(["-k", "5", RUN_MAX]).arg(launcher).args(["run", "--rsh", "landeck-rsh"]);
-    command.args(["--host", &format!("n1:{EACH},n2:{EACH}"), "-n", &RANKS.to_string()]);
+    command.args(["-k", "5", RUN_MAX]).arg(launcher()).args(["run", "--rsh", "landeck-rsh"]);
+    command.args(["--host", &format!("n1:{each},n2:{each}"), "-n", &(2 * each).to_string()]);
     command.args(options).arg(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
-    Some(command.output().unwrap())
+    command
 }

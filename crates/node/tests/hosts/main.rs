@@ -4,11 +4,13 @@
 
 mod collectives;
 mod deaths;
+mod faults;
 mod groups;
 mod job;
 mod leaving;
+mod mailboxes;
 mod messages;
-mod objects;
+mod regions;
 #[path = "../support/mod.rs"]
 mod support;
 mod waiting;

@@ -3,6 +3,7 @@
 //! output. The tests of the command `landeck` use this module too.
 #![allow(dead_code, unused_imports)] // no test target needs all of it
 
+pub(crate) mod agreeing;
 mod count;
 pub(crate) mod named_groups;
 mod seeded;

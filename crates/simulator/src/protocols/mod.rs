@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
 //! | [`lanes`] | two daemons that open lanes between their processes |
+//! | [`names`] | processes of several hosts that publish, find and take back names |
 //! | [`pairs`] | the positions of one pair over lanes that break |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
@@ -21,6 +22,7 @@ pub mod hosts;
 mod hosts_setting;
 pub mod lanes;
 mod link;
+pub mod names;
 pub mod pairs;
 
 pub use event_log::ProtocolFailure;

@@ -5,6 +5,7 @@
 
 mod hosts;
 mod lanes;
+mod names;
 mod pairs;
 
 use landeck_simulator::protocols::ProtocolFailure;

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`framing`] | from bytes to frames |
 //! | [`sealing`] | the encryption of frames |
+//! | [`relay`] | a connection to the relay of another host |
 //! | `lane` | one lane |
 //! | `daemon` | the socket to the daemon |
 //! | `socket` | system calls |
@@ -26,6 +27,7 @@
 mod daemon;
 pub mod framing;
 mod lane;
+pub mod relay;
 pub mod sealing;
 mod socket;
 

@@ -1,0 +1,468 @@
+//! Gathering the hosts of a job: their daemons are started, introduce themselves, and are admitted.
+//!
+//! A remote shell starts the daemon of one host. One `srun` starts those of all hosts of an allocation, and then each
+//! daemon says which host it is on.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use landeck_host::remote::start::{
+    RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay,
+};
+use landeck_machine::host_list::is_this_host;
+use landeck_trust::KeyHash;
+use landeck_wire::{HostIncarnation, HostNumber};
+use rustix::event::epoll::EventFlags;
+
+use crate::bootstrap::{Announcement, Assignment};
+use crate::context::Context;
+use crate::random;
+
+/// How long a host that has introduced itself may take until its trunk is open.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long other hosts have to fail as well, so that one message names them all.
+const FURTHER_FAILURES: Duration = Duration::from_secs(2);
+/// When the user is told that hosts are waited for, and how often again.
+const PROGRESS_AFTER: Duration = Duration::from_secs(3);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+/// The number of hosts that a message names.
+const NAMED_MAX: usize = 8;
+
+/// The hosts of a launcher's list on their way into the machine.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    way: StartWay,
+    /// The first token of the remote shells: two for each.
+    tokens: u64,
+    /// The hosts of the list, in its order.
+    places: Vec<Place>,
+    shells: Vec<Shell>,
+    /// Whether the hosts of the list have been looked at.
+    has_begun: bool,
+    refusals: Vec<String>,
+    /// When refusals are told, though other hosts may still be starting.
+    refuse_at: Option<Instant>,
+    progress_at: Instant,
+    /// The texts for the user.
+    said: Vec<String>,
+}
+
+/// A host of the launcher's list.
+#[derive(Debug)]
+struct Place {
+    name: String,
+    /// Its remote shell, as a place in the list of them.
+    shell: Option<usize>,
+    /// The addresses of its daemon, by which two names of one host are recognised.
+    addresses: Vec<IpAddr>,
+    state: PlaceState,
+    since: Instant,
+}
+
+/// A remote shell.
+#[derive(Debug)]
+struct Shell {
+    /// `None` once it has been stopped.
+    start: Option<RemoteStart>,
+    /// The hosts whose daemons it starts, as places in the list.
+    places: Vec<usize>,
+    /// Whether its standard output is watched, and its standard error.
+    watched: [bool; 2],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlaceState {
+    /// Its turn has not come.
+    Waiting,
+    /// Its daemon is being started.
+    Starting,
+    /// It has this number, and its trunk is awaited.
+    Admitted(HostNumber),
+    /// It takes part.
+    Up(HostNumber),
+    Failed,
+}
+
+impl Gathering {
+    /// The hosts with these names, of which none has been looked at. Descriptors are watched under these tokens and
+    /// those above.
+    pub(crate) fn new(way: StartWay, names: Vec<String>, tokens: u64) -> Self {
+        let now = Instant::now();
+        let place = |name| Place {
+            name,
+            shell: None,
+            addresses: Vec::new(),
+            state: PlaceState::Waiting,
+            since: now,
+        };
+        Self {
+            way,
+            tokens,
+            places: names.into_iter().map(place).collect(),
+            shells: Vec::new(),
+            has_begun: false,
+            refusals: Vec::new(),
+            refuse_at: None,
+            progress_at: now + PROGRESS_AFTER,
+            said: Vec::new(),
+        }
+    }
+
+    /// Takes the texts for the user.
+    pub(crate) fn take_said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Handles a descriptor of a remote shell, which is ready.
+    pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
+        let number = (token - self.tokens) as usize;
+        let (number, at) = (number / 2, number % 2);
+        let Some(shell) = self.shells.get_mut(number) else { return };
+        let Some(start) = &mut shell.start else { return };
+        let ended = if at == 1 { start.read_errors() } else { start.read_output() };
+        if let Some(ended) = ended {
+            shell.watched[at] = false;
+            unwatch(context, ended.as_fd());
+        }
+        if start.deadline().is_none()
+            && let Some(lines) = start.take_complaints()
+        {
+            let own = match shell.places[..] {
+                [place] => format!("host {}: ", self.places[place].name),
+                // srun says itself which host a line is about.
+                _ => String::new(),
+            };
+            self.said.extend(lines.lines().map(|line| format!("{own}{line}")));
+        }
+        self.take_progress(context, number);
+    }
+
+    /// Goes on with what is due. Returns the outcome once there is one: the number of each host, or the reasons why the
+    /// job is impossible.
+    pub(crate) fn go_on(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Option<Result<Vec<HostNumber>, Vec<String>>> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.find_own_host(context);
+        }
+        self.begin_starts(context);
+        self.look_at_clock(context);
+        let is_settled =
+            |place: &Place| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
+        if !self.refusals.is_empty() {
+            let is_waiting = |place: &Place| place.state == PlaceState::Waiting;
+            let all = self.places.iter().all(|place| is_settled(place) || is_waiting(place));
+            let is_time = all || self.refuse_at.is_none_or(|at| Instant::now() >= at);
+            return is_time.then(|| Err(std::mem::take(&mut self.refusals)));
+        }
+        let up = self.places.iter().map(|place| match place.state {
+            PlaceState::Up(host) => Some(host),
+            _ => None,
+        });
+        up.collect::<Option<Vec<HostNumber>>>().map(Ok)
+    }
+
+    /// A host is connected.
+    pub(crate) fn host_up(&mut self, context: &Context<'_>, host: HostNumber) {
+        let joined = context.host(host).map(|entry| entry.name.clone()).unwrap_or_default();
+        let mut is_known = false;
+        for place in &mut self.places {
+            let is_by_hand = place.state == PlaceState::Starting
+                && place.shell.is_none()
+                && is_this_host(&place.name, &joined);
+            if place.state == PlaceState::Admitted(host) || is_by_hand {
+                place.state = PlaceState::Up(host);
+            }
+            is_known |= place.state == PlaceState::Up(host);
+        }
+        if !is_known {
+            self.said.push(format!(
+                "Host {joined} has joined, and no host of this job has that name: --name says which one it is."
+            ));
+        }
+    }
+
+    /// A host takes no part any more.
+    pub(crate) fn lose(&mut self, host: HostNumber, why: &str) {
+        for place in &mut self.places {
+            if [PlaceState::Admitted(host), PlaceState::Up(host)].contains(&place.state) {
+                place.state = PlaceState::Failed;
+                self.refusals.push(format!("host {}: {why}", place.name));
+            }
+        }
+    }
+
+    /// Recognises the names of this host, which needs no remote shell.
+    fn find_own_host(&mut self, context: &Context<'_>) {
+        let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let addresses: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
+        for place in &mut self.places {
+            let is_address = || place.name.parse().is_ok_and(|at| addresses.contains(&at));
+            if is_this_host(&place.name, &own) || is_address() {
+                place.state = PlaceState::Up(HostNumber::ARBITER);
+            }
+        }
+    }
+
+    /// Begins to start daemons, as many at a time as is good for this host.
+    fn begin_starts(&mut self, context: &mut Context<'_>) {
+        let starting = |place: &Place| place.state == PlaceState::Starting;
+        let mut running = self.places.iter().filter(|place| starting(place)).count();
+        if self.way.is_shared() {
+            let waiting = |place: &usize| self.places[*place].state == PlaceState::Waiting;
+            let all: Vec<usize> = (0..self.places.len()).filter(waiting).collect();
+            if !all.is_empty() {
+                self.begin_shell(context, all);
+            }
+            return;
+        }
+        for number in 0..self.places.len() {
+            if running == STARTS_AT_ONCE || !self.refusals.is_empty() {
+                return;
+            }
+            if self.places[number].state == PlaceState::Waiting {
+                running += 1;
+                self.begin_shell(context, vec![number]);
+            }
+        }
+    }
+
+    /// Starts a remote shell for these hosts, or asks the user for it.
+    fn begin_shell(&mut self, context: &mut Context<'_>, places: Vec<usize>) {
+        for &number in &places {
+            self.places[number].state = PlaceState::Starting;
+            self.places[number].since = Instant::now();
+        }
+        if self.way.tool == StartTool::ByHand {
+            return places.into_iter().for_each(|number| self.ask_user(context, number));
+        }
+        let names: Vec<&str> = places.iter().map(|&at| self.places[at].name.as_str()).collect();
+        match RemoteStart::begin(&self.way, &names) {
+            Ok(start) => {
+                let shell = self.shells.len();
+                places.iter().for_each(|&number| self.places[number].shell = Some(shell));
+                self.shells.push(Shell { start: Some(start), places, watched: [false; 2] });
+                self.watch_shell(context, shell);
+            }
+            Err(why) => self.refuse(&places, why),
+        }
+    }
+
+    /// Tells the user what to type on a host.
+    fn ask_user(&mut self, context: &mut Context<'_>, number: usize) {
+        let name = self.places[number].name.clone();
+        let daemon = self.way.daemon_elsewhere();
+        let own: String = self.way.arguments.iter().map(|word| format!(" '{word}'")).collect();
+        match context.issue_token() {
+            Ok(token) => self.said.push(format!(
+                "On host {name}, type within 15 minutes:\n  echo '{}' | {} join --name '{name}'{own} --token-file -",
+                token.text(),
+                daemon.display()
+            )),
+            Err(error) => self.refuse(&[number], format!("host {name}: {error}")),
+        }
+    }
+
+    fn watch_shell(&mut self, context: &mut Context<'_>, number: usize) {
+        let shell = &mut self.shells[number];
+        let Some(start) = &shell.start else { return };
+        let token = self.tokens + 2 * number as u64;
+        for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
+            if let Some(stream) = stream.filter(|_| !shell.watched[at]) {
+                shell.watched[at] =
+                    context.watch(stream, token + at as u64, EventFlags::IN).is_ok();
+            }
+        }
+    }
+
+    fn take_progress(&mut self, context: &mut Context<'_>, shell: usize) {
+        while let Some(next) =
+            self.shells[shell].start.as_mut().and_then(RemoteStart::take_progress)
+        {
+            match next {
+                StartProgress::Failed(why) => {
+                    let its = self.shells[shell].places.clone();
+                    self.refuse(&its, why);
+                }
+                StartProgress::Introduced(line) => self.take_introduction(context, shell, &line),
+            }
+        }
+        let shell = &mut self.shells[shell];
+        let Some(start) = shell.start.as_ref().filter(|start| start.deadline().is_none()) else {
+            return;
+        };
+        // Nothing more comes from it that anybody reads.
+        if let Some(output) = start.output().filter(|_| shell.watched[0]) {
+            unwatch(context, output);
+            shell.watched[0] = false;
+        }
+    }
+
+    fn take_introduction(&mut self, context: &mut Context<'_>, shell: usize, line: &str) {
+        let its = self.shells[shell].places.clone();
+        let announcement: Announcement = match line.parse() {
+            Ok(announcement) => announcement,
+            Err(error) => {
+                let name = self.names(its.iter().map(|&place| &self.places[place]));
+                return self.refuse(&its, format!("host {name}: {error}"));
+            }
+        };
+        let named = |place: &&usize| is_this_host(&self.places[**place].name, &announcement.name);
+        let place = match its[..] {
+            [place] => Some(place),
+            _ => its.iter().find(named).copied(),
+        };
+        let outcome = match place {
+            Some(place) => self.admit(context, place, &announcement),
+            None => Err(format!(
+                "host {}: a daemon was started there, and it is no host of this job",
+                announcement.name
+            )),
+        };
+        if let Err(why) = outcome {
+            let place = place.map_or(its, |place| vec![place]);
+            self.refuse(&place, why);
+        }
+    }
+
+    /// Admits the daemon that has introduced itself on a host.
+    fn admit(
+        &mut self,
+        context: &mut Context<'_>,
+        number: usize,
+        announcement: &Announcement,
+    ) -> Result<(), String> {
+        let name = self.places[number].name.clone();
+        let told = |why: &dyn std::fmt::Display| format!("host {name}: {why}");
+        context.facts().admits(&name, &announcement.facts).map_err(|error| error.to_string())?;
+        if let Some(host) = self.known_host(context, announcement) {
+            // Two names of one host: the daemon that was started first serves both.
+            self.stop_shell(context, number);
+            self.places[number].state = host;
+            return Ok(());
+        }
+        let incarnation = HostIncarnation(random::number().map_err(|error| told(&error))?);
+        let addresses = announcement.socket_addresses();
+        let host = context.admit(name.clone(), announcement.key, incarnation, addresses);
+        let arbiter = context.own_entry().clone();
+        let assignment = Assignment {
+            key: announcement.key,
+            machine: context.machine(),
+            host,
+            incarnation,
+            arbiter: arbiter.incarnation,
+            arbiter_key: KeyHash(arbiter.key),
+            arbiter_addresses: arbiter.addresses,
+            name: name.clone(),
+            options: context.options(),
+        };
+        let place = &mut self.places[number];
+        place.addresses.clone_from(&announcement.addresses);
+        place.state = PlaceState::Admitted(host);
+        place.since = Instant::now();
+        let Some(shell) = place.shell.and_then(|shell| self.shells.get_mut(shell)) else {
+            return Ok(());
+        };
+        let Some(start) = &mut shell.start else { return Ok(()) };
+        start.answer(&format!("{assignment}\n")).map_err(|error| told(&error))?;
+        if self.way.is_shared() {
+            return Ok(());
+        }
+        if let Some(output) = start.output().filter(|_| shell.watched[0]) {
+            unwatch(context, output);
+            shell.watched[0] = false;
+        }
+        if let Some((output, input)) = start.take_streams() {
+            context.add_stdio_trunk(host, output, input);
+        }
+        Ok(())
+    }
+
+    /// The state of a host that is known under another name: its daemon has all of these addresses.
+    fn known_host(&self, context: &Context<'_>, announcement: &Announcement) -> Option<PlaceState> {
+        let addresses = &announcement.addresses;
+        if addresses.is_empty() || addresses.iter().all(|address| address.is_loopback()) {
+            return None;
+        }
+        let own: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
+        if own == *addresses {
+            return Some(PlaceState::Up(HostNumber::ARBITER));
+        }
+        let same = |place: &&Place| place.addresses == *addresses;
+        self.places.iter().find(same).map(|place| place.state)
+    }
+
+    fn refuse(&mut self, places: &[usize], why: String) {
+        for &number in places {
+            self.places[number].state = PlaceState::Failed;
+        }
+        self.refusals.push(why);
+        self.refuse_at.get_or_insert(Instant::now() + FURTHER_FAILURES);
+    }
+
+    /// Ends the remote shell of a host, unless other hosts have it too.
+    fn stop_shell(&mut self, context: &mut Context<'_>, number: usize) {
+        let Some(shell) = self.places[number].shell else { return };
+        let shell = &mut self.shells[shell];
+        if shell.places.len() > 1 {
+            return;
+        }
+        let Some(start) = shell.start.take() else { return };
+        for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
+            if let Some(stream) = stream.filter(|_| shell.watched[at]) {
+                unwatch(context, stream);
+            }
+        }
+        shell.watched = [false; 2];
+    }
+
+    fn look_at_clock(&mut self, context: &mut Context<'_>) {
+        let now = Instant::now();
+        for shell in 0..self.shells.len() {
+            if let Some(start) = &mut self.shells[shell].start {
+                start.look_at_clock(now);
+                self.take_progress(context, shell);
+            }
+        }
+        for number in 0..self.places.len() {
+            let place = &self.places[number];
+            if matches!(place.state, PlaceState::Admitted(_)) && now > place.since + CONNECT_TIME {
+                let why = format!(
+                    "host {}: its daemon has started, and no connection to it was made within {} s. May firewalls \
+                     let its port through? --port-range names ports",
+                    place.name,
+                    CONNECT_TIME.as_secs()
+                );
+                self.refuse(&[number], why);
+            }
+        }
+        let is_awaited =
+            |place: &&Place| !matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
+        let awaited = self.places.iter().filter(is_awaited).count();
+        if now >= self.progress_at && awaited > 0 && self.refusals.is_empty() {
+            self.progress_at = now + PROGRESS_INTERVAL;
+            let names = self.names(self.places.iter().filter(is_awaited));
+            let (there, all) = (self.places.len() - awaited, self.places.len());
+            self.said.push(format!("landeck: waiting for {names} ({there} of {all} are there)."));
+        }
+        context.wake_at(context.now() + Duration::from_millis(500));
+    }
+
+    /// The names of hosts, as far as a message has room for them.
+    fn names<'a>(&self, places: impl Iterator<Item = &'a Place>) -> String {
+        let mut names: Vec<&str> = places.map(|place| place.name.as_str()).collect();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        match more {
+            0 => names.join(", "),
+            _ => format!("{} and {more} more", names.join(", ")),
+        }
+    }
+}
+
+fn unwatch(context: &mut Context<'_>, descriptor: BorrowedFd<'_>) {
+    // It was watched, so this can fail only if it is closed already.
+    let _ = context.unwatch(descriptor);
+}

@@ -1,0 +1,47 @@
+//! Questions of processes about the names of their job, which the arbiter answers.
+
+use std::collections::HashMap;
+
+use landeck_groups::hosts::NameAnswer;
+use landeck_host::job_names::{decode_question, encode_answer};
+use landeck_wire::HostId;
+
+use super::{LaneTools, Lanes, LanesEvent};
+
+/// The questions that wait for the arbiter.
+#[derive(Debug, Default)]
+pub(super) struct NamesAsked {
+    last: u64,
+    /// The connection of each question, and the segment of its process.
+    waiting: HashMap<u64, (u64, HostId)>,
+}
+
+impl Lanes {
+    /// Passes a question on to the arbiter. `Err` if no process asks so.
+    pub(super) fn name_asked(
+        &mut self,
+        tools: &LaneTools,
+        token: u64,
+        bytes: &[u8],
+    ) -> Result<(), ()> {
+        let Some(one) = self.residents.get(&token) else { return Ok(()) };
+        let job = one.job;
+        let part = tools.parts.get(job).ok_or(())?;
+        let (process, question) = decode_question(&part.segment, bytes).ok_or(())?;
+        self.names.last += 1;
+        let request = self.names.last;
+        self.names.waiting.insert(request, (token, part.host_id()));
+        self.events.push(LanesEvent::NameAsked { job, process, request, question });
+        Ok(())
+    }
+
+    /// The arbiter has answered a question.
+    pub(crate) fn name_answered(&mut self, tools: &LaneTools, request: u64, answer: NameAnswer) {
+        let Some((token, host)) = self.names.waiting.remove(&request) else { return };
+        let Some(one) = self.residents.get_mut(&token) else { return };
+        let bytes = encode_answer(host, &answer);
+        if one.socket.send_bytes(tools.reactor, token, bytes, None).is_err() {
+            self.leave(token);
+        }
+    }
+}

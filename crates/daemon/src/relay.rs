@@ -1,0 +1,433 @@
+//! The relay: a thread of the daemon that reads and writes regions of this host's processes for processes elsewhere.
+//!
+//! A region's owner takes no part, so it may compute. The thread starts when the first process elsewhere wants it, and
+//! nothing of the daemon's loop depends on it. Nothing that comes is trusted: every request names its region, owner and
+//! range, and an answer says what was wrong.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use landeck_memory::Segment;
+use landeck_objects::region::{AccessError, RegionPlace, RegionView};
+use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
+use landeck_wire::handover::LaneKeys;
+use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
+use landeck_wire::{HostId, ProcessId};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+
+/// The bytes of answers that may wait for one process. Beyond, none of its requests is read.
+const UNSENT_MAX: usize = 1 << 20;
+/// The connections that one process may have. A further one closes its oldest.
+const STREAMS_MAX: usize = 4;
+/// How often one connection is read before the next one has its turn.
+const ROUNDS_MAX: usize = 16;
+const WAKE: u64 = u64::MAX;
+
+/// A process elsewhere that wants the relay.
+#[derive(Debug)]
+pub(crate) struct RelayCaller {
+    /// The connection.
+    pub(crate) socket: OwnedFd,
+    /// Its keys.
+    pub(crate) keys: LaneKeys,
+    /// The process.
+    pub(crate) process: ProcessId,
+    /// The place of the process in the segment's table of far processes.
+    pub(crate) far: u32,
+    /// The segment of its job here.
+    pub(crate) segment: Segment,
+}
+
+/// An order for the thread.
+#[derive(Debug)]
+enum Order {
+    Serve(Box<RelayCaller>),
+    /// A process elsewhere has ended.
+    Ended(ProcessId),
+    /// A job has no part here any more.
+    Over(HostId),
+}
+
+/// The relay of this host, as the daemon's loop has it.
+#[derive(Debug, Default)]
+pub(crate) struct Relay {
+    orders: Option<(Sender<Order>, Arc<OwnedFd>)>,
+}
+
+impl Relay {
+    /// Serves a process elsewhere from now on. If the thread cannot be started, its connection is closed.
+    pub(crate) fn serve(&mut self, caller: RelayCaller) {
+        if self.orders.is_none() {
+            self.orders = Self::start().ok();
+        }
+        self.order(Order::Serve(Box::new(caller)));
+    }
+
+    /// A process elsewhere has ended.
+    pub(crate) fn process_ended(&self, process: ProcessId) {
+        self.order(Order::Ended(process));
+    }
+
+    /// The part of a job with this segment is over.
+    pub(crate) fn part_over(&self, segment: HostId) {
+        self.order(Order::Over(segment));
+    }
+
+    fn start() -> io::Result<(Sender<Order>, Arc<OwnedFd>)> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (sender, orders) = channel();
+        let worker = Worker::new(orders, wake.clone())?;
+        std::thread::Builder::new().name("landeckd-relay".to_owned()).spawn(|| worker.run())?;
+        Ok((sender, wake))
+    }
+
+    fn order(&self, order: Order) {
+        if let Some((orders, wake)) = &self.orders
+            && orders.send(order).is_ok()
+        {
+            let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if let Some((orders, wake)) = self.orders.take() {
+            drop(orders);
+            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// The thread.
+struct Worker {
+    epoll: OwnedFd,
+    wake: Arc<OwnedFd>,
+    orders: Receiver<Order>,
+    clients: HashMap<u64, Client>,
+    last: u64,
+}
+
+/// A process elsewhere with its connection.
+struct Client {
+    stream: RelayStream,
+    process: ProcessId,
+    far: u32,
+    segment: Segment,
+    /// The region that it used last.
+    view: Option<(RegionPlace, RegionView)>,
+    watched: EventFlags,
+    answer: Vec<u8>,
+}
+
+impl Worker {
+    fn new(orders: Receiver<Order>, wake: Arc<OwnedFd>) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Self { epoll, wake, orders, clients: HashMap::new(), last: 0 })
+    }
+
+    /// Serves until the daemon's loop is gone.
+    fn run(mut self) {
+        const EVENTS: usize = 64;
+        let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
+        loop {
+            let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], None) {
+                Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+            };
+            for token in ready {
+                if token != WAKE {
+                    self.serve(token);
+                } else if !self.take_orders() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Carries out what the loop has ordered; false if the loop is gone.
+    fn take_orders(&mut self) -> bool {
+        use std::sync::mpsc::TryRecvError;
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        loop {
+            match self.orders.try_recv() {
+                Ok(Order::Serve(caller)) => self.add(*caller),
+                Ok(Order::Ended(process)) => {
+                    self.clients.retain(|_, client| client.process != process);
+                }
+                Ok(Order::Over(segment)) => {
+                    self.clients.retain(|_, client| client.segment.plan().host != segment.0);
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn add(&mut self, caller: RelayCaller) {
+        let RelayCaller { socket, keys, process, far, segment } = caller;
+        let mut its: Vec<u64> = (self.clients.iter())
+            .filter(|(_, client)| client.process == process)
+            .map(|(token, _)| *token)
+            .collect();
+        its.sort_unstable();
+        if its.len() >= STREAMS_MAX {
+            self.clients.remove(&its[0]);
+        }
+        let Ok(stream) = RelayStream::new(socket, &keys) else { return };
+        self.last += 1;
+        let (token, watched) = (self.last, EventFlags::IN);
+        if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
+            let (view, answer) = (None, Vec::new());
+            let client = Client { stream, process, far, segment, view, watched, answer };
+            self.clients.insert(token, client);
+            self.serve(token);
+        }
+    }
+
+    fn serve(&mut self, token: u64) {
+        let Some(client) = self.clients.get_mut(&token) else { return };
+        let wanted = client.serve();
+        let is_well = match wanted {
+            Ok(wanted) if wanted == client.watched => true,
+            Ok(wanted) => {
+                client.watched = wanted;
+                let data = EventData::new_u64(token);
+                epoll::modify(&self.epoll, &client.stream, data, wanted).is_ok()
+            }
+            Err(_) => false,
+        };
+        if !is_well {
+            // The process sees the end of its connection, and asks its daemon what it means.
+            self.clients.remove(&token);
+        }
+    }
+}
+
+impl Client {
+    /// Answers what has come, as far as answers have room. Returns the events that the connection waits for.
+    fn serve(&mut self) -> Result<EventFlags, RelayEnd> {
+        for _ in 0..ROUNDS_MAX {
+            self.stream.flush()?;
+            while self.stream.unsent() <= UNSENT_MAX && self.answer_first()? {}
+            self.stream.flush()?;
+            if self.stream.unsent() > UNSENT_MAX || !self.stream.fill()? {
+                break;
+            }
+        }
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, self.stream.unsent() <= UNSENT_MAX);
+        wanted.set(EventFlags::OUT, self.stream.unsent() > 0);
+        Ok(wanted)
+    }
+
+    /// Answers the first request; false if none has come whole.
+    fn answer_first(&mut self) -> Result<bool, RelayEnd> {
+        self.answer.clear();
+        let Some((header, data)) = self.stream.first()? else { return Ok(false) };
+        let outcome = match RelayRequest::decode(&header, data) {
+            Some((request, bytes)) => {
+                let place = (self.far, &self.segment);
+                perform(place, &mut self.view, &request, bytes, &mut self.answer)
+            }
+            None => RelayOutcome::Senseless,
+        };
+        let answer = RelayRequest::answer(header.context, outcome, self.answer.len());
+        self.stream.consume();
+        self.stream.push(&answer, &self.answer, &[])?;
+        Ok(true)
+    }
+}
+
+/// Does what a request says; the data of the answer are appended to `answer`.
+fn perform(
+    (far, segment): (u32, &Segment),
+    view: &mut Option<(RegionPlace, RegionView)>,
+    request: &RelayRequest,
+    bytes: &[u8],
+    answer: &mut Vec<u8>,
+) -> RelayOutcome {
+    let RelayRequest { slot, incarnation, place, number, .. } = *request;
+    if slot >= segment.plan().slots() {
+        return RelayOutcome::OwnerGone;
+    }
+    let owner = segment.slot_record(slot);
+    if owner.incarnation != incarnation || owner.state.is_gone() {
+        return RelayOutcome::OwnerGone;
+    }
+    let place = RegionPlace { slot, place, number };
+    if !matches!(view, Some((of, _)) if *of == place) {
+        match RegionView::open_for_far(segment, far, place) {
+            Ok(opened) => *view = Some((place, opened)),
+            Err(error) => return outcome_of(&error, answer),
+        }
+    }
+    let Some((_, opened)) = view else { return RelayOutcome::Gone };
+    match access(opened, request, bytes, answer) {
+        Ok(()) => RelayOutcome::Done,
+        Err(error) => {
+            answer.clear();
+            if error == AccessError::Gone {
+                *view = None;
+            }
+            outcome_of(&error, answer)
+        }
+    }
+}
+
+fn access(
+    view: &RegionView,
+    request: &RelayRequest,
+    bytes: &[u8],
+    answer: &mut Vec<u8>,
+) -> Result<(), AccessError> {
+    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
+    let word = match request.operation {
+        RelayOperation::Put { notifies: false } => return view.put(offset, bytes),
+        RelayOperation::Put { notifies: true } => return view.put_and_notify(offset, bytes),
+        RelayOperation::Get { bytes } => {
+            // What leaves the region is refused before memory is made for it.
+            let length = usize::try_from(bytes).unwrap_or(usize::MAX).min(RELAY_PART_BYTES + 1);
+            answer.resize(length.min(RELAY_PART_BYTES), 0);
+            return view.get(offset, answer);
+        }
+        RelayOperation::Look if view.is_there() => view.bytes() as u64,
+        RelayOperation::Look => return Err(AccessError::Gone),
+        RelayOperation::Add(number) => {
+            view.with_word(offset, |word| word.fetch_add(number, Ordering::AcqRel))?
+        }
+        RelayOperation::Swap(number) => {
+            view.with_word(offset, |word| word.swap(number, Ordering::AcqRel))?
+        }
+        RelayOperation::CompareSwap { expected, new } => view.with_word(offset, |word| {
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            match word.compare_exchange(expected, new, success, failure) {
+                Ok(was) | Err(was) => was,
+            }
+        })?,
+    };
+    answer.extend_from_slice(&word.to_le_bytes());
+    Ok(())
+}
+
+fn outcome_of(error: &AccessError, answer: &mut Vec<u8>) -> RelayOutcome {
+    let (outcome, word) = match error {
+        AccessError::Outside(outside) => (RelayOutcome::Outside, outside.bytes as u64),
+        AccessError::Unaligned { .. } => return RelayOutcome::Unaligned,
+        AccessError::Unmapped(errno) => {
+            (RelayOutcome::Unmapped, u64::from(errno.raw_os_error().unsigned_abs()))
+        }
+        _ => return RelayOutcome::Gone,
+    };
+    answer.extend_from_slice(&word.to_le_bytes());
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::heap::Heap;
+    use landeck_memory::membership::{SlotRecord, SlotState};
+    use landeck_memory::plan::SegmentPlan;
+    use landeck_objects::region::Region;
+
+    const BYTES: usize = 4_096;
+
+    /// A segment with one far process, and a region of slot 1.
+    fn region() -> (Segment, Region) {
+        let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(1, 2) };
+        let segment = Segment::local(&SegmentPlan { ranks: 3, far: 1, hosts: 2, ..plan });
+        let state = SlotState::Alive;
+        segment.set_slot_record(1, SlotRecord { incarnation: 3, state, ..SlotRecord::default() });
+        let mut heap = Heap::of(&segment, 1).unwrap();
+        let block = heap.allocate(Region::block_bytes(&segment, BYTES)).unwrap();
+        let region = Region::new(&segment, 1, block, BYTES, 7).unwrap();
+        std::mem::forget(heap);
+        (segment, region)
+    }
+
+    fn request(region: &Region, offset: u64, operation: RelayOperation) -> RelayRequest {
+        let RegionPlace { slot, place, number } = region.place();
+        RelayRequest { request: 1, slot, incarnation: 3, place, number, offset, operation }
+    }
+
+    fn ask(segment: &Segment, request: &RelayRequest, bytes: &[u8]) -> (RelayOutcome, Vec<u8>) {
+        let mut answer = Vec::new();
+        let outcome = perform((0, segment), &mut None, request, bytes, &mut answer);
+        (outcome, answer)
+    }
+
+    #[test]
+    fn requests_read_write_and_count() {
+        let (segment, region) = region();
+        let put = request(&region, 8, RelayOperation::Put { notifies: true });
+        assert_eq!(ask(&segment, &put, &[1, 2, 3]), (RelayOutcome::Done, vec![]));
+        assert_eq!(region.notifications(), 1);
+        let get = request(&region, 7, RelayOperation::Get { bytes: 5 });
+        assert_eq!(ask(&segment, &get, &[]), (RelayOutcome::Done, vec![0, 1, 2, 3, 0]));
+        let words = [
+            (RelayOperation::Add(5), 0u64),
+            (RelayOperation::Add(2), 5),
+            (RelayOperation::CompareSwap { expected: 6, new: 1 }, 7),
+            (RelayOperation::CompareSwap { expected: 7, new: 1 }, 7),
+            (RelayOperation::Swap(9), 1),
+            (RelayOperation::Look, BYTES as u64),
+        ];
+        for (operation, was) in words {
+            let asked = ask(&segment, &request(&region, 64, operation), &[]);
+            assert_eq!(asked, (RelayOutcome::Done, was.to_le_bytes().to_vec()), "{operation:?}");
+        }
+        assert_eq!(segment.far_hazard(0).load(Ordering::Relaxed), 0, "no access is going on");
+    }
+
+    #[test]
+    fn nothing_that_comes_is_trusted() {
+        let (segment, region) = region();
+        let look = request(&region, 0, RelayOperation::Look);
+        for (wrong, outcome) in [
+            (RelayRequest { slot: u32::MAX, ..look }, RelayOutcome::OwnerGone),
+            (RelayRequest { incarnation: 2, ..look }, RelayOutcome::OwnerGone),
+            (RelayRequest { number: 8, ..look }, RelayOutcome::Gone),
+            (RelayRequest { number: 0, ..look }, RelayOutcome::Gone),
+            (RelayRequest { place: look.place + 8, ..look }, RelayOutcome::Gone),
+            (RelayRequest { place: u64::MAX - 63, ..look }, RelayOutcome::Gone),
+        ] {
+            assert_eq!(ask(&segment, &wrong, &[]).0, outcome, "{wrong:?}");
+        }
+        let outside = (RelayOutcome::Outside, (BYTES as u64).to_le_bytes().to_vec());
+        for (offset, operation) in [
+            (BYTES as u64, RelayOperation::Put { notifies: false }),
+            (u64::MAX, RelayOperation::Put { notifies: true }),
+            (BYTES as u64, RelayOperation::Add(1)),
+            (0, RelayOperation::Get { bytes: u64::MAX }),
+            (1, RelayOperation::Get { bytes: BYTES as u64 }),
+        ] {
+            assert_eq!(ask(&segment, &request(&region, offset, operation), &[1]), outside);
+        }
+        assert_eq!(region.notifications(), 0);
+        let unaligned = request(&region, 4, RelayOperation::Add(1));
+        assert_eq!(ask(&segment, &unaligned, &[]), (RelayOutcome::Unaligned, vec![]));
+    }
+
+    #[test]
+    fn a_region_that_was_withdrawn_or_whose_owner_died_is_gone_for_an_open_view_too() {
+        let (segment, region) = region();
+        let (mut view, mut answer) = (None, Vec::new());
+        let add = request(&region, 0, RelayOperation::Add(1));
+        let mut again = |view: &mut _| perform((0, &segment), view, &add, &[], &mut answer);
+        assert_eq!(again(&mut view), RelayOutcome::Done);
+        assert!(region.withdraw(&segment).is_none(), "no access is going on");
+        assert_eq!(again(&mut view), RelayOutcome::Gone);
+        let state = SlotState::Dead;
+        segment.set_slot_record(1, SlotRecord { incarnation: 3, state, ..SlotRecord::default() });
+        assert_eq!(again(&mut view), RelayOutcome::OwnerGone);
+    }
+}

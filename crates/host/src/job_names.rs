@@ -1,0 +1,265 @@
+//! Names of mailboxes in a job on several hosts. Processes ask the daemon of their host, which asks the arbiter.
+//!
+//! A question is that of an object at the agent ([`landeck_groups::door`]), on a connection of its own. The answer is
+//! that of an object too, behind the owner's host identity (64 bits), because the owner may be elsewhere.
+
+use std::time::{Duration, Instant};
+
+use landeck_groups::door::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
+use landeck_groups::hosts::{NameAnswer, NameQuestion, NamedMailbox};
+use landeck_memory::Segment;
+use landeck_wire::{HostId, HostNumber, ProcessId};
+
+use crate::address::Address;
+use crate::objects::ObjectError;
+use crate::socket::{self, ExchangeError, Verdict};
+
+/// The length of a question.
+pub const NAME_QUESTION_BYTES: usize = landeck_groups::door::OBJECT_QUESTION_BYTES;
+const OWNER_BYTES: usize = size_of::<u64>();
+/// How long the name of a process that has ended here may stay: its end is on the way to the arbiter.
+const END_TIME: Duration = Duration::from_secs(2);
+const END_LOOK: Duration = Duration::from_millis(1);
+
+/// Gives a mailbox of the process a name in its job, which lasts until the process takes it back or ends.
+///
+/// # Errors
+/// [`ObjectError`].
+pub fn publish(
+    segment: &Segment,
+    process: ProcessId,
+    name: &ObjectName,
+    words: [u64; 2],
+) -> Result<Object, ObjectError> {
+    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Name).named(name);
+    let question = ObjectQuestion { words, ..question };
+    let until = Instant::now() + END_TIME;
+    loop {
+        match ask(segment, &question)? {
+            Err(taken) if is_over(segment, taken.owner) && Instant::now() < until => {
+                std::thread::sleep(END_LOOK);
+            }
+            Err(taken) => return Err(taken_by(segment, name, &taken)),
+            Ok(named) => return Ok(named),
+        }
+    }
+}
+
+/// Finds the mailbox with this name in the job.
+///
+/// # Errors
+/// [`ObjectError`].
+pub fn find(
+    segment: &Segment,
+    process: ProcessId,
+    name: &ObjectName,
+) -> Result<Object, ObjectError> {
+    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find).named(name);
+    match ask(segment, &question)? {
+        // The owner's end is on the way to the arbiter.
+        Ok(found) if is_over(segment, found.owner) => Err(unknown(Some(name))),
+        Ok(found) | Err(found) => Ok(found),
+    }
+}
+
+/// Takes back a name of the process by its number.
+///
+/// # Errors
+/// [`ObjectError`].
+pub fn withdraw(segment: &Segment, process: ProcessId, number: u64) -> Result<(), ObjectError> {
+    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Close);
+    match ask(segment, &ObjectQuestion { number, ..question })? {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let (kind, verdict) = (ObjectKind::Mailbox, Verdict::InUse);
+            Err(ObjectError::Refused { kind, verdict })
+        }
+    }
+}
+
+/// The process that asks and its question, in a message to the daemon of this segment. `None` if no process asks so.
+#[must_use]
+pub fn decode_question(segment: &Segment, bytes: &[u8]) -> Option<(ProcessId, NameQuestion)> {
+    let question = ObjectQuestion::decode(bytes, HostId(segment.plan().host))?;
+    let ObjectQuestion { asked, kind, process, number, words, name, .. } = question;
+    let is_known = process.slot.0 < segment.plan().slots()
+        && segment.incarnation(process.slot.0) == process.incarnation.0;
+    if kind != ObjectKind::Mailbox || !is_known {
+        return None;
+    }
+    let name = name.map(|name| name.as_str().to_owned());
+    let question = match (asked, name) {
+        (Asked::Name, Some(name)) => {
+            let pid = segment.slot_record(process.slot.0).pid;
+            NameQuestion::Publish { name, pid, words }
+        }
+        (Asked::Find, Some(name)) => NameQuestion::Find { name },
+        (Asked::Close, None) => NameQuestion::Withdraw { number },
+        _ => return None,
+    };
+    Some((process, question))
+}
+
+/// The daemon's answer to a process of this host.
+#[must_use]
+pub fn encode_answer(host: HostId, answer: &NameAnswer) -> Vec<u8> {
+    let (verdict, named) = match answer {
+        NameAnswer::Granted(named) => (Verdict::Granted, Some(named)),
+        NameAnswer::Taken(named) => (Verdict::InUse, Some(named)),
+        NameAnswer::Unknown => (Verdict::Unknown, None),
+        NameAnswer::NotAlive => (Verdict::NotAlive, None),
+        NameAnswer::TooMany => (Verdict::TooMany, None),
+    };
+    let mut answer = ObjectAnswer::bare(host, verdict);
+    if let Some(&NamedMailbox { number, owner, pid, words }) = named {
+        answer.object = Object { number, bytes: 0, words, owner, pid };
+    }
+    let owner = answer.object.owner.host.0.to_le_bytes();
+    [&owner[..], &answer.encode()].concat()
+}
+
+fn decode_answer(bytes: &[u8]) -> Option<ObjectAnswer> {
+    let (owner, answer) = bytes.split_first_chunk::<OWNER_BYTES>()?;
+    ObjectAnswer::decode(answer, HostId(u64::from_le_bytes(*owner)))
+}
+
+/// Asks the daemon. The inner error is the mailbox that has the name already.
+fn ask(
+    segment: &Segment,
+    question: &ObjectQuestion,
+) -> Result<Result<Object, Object>, ObjectError> {
+    let address = Address::of_daemon(HostId(segment.plan().host));
+    let (bytes, _) = socket::exchange_bytes(&address, &question.encode(), socket::AGENT_TIME)?;
+    let answer = decode_answer(&bytes).ok_or_else(|| ExchangeError::garbled(&address))?;
+    let kind = ObjectKind::Mailbox;
+    match answer.verdict {
+        Verdict::Granted => Ok(Ok(answer.object)),
+        Verdict::InUse => Ok(Err(answer.object)),
+        Verdict::Unknown => Err(unknown(question.name.as_ref())),
+        verdict => Err(ObjectError::Refused { kind, verdict }),
+    }
+}
+
+fn unknown(name: Option<&ObjectName>) -> ObjectError {
+    let kind = ObjectKind::Mailbox;
+    match name {
+        Some(name) => ObjectError::Unknown { kind, name: name.as_str().to_owned() },
+        None => ObjectError::Gone { kind },
+    }
+}
+
+fn taken_by(segment: &Segment, name: &ObjectName, taken: &Object) -> ObjectError {
+    let (kind, name, pid) = (ObjectKind::Mailbox, name.as_str().to_owned(), taken.pid);
+    match host_name(segment, taken.owner) {
+        Some(host) => ObjectError::TakenElsewhere { kind, name, pid, host },
+        None => ObjectError::Taken { kind, name, pid },
+    }
+}
+
+/// The name of the host of a process that is elsewhere, or its number. `None` for a process of this host.
+fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
+    if process.host.0 == segment.plan().host {
+        return None;
+    }
+    let far = (0..segment.plan().far).map(|far| segment.far_record(far));
+    let record = far.into_iter().find(|record| record.process.host == process.host.0)?;
+    let HostNumber(number) = HostNumber(record.host_number);
+    Some(match segment.host_name(number).to_string() {
+        name if name.is_empty() => format!("host {number}"),
+        name => name,
+    })
+}
+
+/// Whether this host knows already that a process has ended.
+fn is_over(segment: &Segment, process: ProcessId) -> bool {
+    if process.host.0 == segment.plan().host {
+        let record = segment.slot_record(process.slot.0);
+        return record.incarnation != process.incarnation.0 || record.state.is_gone();
+    }
+    let far = (0..segment.plan().far).map(|far| segment.far_record(far));
+    far.into_iter().any(|record| {
+        let it = record.process;
+        (it.host, it.slot, it.incarnation)
+            == (process.host.0, process.slot.0, process.incarnation.0)
+            && record.state.is_gone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::{FarProcess, FarRecord, SegmentPlan, SlotRecord, SlotState};
+    use landeck_wire::{Incarnation, Slot};
+
+    fn segment() -> Segment {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        let segment = Segment::local(&SegmentPlan { ranks: 3, far: 1, hosts: 2, ..plan });
+        let state = SlotState::Alive;
+        let near = SlotRecord { incarnation: 3, pid: 411, state, ..SlotRecord::default() };
+        segment.set_slot_record(1, near);
+        let process = FarProcess { host: 2, slot: 0, incarnation: 1 };
+        let far = FarRecord { process, host_number: 1, state, ..FarRecord::default() };
+        segment.set_far_record(0, far);
+        segment
+    }
+
+    fn process(host: u64, slot: u32, incarnation: u32) -> ProcessId {
+        let incarnation = Incarnation(incarnation);
+        ProcessId { host: HostId(host), slot: Slot(slot), incarnation }
+    }
+
+    #[test]
+    fn the_daemon_understands_what_processes_ask() {
+        let (segment, name) = (segment(), ObjectName::new("inbox").unwrap());
+        let own = process(1, 1, 3);
+        let question = |process, asked| ObjectQuestion::new(process, ObjectKind::Mailbox, asked);
+        let named = ObjectQuestion { words: [4, 5], ..question(own, Asked::Name).named(&name) };
+        let publish = NameQuestion::Publish { name: "inbox".into(), pid: 411, words: [4, 5] };
+        let decode = |question: &ObjectQuestion| decode_question(&segment, &question.encode());
+        assert_eq!(decode(&named), Some((own, publish)));
+        let find = NameQuestion::Find { name: "inbox".into() };
+        assert_eq!(decode(&question(own, Asked::Find).named(&name)), Some((own, find)));
+        let close = ObjectQuestion { number: 8, ..question(own, Asked::Close) };
+        assert_eq!(decode(&close), Some((own, NameQuestion::Withdraw { number: 8 })));
+        for stranger in [process(1, 1, 2), process(1, 99, 3)] {
+            assert_eq!(decode(&question(stranger, Asked::Find).named(&name)), None);
+        }
+        assert_eq!(decode(&question(own, Asked::Find)), None, "without a name");
+        let segment_of = ObjectQuestion { kind: ObjectKind::Segment, ..named };
+        assert_eq!(decode(&segment_of), None, "only mailboxes have names over hosts");
+    }
+
+    #[test]
+    fn answers_keep_an_owner_on_another_host() {
+        let owner = process(2, 0, 1);
+        let named = NamedMailbox { number: 3, owner, pid: 77, words: [1, 2] };
+        for (answer, verdict) in [
+            (NameAnswer::Granted(named), Verdict::Granted),
+            (NameAnswer::Taken(named), Verdict::InUse),
+        ] {
+            let decoded = decode_answer(&encode_answer(HostId(1), &answer)).unwrap();
+            let Object { number, words, owner: of, pid, .. } = decoded.object;
+            assert_eq!((decoded.verdict, number, words, of, pid), (verdict, 3, [1, 2], owner, 77));
+        }
+        let unknown = decode_answer(&encode_answer(HostId(1), &NameAnswer::Unknown)).unwrap();
+        assert_eq!(unknown.verdict, Verdict::Unknown);
+        assert!(decode_answer(&[0; 7]).is_none());
+    }
+
+    #[test]
+    fn an_owner_elsewhere_is_named_with_its_host_and_known_to_be_over() {
+        let segment = segment();
+        let name = ObjectName::new("inbox").unwrap();
+        let owned_by = |owner| Object { number: 1, bytes: 0, words: [0; 2], owner, pid: 77 };
+        let far = process(2, 0, 1);
+        let text = taken_by(&segment, &name, &owned_by(far)).to_string();
+        assert!(text.contains("made by process 77 on host 1:"), "{text}");
+        let near = taken_by(&segment, &name, &owned_by(process(1, 1, 3)));
+        assert!(matches!(near, ObjectError::Taken { .. }), "{near}");
+        assert!(!is_over(&segment, far) && !is_over(&segment, process(1, 1, 3)));
+        assert!(is_over(&segment, process(1, 1, 2)), "another process has its slot");
+        let record = segment.far_record(0);
+        segment.set_far_record(0, FarRecord { state: SlotState::Dead, ..record });
+        assert!(is_over(&segment, far));
+    }
+}

@@ -1,0 +1,289 @@
+//! Relays: the daemons of other hosts, which read and write the regions of their hosts' processes for this one.
+//!
+//! A process has one connection to the relay of each host whose regions it uses. Its own daemon opens it, as it opens
+//! lanes. Requests go in windows, and each has one answer, so long data are on their way in several parts at once.
+//!
+//! The end of a connection is a suspicion. Whether the owner or its host is gone is the arbiter's word, for which a call
+//! waits.
+
+use std::collections::HashMap;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use landeck_engine::Shared;
+use landeck_host::address::connect_to_daemon;
+use landeck_kernel::Peer;
+use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
+use landeck_wire::handover::{HANDOVER_BYTES, Handover};
+use landeck_wire::relay::{RelayOutcome, RelayRequest};
+use landeck_wire::{HostId, Kind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+
+use crate::error::{Error, ErrorKind, Result, host_of};
+use crate::peers::far_failure;
+
+/// The requests that may be on their way at once.
+const WINDOW: usize = 16;
+/// The bytes of requests that may wait for the network.
+const UNSENT_MAX: usize = 256 << 10;
+/// How long the daemon may take to open the connection.
+const OPEN_TIME: Duration = Duration::from_secs(30);
+/// How long a word may take that explains why a connection has ended.
+const WORD_TIME: Duration = Duration::from_secs(15);
+/// How often a waiting process looks whether the owner is gone, and advances its messages.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The relays that this process uses, by its own segment and the number of their host.
+type Relays = Mutex<HashMap<(u64, u32, u16), Weak<Relay>>>;
+static RELAYS: OnceLock<Relays> = OnceLock::new();
+
+/// The relay of one host.
+pub(crate) struct Relay {
+    host_number: u16,
+    link: Mutex<Link>,
+}
+
+#[derive(Default)]
+struct Link {
+    stream: Option<RelayStream>,
+    /// The number of the last request.
+    last: u32,
+    /// The process that opened the connection: a child made by fork must not use it.
+    pid: u32,
+}
+
+/// The reason why a relay did not do everything.
+pub(crate) enum RelayError {
+    /// It answered one request with this outcome and word.
+    Refused(RelayOutcome, u64),
+    /// Something else failed.
+    Failed(Error),
+}
+
+impl Relay {
+    /// The relay of the host of a far process.
+    pub(crate) fn of(shared: &Shared, owner: Peer) -> Arc<Self> {
+        let plan = shared.segment.plan();
+        let host_number = shared.segment.far_record(owner.0 - plan.slots()).host_number;
+        let key = (plan.host, shared.slot, host_number);
+        let mut relays =
+            RELAYS.get_or_init(Relays::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(relay) = relays.get(&key).and_then(Weak::upgrade) {
+            return relay;
+        }
+        relays.retain(|_, relay| relay.strong_count() > 0);
+        let relay = Arc::new(Self { host_number, link: Mutex::default() });
+        relays.insert(key, Arc::downgrade(&relay));
+        relay
+    }
+
+    /// Sends so many requests about a region of `owner`, which `request` makes with the bytes to write, and hands the
+    /// data of their answers to `take`, in order. After the first answer that refuses, no further request is sent.
+    pub(crate) fn ask<'a>(
+        &self,
+        shared: &Shared,
+        owner: Peer,
+        count: usize,
+        mut request: impl FnMut(usize, u32) -> (RelayRequest, &'a [u8]),
+        mut take: impl FnMut(usize, &[u8]) -> bool,
+    ) -> std::result::Result<(), RelayError> {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if link.stream.is_none() || link.pid != std::process::id() {
+            link.stream = Some(self.open(shared, owner).map_err(RelayError::Failed)?);
+            link.pid = std::process::id();
+        }
+        let Link { stream: Some(stream), last, .. } = &mut *link else {
+            return Err(RelayError::Failed(self.unreachable(shared, "no connection")));
+        };
+        let first = last.wrapping_add(1);
+        *last = last.wrapping_add(count as u32);
+        let mut exchange = Exchange { stream, first, sent: 0, answered: 0, refused: None };
+        let ended = loop {
+            match exchange.advance(count, &mut request, &mut take) {
+                Ok(true) => break None,
+                Ok(false) => {}
+                Err(end) => break Some(end.to_string()),
+            }
+            let gone = self.look(shared, owner);
+            if let Err(error) = gone {
+                link.stream = None; // answers may still come
+                return Err(RelayError::Failed(error));
+            }
+            exchange.wait();
+        };
+        let refused = exchange.refused;
+        match (ended, refused) {
+            (None, None) => Ok(()),
+            (None, Some((outcome, word))) => Err(RelayError::Refused(outcome, word)),
+            (Some(why), _) => {
+                link.stream = None;
+                Err(RelayError::Failed(self.explain(shared, owner, &why)))
+            }
+        }
+    }
+
+    /// Advances this process's messages; an error if the owner or its host is gone.
+    fn look(&self, shared: &Shared, owner: Peer) -> Result<()> {
+        shared.engine.enter()?.look();
+        far_failure(&shared.segment, owner).map_or(Ok(()), |gone| Err(gone.into()))
+    }
+
+    /// Waits for the word that explains why a connection has ended.
+    pub(crate) fn explain(&self, shared: &Shared, owner: Peer, why: &str) -> Error {
+        let until = Instant::now() + WORD_TIME;
+        while Instant::now() < until {
+            if let Err(gone) = self.look(shared, owner) {
+                return gone;
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        self.unreachable(shared, why)
+    }
+
+    /// Has the daemon open the connection.
+    fn open(&self, shared: &Shared, owner: Peer) -> Result<RelayStream> {
+        let failed = |error: io::Error| self.unreachable(shared, &error.to_string());
+        let daemon = connect_to_daemon(HostId(shared.segment.plan().host)).map_err(failed)?;
+        let slot = shared.slot;
+        let incarnation = shared.segment.incarnation(slot);
+        let wanted = Handover::Relay { slot, incarnation, host: u32::from(self.host_number) };
+        let sent = send(&daemon, &wanted.encode(), SendFlags::NOSIGNAL);
+        sent.map_err(|error| failed(error.into()))?;
+        let until = Instant::now() + OPEN_TIME;
+        loop {
+            if is_ready(&daemon, PollFlags::IN) {
+                break;
+            }
+            self.look(shared, owner)?;
+            if Instant::now() >= until {
+                return Err(self.unreachable(shared, "the daemon of this host does not answer"));
+            }
+        }
+        match receive(&daemon).map_err(failed)? {
+            Some((Handover::Lane { keys, .. }, Some(socket))) => RelayStream::new(socket, &keys)
+                .map_err(|end| self.unreachable(shared, &end.to_string())),
+            Some((Handover::Lane { .. }, None)) => {
+                Err(self.unreachable(shared, "this process has no room for a descriptor"))
+            }
+            _ => Err(self.explain(shared, owner, "no address of that host is reached from here")),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn unreachable(&self, shared: &Shared, why: &str) -> Error {
+        let segment = &shared.segment;
+        let far = (0..segment.plan().far).map(|far| segment.far_record(far));
+        let record = far.into_iter().find(|record| record.host_number == self.host_number);
+        let host = record.map_or_else(String::new, |record| host_of(segment, &record));
+        ErrorKind::NoRelay { host, why: why.to_owned() }.into()
+    }
+}
+
+/// Requests on their way.
+struct Exchange<'a> {
+    stream: &'a mut RelayStream,
+    first: u32,
+    sent: usize,
+    answered: usize,
+    refused: Option<(RelayOutcome, u64)>,
+}
+
+impl Exchange<'_> {
+    /// Sends and takes what is possible now; true when everything that was sent is answered and nothing more follows.
+    fn advance<'b>(
+        &mut self,
+        count: usize,
+        request: &mut impl FnMut(usize, u32) -> (RelayRequest, &'b [u8]),
+        take: &mut impl FnMut(usize, &[u8]) -> bool,
+    ) -> std::result::Result<bool, RelayEnd> {
+        loop {
+            while self.refused.is_none()
+                && self.sent < count
+                && self.sent - self.answered < WINDOW
+                && self.stream.unsent() < UNSENT_MAX
+            {
+                let number = self.first.wrapping_add(self.sent as u32);
+                let (asked, bytes) = request(self.sent, number);
+                let (header, head) = asked.encode(bytes.len());
+                self.stream.push(&header, &head, bytes)?;
+                self.sent += 1;
+            }
+            self.stream.flush()?;
+            let before = self.answered;
+            self.take_answers(take)?;
+            let is_whole = self.sent == count || self.refused.is_some();
+            if is_whole && self.answered == self.sent {
+                return Ok(true);
+            }
+            if self.answered == before && !self.stream.fill()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn take_answers(
+        &mut self,
+        take: &mut impl FnMut(usize, &[u8]) -> bool,
+    ) -> std::result::Result<(), RelayEnd> {
+        while let Some((header, data)) = self.stream.first()? {
+            let number = self.first.wrapping_add(self.answered as u32);
+            let outcome = RelayOutcome::from_tag(header.tag);
+            let is_expected = header.kind == Kind::RelayAnswer
+                && header.context == number
+                && self.answered < self.sent;
+            let (true, Some(outcome)) = (is_expected, outcome) else {
+                return Err(RelayEnd::Broken(landeck_channel::BrokenPeer::Form));
+            };
+            if outcome == RelayOutcome::Done {
+                if !take(self.answered, data) {
+                    return Err(RelayEnd::Broken(landeck_channel::BrokenPeer::Form));
+                }
+            } else if self.refused.is_none() {
+                let word = data.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+                self.refused = Some((outcome, word));
+            }
+            self.answered += 1;
+            self.stream.consume();
+        }
+        Ok(())
+    }
+
+    fn wait(&self) {
+        let mut wanted = PollFlags::IN;
+        wanted.set(PollFlags::OUT, self.stream.unsent() > 0);
+        is_ready(self.stream, wanted);
+    }
+}
+
+/// Waits a moment until a socket is ready.
+fn is_ready(socket: &impl AsFd, wanted: PollFlags) -> bool {
+    let moment = Timespec { tv_sec: 0, tv_nsec: LOOK_INTERVAL.as_nanos() as i64 };
+    let mut sockets = [PollFd::new(socket, wanted)];
+    poll(&mut sockets, Some(&moment)).is_ok_and(|ready| ready > 0)
+}
+
+/// The message of the daemon, and the socket beside it; `None` if the daemon has closed its end or sends something else.
+fn receive(daemon: &OwnedFd) -> io::Result<Option<(Handover, Option<OwnedFd>)>> {
+    let mut bytes = [0; HANDOVER_BYTES + 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let count = recvmsg(daemon, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let mut socket = None;
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = part {
+            socket = socket.or(rights.into_iter().next());
+        }
+    }
+    Ok(Handover::decode(&bytes[..count]).map(|message| (message, socket)))
+}
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Relay").field("host", &self.host_number).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! A run of processes on several hosts that publish, find and take back names, and end while their questions are on the
+//! way. Questions, answers and words may overtake each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use landeck_groups::hosts::{NameAnswer, NameQuestion, NameTable};
+use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
+
+use super::draw::Draw;
+use super::event_log::{EventLog, ProtocolFailure};
+use super::host_checks::{Check, ensure};
+
+const JOB: JobId = JobId(1);
+const HOSTS: u16 = 3;
+const PROCESSES: u32 = 3;
+const NAMES: u64 = 3;
+/// The time in which processes act.
+const LENGTH: Duration = Duration::from_secs(20);
+const DELAY_MAX: Duration = Duration::from_millis(300);
+
+/// The result of a run in which all properties held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamesReport {
+    /// The names that were given.
+    pub given: usize,
+    /// The questions that were refused because another process had the name.
+    pub taken: usize,
+    /// A number that depends on everything that happened.
+    pub hash: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// A process that waits for nothing asks something.
+    Act(ProcessId),
+    AtArbiter(ProcessId, NameQuestion),
+    Answer(ProcessId, NameQuestion, NameAnswer),
+    Ends(ProcessId),
+    /// The arbiter gives the word on a process's end.
+    Word(ProcessId),
+    HostLost(HostNumber),
+}
+
+/// The state of a process.
+#[derive(Clone, Debug, Default)]
+struct Process {
+    is_over: bool,
+    waits: bool,
+    /// The names that it knows to be its own, with their numbers.
+    owned: BTreeMap<String, u64>,
+    /// The names that surely stood when its question left, by other processes or itself.
+    stood: BTreeSet<u64>,
+    /// The numbers that were surely free then.
+    was_free: BTreeSet<u64>,
+}
+
+struct World {
+    draw: Draw,
+    events: BTreeMap<(Duration, u64), Event>,
+    planned: u64,
+    now: Duration,
+    log: EventLog,
+    table: NameTable,
+    processes: BTreeMap<ProcessId, Process>,
+    lost: BTreeSet<HostNumber>,
+    /// The numbers whose owners know that they have taken them back, or whose ends are words.
+    over: BTreeSet<u64>,
+    given: usize,
+    taken: usize,
+}
+
+/// Runs processes on several hosts that share names.
+///
+/// # Errors
+/// [`ProtocolFailure`] if a property did not hold.
+pub fn run(seed: u64) -> Result<NamesReport, ProtocolFailure> {
+    let mut world = World::new(seed);
+    while let Some(((at, _), event)) = world.events.pop_first() {
+        world.now = at;
+        world.log.note(at, format!("{event:?}"));
+        if let Err((property, text)) = world.happen(event) {
+            return Err(world.log.failure(seed, property, text));
+        }
+    }
+    match world.at_rest() {
+        Err((property, text)) => Err(world.log.failure(seed, property, text)),
+        Ok(()) => {
+            let (given, taken) = (world.given, world.taken);
+            Ok(NamesReport { given, taken, hash: world.log.hash() })
+        }
+    }
+}
+
+fn host_of(process: ProcessId) -> HostNumber {
+    HostNumber(process.host.0 as u16)
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut world = Self {
+            draw: Draw::new(seed),
+            events: BTreeMap::new(),
+            planned: 0,
+            now: Duration::ZERO,
+            log: EventLog::default(),
+            table: NameTable::default(),
+            processes: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            over: BTreeSet::new(),
+            given: 0,
+            taken: 0,
+        };
+        for host in 0..HOSTS {
+            for slot in 0..PROCESSES {
+                let (host, incarnation) = (HostId(host.into()), Incarnation(1));
+                let process = ProcessId { host, slot: Slot(slot), incarnation };
+                world.processes.insert(process, Process::default());
+                world.plan(DELAY_MAX, Event::Act(process));
+                if world.draw.permille(400) {
+                    world.plan(LENGTH, Event::Ends(process));
+                }
+            }
+        }
+        if world.draw.permille(400) {
+            let host = HostNumber(1 + world.draw.below(u64::from(HOSTS) - 1) as u16);
+            world.plan(LENGTH, Event::HostLost(host));
+        }
+        world
+    }
+
+    /// Plans an event at some moment before `most` from now.
+    fn plan(&mut self, most: Duration, event: Event) {
+        let at = self.now + self.draw.time(Duration::from_micros(1), most);
+        self.planned += 1;
+        self.events.insert((at, self.planned), event);
+    }
+
+    fn is_there(&self, process: ProcessId) -> bool {
+        !self.processes[&process].is_over && !self.lost.contains(&host_of(process))
+    }
+
+    /// The numbers of the names that living processes know to be their own.
+    fn standing(&self) -> BTreeSet<u64> {
+        let living = self.processes.iter().filter(|(process, _)| self.is_there(**process));
+        living.flat_map(|(_, one)| one.owned.values().copied()).collect()
+    }
+
+    fn happen(&mut self, event: Event) -> Check {
+        match event {
+            Event::Act(process) => self.act(process),
+            Event::AtArbiter(process, question) => {
+                let answer = self.table.ask(JOB, host_of(process), process, question.clone());
+                self.plan(DELAY_MAX, Event::Answer(process, question, answer));
+            }
+            Event::Answer(process, question, answer) => {
+                return self.answered(process, question, answer);
+            }
+            Event::Ends(process) => {
+                if let Some(one) = self.processes.get_mut(&process) {
+                    one.is_over = true;
+                }
+                self.plan(DELAY_MAX, Event::Word(process));
+            }
+            Event::Word(process) => {
+                self.table.process_ended(process);
+                self.forget(process);
+            }
+            Event::HostLost(host) => {
+                self.lost.insert(host);
+                self.table.host_lost(host);
+                let its: Vec<ProcessId> = self.processes.keys().copied().collect();
+                its.into_iter().filter(|it| host_of(*it) == host).for_each(|it| self.forget(it));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of a process are over by a word.
+    fn forget(&mut self, process: ProcessId) {
+        if let Some(one) = self.processes.get_mut(&process) {
+            one.is_over = true;
+            let owned = std::mem::take(&mut one.owned);
+            self.over.extend(owned.into_values());
+        }
+    }
+
+    fn act(&mut self, process: ProcessId) {
+        if !self.is_there(process) || self.now > LENGTH {
+            return;
+        }
+        self.plan(DELAY_MAX, Event::Act(process));
+        let name = format!("name {}", self.draw.below(NAMES));
+        let choice = self.draw.below(10);
+        let (stood, was_free) = (self.standing(), self.over.clone());
+        let Some(one) = self.processes.get_mut(&process).filter(|one| !one.waits) else { return };
+        let question = match choice {
+            0..4 => NameQuestion::Publish { name, pid: process.slot.0, words: [choice, 0] },
+            4..7 => NameQuestion::Find { name },
+            // From now on it counts on the name no more.
+            _ => match one.owned.pop_first() {
+                Some((_, number)) => NameQuestion::Withdraw { number },
+                None => return,
+            },
+        };
+        (one.waits, one.stood, one.was_free) = (true, stood, was_free);
+        self.plan(DELAY_MAX, Event::AtArbiter(process, question));
+    }
+
+    fn answered(
+        &mut self,
+        process: ProcessId,
+        question: NameQuestion,
+        answer: NameAnswer,
+    ) -> Check {
+        if !self.is_there(process) {
+            return Ok(());
+        }
+        let still = self.standing();
+        let Some(one) = self.processes.get_mut(&process) else { return Ok(()) };
+        one.waits = false;
+        match (question, answer) {
+            (NameQuestion::Publish { name, .. }, NameAnswer::Granted(named)) => {
+                one.owned.insert(name.clone(), named.number);
+                self.given += 1;
+                let holders = self.processes.iter().filter(|(process, _)| self.is_there(**process));
+                let owners = holders.filter(|(_, one)| one.owned.contains_key(&name)).count();
+                ensure(owners == 1, "one owner per name", || format!("{name} has {owners} owners"))
+            }
+            (NameQuestion::Publish { .. }, NameAnswer::Taken(named)) => {
+                self.taken += 1;
+                let was_free = one.was_free.contains(&named.number);
+                ensure(!was_free, "a name that is over blocks nobody", || format!("{named:?}"))
+            }
+            (NameQuestion::Find { .. }, NameAnswer::Granted(named)) => {
+                let was_over = one.was_free.contains(&named.number);
+                ensure(!was_over, "no name is found that was over", || format!("{named:?}"))
+            }
+            (NameQuestion::Find { name }, NameAnswer::Unknown) => {
+                let stands = one.stood.intersection(&still).copied().collect::<BTreeSet<u64>>();
+                let mut owners = self.processes.values();
+                let missed = owners
+                    .any(|one| one.owned.get(&name).is_some_and(|number| stands.contains(number)));
+                ensure(!missed, "a name that stands is found", || name)
+            }
+            (NameQuestion::Withdraw { number }, NameAnswer::Granted(_)) => {
+                self.over.insert(number);
+                Ok(())
+            }
+            (question, answer) => {
+                Err(("every question has its answer", format!("{question:?}: {answer:?}")))
+            }
+        }
+    }
+
+    /// At the end each name belongs to the process that knows it, and to nobody who is gone.
+    fn at_rest(&mut self) -> Check {
+        let asking = ProcessId { host: HostId(0), slot: Slot(99), incarnation: Incarnation(1) };
+        for name in (0..NAMES).map(|name| format!("name {name}")) {
+            let question = NameQuestion::Find { name: name.clone() };
+            let found = match self.table.ask(JOB, HostNumber(0), asking, question) {
+                NameAnswer::Granted(named) => Some((named.owner, named.number)),
+                _ => None,
+            };
+            let mut living = self.processes.iter().filter(|(process, _)| self.is_there(**process));
+            let known = living
+                .find_map(|(process, one)| one.owned.get(&name).map(|number| (*process, *number)));
+            ensure(found == known, "names end with their owners", || {
+                format!("{name} is {found:?} at the arbiter and {known:?} at its owner")
+            })?;
+        }
+        Ok(())
+    }
+}

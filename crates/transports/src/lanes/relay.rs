@@ -1,0 +1,210 @@
+//! The connection of a process to the relay of another host: requests one way, answers the other way.
+//!
+//! Frames have the form of a lane's, in clear or sealed. They have no positions: each request has one answer, and both
+//! come in their order.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use landeck_channel::BrokenPeer;
+use landeck_wire::Header;
+use landeck_wire::handover::LaneKeys;
+use rustix::io::Errno;
+
+use super::framing::{Framing, Spare};
+use super::sealing::{CannotSeal, Opening, Sealing};
+use super::socket::{self, Moved};
+
+/// One end of the connection.
+pub struct RelayStream {
+    socket: OwnedFd,
+    framing: Framing,
+    spare: Spare,
+    sealing: Sealing,
+    opening: Opening,
+    /// Frames that wait, from `begin` on.
+    outgoing: Vec<u8>,
+    begin: usize,
+}
+
+/// The reason why the connection has ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RelayEnd {
+    /// The other end has closed it.
+    #[error("the other end has closed the connection")]
+    Closed,
+    /// The system reports an error.
+    #[error("{0}")]
+    System(Errno),
+    /// The other end sends what no end sends.
+    #[error(transparent)]
+    Broken(#[from] BrokenPeer),
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] CannotSeal),
+}
+
+impl RelayStream {
+    /// Takes over a connected socket.
+    ///
+    /// # Errors
+    /// [`RelayEnd::System`], [`RelayEnd::Keys`].
+    pub fn new(socket: OwnedFd, keys: &LaneKeys) -> Result<Self, RelayEnd> {
+        socket::set_up(&socket).map_err(RelayEnd::System)?;
+        Ok(Self {
+            socket,
+            framing: Framing::default(),
+            spare: Spare::default(),
+            sealing: Sealing::new(keys)?,
+            opening: Opening::new(keys)?,
+            outgoing: Vec::new(),
+            begin: 0,
+        })
+    }
+
+    /// Appends a frame, whose header says how long both parts of the data are together. [`RelayStream::flush`] sends it.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Keys`].
+    pub fn push(&mut self, header: &Header, first: &[u8], second: &[u8]) -> Result<(), RelayEnd> {
+        let bytes = first.len() + second.len();
+        debug_assert_eq!(header.length as usize, bytes);
+        self.outgoing.extend_from_slice(&header.encode());
+        self.outgoing.extend_from_slice(first);
+        self.outgoing.extend_from_slice(second);
+        Ok(self.sealing.seal_last(&mut self.outgoing, bytes)?)
+    }
+
+    /// The bytes that wait for the network.
+    pub fn unsent(&self) -> usize {
+        self.outgoing.len() - self.begin
+    }
+
+    /// Sends waiting frames, as far as the network accepts them.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Closed`], [`RelayEnd::System`].
+    pub fn flush(&mut self) -> Result<(), RelayEnd> {
+        while self.begin < self.outgoing.len() {
+            match socket::send(&self.socket, &self.outgoing[self.begin..]) {
+                Ok(Moved::Bytes(bytes)) => self.begin += bytes,
+                Ok(Moved::Later) => break,
+                Ok(Moved::Closed) => return Err(RelayEnd::Closed),
+                Err(error) => return Err(RelayEnd::System(error)),
+            }
+        }
+        if self.begin == self.outgoing.len() {
+            self.outgoing.clear();
+            self.begin = 0;
+        } else if self.begin > self.outgoing.len() / 2 {
+            self.outgoing.drain(..self.begin);
+            self.begin = 0;
+        }
+        Ok(())
+    }
+
+    /// Reads what has come; false if nothing has.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Closed`], [`RelayEnd::System`].
+    pub fn fill(&mut self) -> Result<bool, RelayEnd> {
+        let room = self.framing.room(&mut self.spare);
+        if room.is_empty() {
+            return Ok(false);
+        }
+        match socket::receive(&self.socket, room) {
+            Ok(Moved::Bytes(bytes)) => {
+                self.framing.filled(bytes);
+                Ok(true)
+            }
+            Ok(Moved::Later) => {
+                self.framing.rest(&mut self.spare);
+                Ok(false)
+            }
+            Ok(Moved::Closed) => Err(RelayEnd::Closed),
+            Err(error) => Err(RelayEnd::System(error)),
+        }
+    }
+
+    /// The first frame that has come whole. [`RelayStream::consume`] goes on behind it.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`].
+    pub fn first(&mut self) -> Result<Option<(Header, &[u8])>, RelayEnd> {
+        Ok(self.framing.first(&mut self.opening)?)
+    }
+
+    /// Goes on behind the first frame.
+    pub fn consume(&mut self) {
+        self.framing.consume(&self.opening);
+    }
+}
+
+impl AsFd for RelayStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl std::fmt::Debug for RelayStream {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RelayStream")
+            .field("unsent", &self.unsent())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::Kind;
+    use landeck_wire::handover::Cipher;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// Both ends of a connection. A pair of Unix sockets refuses what is set for TCP, so they are made by hand.
+    fn pair(cipher: Cipher) -> [RelayStream; 2] {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (one, other) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let end = |socket, keys: &LaneKeys| RelayStream {
+            socket,
+            framing: Framing::default(),
+            spare: Spare::default(),
+            sealing: Sealing::new(keys).unwrap(),
+            opening: Opening::new(keys).unwrap(),
+            outgoing: Vec::new(),
+            begin: 0,
+        };
+        let [send, receive] = [[1; 32], [2; 32]];
+        [
+            end(one, &LaneKeys { cipher, send, receive }),
+            end(other, &LaneKeys { cipher, send: receive, receive: send }),
+        ]
+    }
+
+    #[test]
+    fn frames_cross_in_order_however_full_the_socket_is() {
+        for cipher in [Cipher::Plain, Cipher::Aes256Gcm] {
+            let [mut one, mut other] = pair(cipher);
+            let data = vec![7u8; 60_000];
+            const FRAMES: u32 = 40;
+            for number in 0..FRAMES {
+                let header = Header::user(Kind::RelayPut, data.len() as u32 + 3, number, 0);
+                one.push(&header, &[1, 2, 3], &data).unwrap();
+            }
+            let mut next = 0;
+            while next < FRAMES {
+                one.flush().unwrap();
+                other.fill().unwrap();
+                while let Some((header, data)) = other.first().unwrap() {
+                    assert_eq!((header.context, data.len(), data[1]), (next, 60_003, 2));
+                    next += 1;
+                    other.consume();
+                }
+            }
+            assert_eq!((one.unsent(), other.fill()), (0, Ok(false)));
+            drop(one);
+            assert_eq!(other.fill(), Err(RelayEnd::Closed));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Options of `landeck run` that mean something on every host.
+
+use super::*;
+
+#[test]
+fn a_timeout_says_where_everybody_is() {
+    let Some(cluster) = Cluster::pair("a_timeout_says_where_everybody_is") else { return };
+    let ended = cluster.run_clean(&mut cluster.four(&["--timeout", "0.5", "sleep", "60"]));
+    ended.assert(124, &["4 of its 4 processes", "rank 0 on n1 (pid ", "rank 3 on n2 (pid "]);
+    let options = ["--timeout", "0.5", "--stacks"];
+    let ended = cluster.run_clean(&mut cluster.four(&[&options[..], &["sleep", "60"]].concat()));
+    ended.assert(124, &["rank 3 on n2 (pid "]);
+    if cluster.shell(0, "command -v gdb || true").is_empty() {
+        return;
+    }
+    let (_, behind) = ended.err.split_once("rank 3 on n2").unwrap();
+    assert!(behind.contains("sleep"), "{ended:?}");
+}
+
+#[test]
+fn bindings_are_said_for_each_host() {
+    let Some(cluster) = Cluster::pair("bindings_are_said_for_each_host") else { return };
+    for _ in 0..3 {
+        let arguments = ["--report-bindings", "--bind-to", "none", "true"];
+        let ended = cluster.run_clean(&mut cluster.four(&arguments));
+        ended.assert(0, &["Host n1: ", "Host n2: "]);
+    }
+}
+
+#[test]
+fn a_failure_can_be_only_told() {
+    let Some(cluster) = Cluster::pair("a_failure_can_be_only_told") else { return };
+    let script = "test $RANK = 3 && exit 5; sleep 1; echo end $RANK";
+    let ended = cluster.run_four(&["--on-failure", "notify"], script);
+    ended.assert(5, &["rank 3 of 4 (pid ", "host n2", "The other 3 processes go on"]);
+    assert_eq!(ended.sorted(), ["end 0", "end 1", "end 2"]);
+    cluster.assert_nothing_left();
+}
+
+#[test]
+fn a_failed_process_starts_again_on_its_host() {
+    let Some(cluster) = Cluster::pair("a_failed_process_starts_again_on_its_host") else { return };
+    let script = "echo $RANK.$LANDECK_RESTART $(hostname); \
+        test $RANK = 3 && test \"$LANDECK_RESTART\" != 1 && exit 5; sleep 1; true";
+    let ended = cluster.run_four(&["--on-failure", "restart:2"], script);
+    ended.assert(0, &["rank 3 of 4", "host n2", "started again", "Started again: rank 3 once."]);
+    assert_eq!(ended.sorted(), ["0. n1", "1. n1", "2. n2", "3. n2", "3.1 n2"]);
+    cluster.assert_nothing_left();
+    let script = "test $RANK != 2 || exit 6; sleep 60";
+    let ended = cluster.run_four(&["--on-failure", "restart:1,abort"], script);
+    assert_eq!(ended.status.code(), Some(6), "{ended:?}");
+    cluster.assert_nothing_left();
+}
+
+#[test]
+fn processes_that_ignore_everything_are_killed() {
+    let Some(cluster) = Cluster::pair("processes_that_ignore_everything_are_killed") else {
+        return;
+    };
+    let script = "trap '' TERM INT HUP; test $RANK = 0 && exit 9; while :; do sleep 1; done";
+    let ended = cluster.run_four(&["--grace", "0.5"], script);
+    ended.assert(9, &["rank 0 of 4"]).within(Duration::from_secs(15));
+    cluster.assert_nothing_left();
+}
+
+#[test]
+fn several_programs_have_their_places() {
+    let Some(cluster) = Cluster::pair("several_programs_have_their_places") else { return };
+    let mut arguments = vec!["run", "--rsh", "landeck-rsh", "--host", "n1:1,n2:2", "--tag=host"];
+    arguments.extend(["-n", "1", "echo", "one", ":", "-n", "2", "echo", "other"]);
+    let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
+    let lines = ended.assert(0, &[]).sorted();
+    assert_eq!(lines.iter().filter(|line| line.contains("n1") && line.ends_with("one")).count(), 1);
+    assert_eq!(
+        lines.iter().filter(|line| line.contains("n2") && line.ends_with("other")).count(),
+        2
+    );
+}
