@@ -204,6 +204,8 @@ impl<'a> Context<'a> {
             hub.parts.remove(job);
             return Err(error);
         }
+        // A job runs without observers too.
+        let _ = hub.pictures.add_part(&mut hub.reactor, job, host);
         if hub.members.is_arbiter() {
             hub.members.part_added(job, host, HostNumber::ARBITER);
         } else {
@@ -218,6 +220,7 @@ impl<'a> Context<'a> {
             self.hub.names.job_over(job);
             self.hub.relay.part_over(part.host_id());
             self.hub.lanes.remove_part(job, &part);
+            self.hub.pictures.remove_part(job);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use landeck_diagnosis::HostPicture;
 use landeck_groups::hosts::{DialMessage, NameAnswer, NameQuestion, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
@@ -100,6 +101,22 @@ pub(crate) enum DaemonMessage {
         request: u64,
         /// The answer.
         answer: NameAnswer,
+    },
+    /// An observer wants the picture of a job on this host.
+    PictureWanted {
+        /// The job.
+        job: JobId,
+        /// The number of the request.
+        request: u64,
+        /// Whether the kernel's figures and the boards are not needed.
+        is_glance: bool,
+    },
+    /// The picture of the job; `None` if it has no part here.
+    Picture {
+        /// The request.
+        request: u64,
+        /// The picture.
+        picture: Box<Option<HostPicture>>,
     },
     /// About lanes between processes of both hosts.
     Dial(DialMessage),

@@ -3,7 +3,7 @@
 //! The hub holds no decision. It passes what comes from descriptors to the machines that decide, and carries out what
 //! they say. What concerns jobs waits in the inbox for the next turn of the loop.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -30,6 +30,7 @@ use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
+use crate::pictures::{PictureTools, Pictures};
 use crate::reactor::Reactor;
 use crate::relay::Relay;
 use crate::trunks::{Trunks, TrunksEvent};
@@ -116,6 +117,7 @@ pub(crate) struct Hub {
     pub(crate) relay: Relay,
     /// The names of the jobs; for the arbiter.
     pub(crate) names: NameTable,
+    pub(crate) pictures: Pictures,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
@@ -128,6 +130,8 @@ pub(crate) struct Hub {
     is_drained: bool,
     holds: bool,
     numbers_at: Duration,
+    /// When each host was last heard that exchanges heartbeats with this one.
+    last_heard: BTreeMap<HostNumber, Duration>,
     is_arbiter_down: bool,
     signals: Option<(u64, Signals)>,
     streams: Option<KeptStreams>,
@@ -210,6 +214,7 @@ impl Hub {
             parts: Parts::default(),
             relay: Relay::default(),
             names: NameTable::default(),
+            pictures: Pictures::default(),
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
@@ -222,6 +227,7 @@ impl Hub {
             is_drained: true,
             holds: false,
             numbers_at: now,
+            last_heard: BTreeMap::new(),
             is_arbiter_down: false,
             signals: None,
             streams: None,
@@ -286,6 +292,7 @@ impl Hub {
         [
             self.trunks.deadline(),
             self.lanes.deadline(),
+            self.pictures.deadline(),
             self.listener.deadline(),
             self.watch.next_look(),
             self.wake_at,
@@ -314,6 +321,9 @@ impl Hub {
             heard.into_iter().for_each(|beat| self.heard(beat));
         } else if self.lanes.has(token) {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
+        } else if self.pictures.has(token) {
+            let outgoing = self.with_pictures(|pictures, tools| pictures.ready(tools, token));
+            outgoing.iter().for_each(|(to, message)| self.send(*to, message));
         } else if self.signals.as_ref().is_some_and(|(own, _)| *own == token) {
             self.signalled();
         } else if self.streams.as_ref().is_some_and(|streams| streams.token == token) {
@@ -339,6 +349,7 @@ impl Hub {
             self.with_lanes(|lanes, tools| lanes.hold(tools, holds));
         }
         self.with_lanes(|lanes, tools| lanes.tick(tools));
+        self.with_pictures(Pictures::tick);
         if now >= self.numbers_at {
             self.numbers_at = now + NUMBERS_INTERVAL;
             self.ask_numbers();
@@ -415,6 +426,22 @@ impl Hub {
             let now = self.clock.now();
             let _ = self.listener.accept(&mut self.reactor, now, |_| false);
         }
+    }
+
+    /// Notes that a host was heard. Others than the arbiter hear each other only when there is something to say.
+    fn note_heard(&mut self, host: HostNumber, now: Duration) {
+        if self.members.is_arbiter() || host == HostNumber::ARBITER {
+            self.last_heard.insert(host, now);
+        }
+    }
+
+    fn with_pictures<T>(
+        &mut self,
+        call: impl FnOnce(&mut Pictures, &mut PictureTools<'_>) -> T,
+    ) -> T {
+        let now = self.clock.now();
+        let Self { pictures, reactor, parts, last_heard: heard, .. } = self;
+        call(pictures, &mut PictureTools { reactor, parts, heard, now })
     }
 
     fn with_lanes<T>(&mut self, call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T) -> T {

@@ -11,6 +11,7 @@
 //! | `members`, `parts` | words, and the far records that they change |
 //! | `heartbeats`, `watch` | who is silent, and since when |
 //! | `lanes`, `process_socket` | the connections of processes |
+//! | `pictures` | what observers see of the other hosts of a job |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
 #![forbid(unsafe_code)]
@@ -56,6 +57,7 @@ mod link;
 mod listener;
 mod members;
 mod parts;
+mod pictures;
 mod places;
 mod process_socket;
 mod random;

@@ -1,6 +1,6 @@
 //! The parts of jobs on this host, and what words change in their segments.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_groups::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_memory::plan::JobName;
@@ -34,6 +34,17 @@ impl PartOfHost {
     /// The host of a far process.
     pub(crate) fn host_of(&self, place: u32) -> HostNumber {
         HostNumber(self.segment.far_record(place).host_number)
+    }
+
+    /// The other hosts with processes of the job.
+    pub(crate) fn far_hosts(&self) -> BTreeSet<HostNumber> {
+        (0..self.far.len() as u32).map(|place| self.host_of(place)).collect()
+    }
+
+    /// Whether a host is lost, by the record of one of its processes.
+    pub(crate) fn has_lost(&self, host: HostNumber) -> bool {
+        let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
+        its.filter(|record| record.host_number == host.0).any(|record| record.is_host_lost)
     }
 
     /// Whether a far process has ended, or its host is lost.

@@ -7,13 +7,11 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use landeck_diagnosis::{Picture, Report};
+//! use landeck_diagnosis::Onlooker;
 //! use landeck_host::observe;
 //! for host in observe::jobs() {
-//!     let job = observe::observe(host)?;
-//!     let first = Picture::glance(&job);
-//!     // ... some milliseconds later ...
-//!     let report = Report::of(&job, &first, &Picture::take(&job));
+//!     let mut onlooker = Onlooker::new(observe::observe(host)?);
+//!     let (_, report) = onlooker.report();
 //!     println!("{host}: {}", report.verdict());
 //! }
 //! # Ok(()) }
@@ -21,7 +19,10 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`picture`] | the visible state of a job at a moment |
+//! | [`host_picture`] | the visible state of a job on one host, as it travels |
+//! | [`picture`] | the visible state of a job on all its hosts |
+//! | [`far`] | the pictures of other hosts, which daemons send |
+//! | [`onlooker`] | pictures and reports of one job |
 //! | [`names`] | the names of the processes |
 //! | [`conduct`] | which process needs which, from two pictures |
 //! | [`verdict`] | the reason why a job is stuck; pure |
@@ -30,12 +31,20 @@
 #![forbid(unsafe_code)]
 
 pub mod conduct;
+pub mod far;
+mod forms;
+pub mod host_picture;
 pub mod names;
+pub mod onlooker;
 pub mod picture;
 pub mod report;
+#[cfg(test)]
+mod samples;
 pub mod verdict;
 
+pub use host_picture::HostPicture;
 pub use names::{Names, Role};
+pub use onlooker::Onlooker;
 pub use picture::{Member, Picture};
 pub use report::Report;
 pub use verdict::Verdict;

@@ -1,72 +1,144 @@
 //! The names of a job's processes: ranks belong to its first world; all others are guests, or replace a rank that
-//! failed.
+//! failed. In a job on several hosts the name of a process has its host and its PID.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use landeck_memory::SlotRecord;
 use landeck_memory::membership::Replaced;
+use landeck_wire::{HostId, ProcessId, Slot};
+use serde::{Deserialize, Serialize};
+
+use crate::forms::ReplacedForm;
 
 /// The role of a process in its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The member of the first world with this rank.
     Rank(u32),
     /// A process that replaces a failed one.
-    Again(Replaced),
-    /// A process that joined later, in this slot.
+    Again(#[serde(with = "ReplacedForm")] Replaced),
+    /// A process that joined later, in this slot of its host.
     Guest(u32),
 }
 
-/// The roles of a job's processes, by their slots.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
-    processes: u32,
-    /// The roles that do not follow from the slot's number.
-    others: HashMap<u32, Role>,
-}
-
-impl Names {
-    /// Creates the roles of a job that began with so many processes, from the records of its slots.
-    pub fn new<'a>(
-        processes: u32,
-        records: impl IntoIterator<Item = (u32, &'a SlotRecord)>,
-    ) -> Self {
-        let other = |(slot, record): (u32, &SlotRecord)| {
-            let role = match record.replaces {
-                Some(replaced) => Role::Again(replaced),
-                None if slot < processes && record.incarnation > 1 => Role::Guest(slot),
-                None => return None,
-            };
-            Some((slot, role))
-        };
-        Self { processes, others: records.into_iter().filter_map(other).collect() }
-    }
-
-    /// The role of the process of a slot.
-    pub fn role(&self, slot: u32) -> Role {
-        let usual = if slot < self.processes { Role::Rank(slot) } else { Role::Guest(slot) };
-        self.others.get(&slot).copied().unwrap_or(usual)
-    }
-
-    /// The name of one process: `rank 3`, `guest 17`, `rank 3 again`.
-    pub fn one(&self, slot: u32) -> String {
-        match self.role(slot) {
-            Role::Rank(rank) => format!("rank {rank}"),
-            Role::Guest(slot) => format!("guest {slot}"),
-            Role::Again(Replaced { rank, number: 0 | 1 }) => format!("rank {rank} again"),
-            Role::Again(Replaced { rank, number }) => format!("rank {rank} again ({number})"),
+impl Role {
+    /// The role of a slot's process, by the record of the slot and the rank of its first process.
+    pub(crate) fn of(slot: u32, record: &SlotRecord, rank: Option<u32>) -> Self {
+        match (record.replaces, rank) {
+            (Some(replaced), _) => Self::Again(replaced),
+            (None, Some(rank)) if record.incarnation <= 1 => Self::Rank(rank),
+            (None, _) => Self::Guest(slot),
         }
     }
 
-    /// The names of processes, in the order of their slots, with ranges of neighbours: `ranks 0-3 7`.
-    pub fn many(&self, slots: &[u32]) -> String {
+    /// The name: `rank 3`, `guest 17`, `rank 3 again`.
+    fn name(self) -> String {
+        match self {
+            Self::Rank(rank) => format!("rank {rank}"),
+            Self::Guest(slot) => format!("guest {slot}"),
+            Self::Again(Replaced { rank, number: 0 | 1 }) => format!("rank {rank} again"),
+            Self::Again(Replaced { rank, number }) => format!("rank {rank} again ({number})"),
+        }
+    }
+}
+
+/// The names of a job's processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    hosts: BTreeMap<HostId, HostNames>,
+    known: HashMap<(HostId, Slot), (Role, u32)>,
+}
+
+/// The common part of the names of a host's processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct HostNames {
+    /// The name of the host.
+    name: String,
+    /// Slots below this number are ranks on the only host, if nothing else is known of them.
+    processes: u32,
+}
+
+impl Names {
+    /// Adds a host. Two make the names longer.
+    pub(crate) fn add_host(&mut self, host: HostId, name: &str, processes: u32) {
+        self.hosts.insert(host, HostNames { name: name.to_owned(), processes });
+    }
+
+    /// Adds a process, if nothing is known of its slot.
+    pub(crate) fn add(&mut self, process: ProcessId, role: Role, pid: u32) {
+        self.known.entry((process.host, process.slot)).or_insert((role, pid));
+    }
+
+    /// Whether the names say on which host each process is.
+    pub fn span_hosts(&self) -> bool {
+        self.hosts.len() > 1
+    }
+
+    /// The role of a process.
+    pub fn role(&self, process: ProcessId) -> Role {
+        let Slot(slot) = process.slot;
+        let processes = self.hosts.get(&process.host).map_or(0, |host| host.processes);
+        let is_rank = !self.span_hosts() && slot < processes;
+        let usual = if is_rank { Role::Rank(slot) } else { Role::Guest(slot) };
+        self.known.get(&(process.host, process.slot)).map_or(usual, |(role, _)| *role)
+    }
+
+    /// The name of a process without its host: `rank 3`.
+    pub fn short(&self, process: ProcessId) -> String {
+        self.role(process).name()
+    }
+
+    /// The name of a process's host.
+    pub fn host(&self, process: ProcessId) -> &str {
+        self.hosts.get(&process.host).map_or("?", |host| &host.name)
+    }
+
+    /// The name of one process: `rank 3`, or `rank 3 on n2 (pid 411)` if the job has several hosts.
+    pub fn one(&self, process: ProcessId) -> String {
+        let name = self.short(process);
+        if !self.span_hosts() {
+            return name;
+        }
+        let host = self.host(process);
+        match self.known.get(&(process.host, process.slot)) {
+            Some((_, pid)) if *pid != 0 => format!("{name} on {host} (pid {pid})"),
+            _ => format!("{name} on {host}"),
+        }
+    }
+
+    /// The names of processes, in their order, with ranges of neighbours: `ranks 0-3 7`. If the job has several hosts,
+    /// those of each host stand together: `ranks 0-3 on n1 and rank 7 on n2 (pid 411)`.
+    pub fn many(&self, processes: &[ProcessId]) -> String {
+        if !self.span_hosts() {
+            return self.of_one_host(processes);
+        }
+        let mut hosts: Vec<(HostId, Vec<ProcessId>)> = Vec::new();
+        for process in processes {
+            match hosts.iter_mut().find(|(host, _)| *host == process.host) {
+                Some((_, all)) => all.push(*process),
+                None => hosts.push((process.host, vec![*process])),
+            }
+        }
+        let part = |(_, all): &(HostId, Vec<ProcessId>)| match all[..] {
+            [one] => self.one(one),
+            _ => format!("{} on {}", self.of_one_host(all), self.host(all[0])),
+        };
+        let mut parts: Vec<String> = hosts.iter().take(NAMED_MAX).map(part).collect();
+        let left: usize = hosts.iter().skip(NAMED_MAX).map(|(_, all)| all.len()).sum();
+        if left > 0 {
+            parts.push(format!("{left} more on other hosts"));
+        }
+        parts.join(" and ")
+    }
+
+    fn of_one_host(&self, processes: &[ProcessId]) -> String {
         let (mut ranks, mut guests, mut again) = (Vec::new(), Vec::new(), Vec::new());
-        for &slot in slots {
-            match self.role(slot) {
+        for &process in processes {
+            match self.role(process) {
                 Role::Rank(rank) => ranks.push(rank),
                 Role::Guest(slot) => guests.push(slot),
-                Role::Again(_) => again.push(self.one(slot)),
+                Role::Again(_) => again.push(self.short(process)),
             }
         }
         let part = |word: &str, numbers: &[u32]| match numbers {
@@ -107,19 +179,31 @@ fn ranges(numbers: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_wire::Incarnation;
+
+    fn at(host: u64, slot: u32) -> ProcessId {
+        ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    fn here(slots: &[u32]) -> Vec<ProcessId> {
+        slots.iter().map(|&slot| at(1, slot)).collect()
+    }
 
     fn of(processes: u32) -> Names {
-        Names::new(processes, [])
+        let mut names = Names::default();
+        names.add_host(HostId(1), "n1", processes);
+        names
     }
 
     #[test]
     fn names_of_neighbours_are_joined() {
-        assert_eq!(of(4).many(&[3]), "rank 3");
-        assert_eq!(of(4).many(&[0, 1]), "ranks 0 1");
-        assert_eq!(of(8).many(&[0, 1, 2, 5]), "ranks 0-2 5");
-        assert_eq!(of(4).many(&[1, 4, 5]), "rank 1 and guests 4 5");
+        assert_eq!(of(4).many(&here(&[3])), "rank 3");
+        assert_eq!(of(4).many(&here(&[0, 1])), "ranks 0 1");
+        assert_eq!(of(8).many(&here(&[0, 1, 2, 5])), "ranks 0-2 5");
+        assert_eq!(of(4).many(&here(&[1, 4, 5])), "rank 1 and guests 4 5");
         let many: Vec<u32> = (0..40).map(|at| at * 2).collect();
-        assert!(of(80).many(&many).ends_with(" 22 and 28 more"), "{}", of(80).many(&many));
+        let text = of(80).many(&here(&many));
+        assert!(text.ends_with(" 22 and 28 more"), "{text}");
     }
 
     #[test]
@@ -128,9 +212,28 @@ mod tests {
             |incarnation, replaces| SlotRecord { incarnation, replaces, ..SlotRecord::default() };
         let again = |number| record(2, Some(Replaced { rank: 7, number }));
         let records = [record(1, None), record(2, None), again(1), again(3)];
-        let names = Names::new(3, (0..).zip(&records));
-        let each = [0, 1, 2, 3, 4].map(|slot| names.one(slot));
+        let mut names = of(3);
+        for (slot, record) in (0..).zip(&records) {
+            names.add(at(1, slot), Role::of(slot, record, (slot < 3).then_some(slot)), 9);
+        }
+        let each = [0, 1, 2, 3, 4].map(|slot| names.one(at(1, slot)));
         assert_eq!(each, ["rank 0", "guest 1", "rank 7 again", "rank 7 again (3)", "guest 4"]);
-        assert_eq!(names.many(&[0, 1, 2, 4]), "rank 0 and rank 7 again and guests 1 4");
+        assert_eq!(names.many(&here(&[0, 1, 2, 4])), "rank 0 and rank 7 again and guests 1 4");
+    }
+
+    #[test]
+    fn on_several_hosts_each_process_has_its_host() {
+        let mut names = of(2);
+        names.add_host(HostId(2), "n2", 2);
+        let ranks = [(at(1, 0), 0, 40), (at(2, 0), 1, 41), (at(1, 1), 2, 42), (at(2, 1), 3, 0)];
+        ranks.iter().for_each(|(process, rank, pid)| names.add(*process, Role::Rank(*rank), *pid));
+        assert_eq!(names.one(at(2, 0)), "rank 1 on n2 (pid 41)");
+        assert_eq!(names.one(at(2, 1)), "rank 3 on n2");
+        assert_eq!(names.one(at(2, 7)), "guest 7 on n2");
+        assert_eq!(names.one(at(9, 7)), "guest 7 on ?");
+        let all = ranks.map(|(process, ..)| process);
+        assert_eq!(names.many(&all), "ranks 0 2 on n1 and ranks 1 3 on n2");
+        assert_eq!(names.many(&all[..2]), "rank 0 on n1 (pid 40) and rank 1 on n2 (pid 41)");
+        assert_eq!((names.short(all[1]), names.host(all[1])), ("rank 1".to_owned(), "n2"));
     }
 }

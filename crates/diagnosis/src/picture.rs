@@ -1,173 +1,252 @@
-//! The visible state of a job at a moment.
+//! The visible state of a job on all its hosts at a moment.
 
-use landeck_host::observe::ObservedJob;
-use landeck_host::process_figures::{self, Activity, ProcessFigures};
-use landeck_memory::observed::SelfPortrait;
-use landeck_memory::system::now_ns;
-use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
 
-use crate::names::Names;
+use landeck_host::report::duration;
+use landeck_memory::{JobState, SlotState};
+use landeck_wire::{ContextId, HostId, ProcessId, Slot};
+use serde::{Deserialize, Serialize};
+
+use crate::host_picture::{BoardPicture, FarMember, HostPicture, ObservedWait};
+pub use crate::host_picture::{Doing, Member};
+use crate::names::{Names, Role};
 
 /// A job at a moment.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// When it was taken, in nanoseconds of the monotonic clock.
-    pub at_ns: u64,
     /// The number of processes of the job's first world.
     pub processes: u32,
     /// The names of the processes.
     pub names: Names,
     /// Whether the job runs or is ending.
     pub state: JobState,
-    /// All processes that are, were or will be in the job, by slot.
+    /// The hosts of the job, in the order of their numbers.
+    pub hosts: Vec<HostInPicture>,
+    /// All processes that are, were or will be in the job: by slot on one host, on several by rank.
     pub members: Vec<Member>,
+    places: HashMap<(HostId, Slot), u32>,
+    boards: HashMap<BoardPlace, Rc<BoardPicture>>,
 }
 
-/// A process of a job at a moment.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// Its slot; [`Picture::names`] has its name.
-    pub slot: u32,
-    /// The agent's record of it.
-    pub record: SlotRecord,
-    /// The words that it wrote about itself.
-    pub portrait: SelfPortrait,
-    /// The kernel's figures; `None` if its process cannot be seen from here.
-    pub figures: Option<ProcessFigures>,
+/// A host of a job, as far as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostInPicture {
+    /// The identity of the segment there; `None` if no other host knows it.
+    pub host: Option<HostId>,
+    /// The number of the host in its machine.
+    pub number: u16,
+    /// The name of the host.
+    pub name: String,
+    /// The reason why its picture is missing, if it is.
+    pub missing: Option<MissingPicture>,
 }
 
-/// The activity of a process, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// It computes, in no call that waits.
-    Run,
-    /// It waits in a call, awake.
-    Spin,
-    /// It waits in a call, asleep.
-    Sleep,
-    /// It waits for something outside Landeck: a file, the network, a timer.
-    Wait,
-    /// It was stopped by a signal or a debugger.
-    Stopped,
-    /// It has not started yet.
-    Expected,
-    /// It has left in good order.
-    Left,
-    /// It died.
-    Dead,
+/// The reason why the picture of a host is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MissingPicture {
+    /// The arbiter has called the host lost.
+    Lost,
+    /// The daemon of the host does not answer.
+    Silent {
+        /// The time since it was last heard, in milliseconds.
+        silent_ms: u64,
+    },
+    /// The job has ended on that host.
+    Over,
+    /// The observer is of another release than the daemons of the job.
+    OtherRelease,
+    /// The daemon of the observer's own host does not answer, so nobody asks the other one.
+    NotAsked {
+        /// The time since the first question, in milliseconds.
+        silent_ms: u64,
+    },
 }
 
-impl Doing {
-    /// The word in the output.
-    pub const fn as_str(self) -> &'static str {
+impl fmt::Display for MissingPicture {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |ms: u64| duration(Duration::from_millis(ms));
         match self {
-            Self::Run => "run",
-            Self::Spin => "spin",
-            Self::Sleep => "sleep",
-            Self::Wait => "wait",
-            Self::Stopped => "stopped",
-            Self::Expected => "expected",
-            Self::Left => "left",
-            Self::Dead => "dead",
+            Self::Lost => formatter.write_str("lost"),
+            Self::Silent { silent_ms } => {
+                write!(formatter, "daemon silent for {}", time(*silent_ms))
+            }
+            Self::Over => formatter.write_str("the job is over there"),
+            Self::OtherRelease => {
+                formatter.write_str("not asked: the job runs under another release of Landeck")
+            }
+            Self::NotAsked { silent_ms } => {
+                write!(formatter, "not asked: daemon of this host silent for {}", time(*silent_ms))
+            }
         }
     }
+}
+
+/// A host without a picture, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingHost {
+    /// The number of the host in its machine.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// The reason.
+    pub why: MissingPicture,
+}
+
+/// The place of a group's board: that of a segment, or of a first world that spans hosts and has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BoardPlace {
+    host: HostId,
+    board: u64,
+}
+
+impl BoardPlace {
+    /// The first world of a job on several hosts.
+    pub const WORLD: Self = Self { host: HostId(0), board: 0 };
 }
 
 impl Picture {
-    /// Takes a picture of a job.
-    pub fn take(job: &ObservedJob) -> Self {
-        let mut picture = Self::glance(job);
-        picture.members.iter_mut().for_each(|member| member.ask_the_kernel(job));
-        picture
+    /// Joins the pictures of a job's hosts. Of a host whose picture is missing, the processes are known by the records
+    /// of the others.
+    pub fn join(pictures: Vec<HostPicture>, missing: Vec<MissingHost>) -> Self {
+        let mut names = Names::default();
+        let mut hosts: BTreeMap<u16, HostInPicture> = BTreeMap::new();
+        for picture in &pictures {
+            names.add_host(picture.host, &picture.name, picture.processes);
+            let HostPicture { host, number, name, .. } = picture;
+            let sight = HostInPicture {
+                host: Some(*host),
+                number: *number,
+                name: name.clone(),
+                missing: None,
+            };
+            hosts.insert(*number, sight);
+        }
+        for MissingHost { number, name, why } in missing {
+            let sight = HostInPicture { host: None, number, name, missing: Some(why) };
+            hosts.entry(number).or_insert(sight);
+        }
+        let mut members: Vec<Member> = Vec::new();
+        let mut known: HashMap<(HostId, Slot), u32> = HashMap::new();
+        let seen: Vec<HostId> = pictures.iter().map(|picture| picture.host).collect();
+        for picture in &pictures {
+            let far = picture.far.iter().filter(|far| !seen.contains(&far.process.host));
+            for far in far {
+                if known.insert((far.process.host, far.process.slot), 0).is_none() {
+                    note_host(&mut hosts, far, picture);
+                    members.push(Member::unseen(far));
+                }
+            }
+        }
+        for host in hosts.values() {
+            if let Some(id) = host.host.filter(|id| !seen.contains(id)) {
+                names.add_host(id, &host.name, 0);
+            }
+        }
+        let is_ending = pictures.iter().any(|picture| picture.is_ending);
+        let processes = pictures.iter().map(|picture| picture.ranks).max().unwrap_or(0);
+        let mut boards = HashMap::new();
+        for picture in pictures {
+            for board in picture.boards {
+                let place = BoardPlace { host: picture.host, board: board.board };
+                boards.insert(place, Rc::new(board));
+            }
+            members.extend(picture.members);
+        }
+        members.iter().for_each(|one| names.add(one.process, one.role, one.record.pid));
+        if names.span_hosts() {
+            members.sort_by_key(|member| match member.role {
+                Role::Rank(rank) => (0, rank, 0, member.process),
+                Role::Again(of) => (1, of.rank, of.number, member.process),
+                Role::Guest(_) => (2, 0, 0, member.process),
+            });
+            boards.insert(BoardPlace::WORLD, Rc::new(world(&members)));
+        }
+        let places = (0..)
+            .zip(&members)
+            .map(|(place, Member { process, .. })| ((process.host, process.slot), place));
+        let state = if is_ending { JobState::Ending } else { JobState::Running };
+        let hosts = hosts.into_values().collect();
+        Self { processes, places: places.collect(), names, state, hosts, members, boards }
     }
 
-    /// Takes a picture of a job without the kernel's figures about each process, which take most of the time. This
-    /// suffices for the first of the two pictures of a [`Report`](crate::Report).
-    pub fn glance(job: &ObservedJob) -> Self {
-        let (state, records) = job.segment.membership();
-        let processes = job.segment.plan().processes;
-        let names = Names::new(processes, (0..).zip(&records));
-        let seen = (0u32..).zip(records).filter(|(_, record)| record.state != SlotState::Free);
-        let members = seen.map(|(slot, record)| Member::see(job, slot, record)).collect();
-        Self { at_ns: now_ns(), processes, names, state, members }
+    /// The place of a process among the members.
+    pub fn place(&self, process: ProcessId) -> Option<u32> {
+        self.places.get(&(process.host, process.slot)).copied()
     }
 
-    /// The member of a slot.
-    pub fn member(&self, slot: u32) -> Option<&Member> {
-        let place = self.members.binary_search_by_key(&slot, |member| member.slot).ok()?;
-        self.members.get(place)
+    /// The member that a process is.
+    pub fn member(&self, process: ProcessId) -> Option<&Member> {
+        self.members.get(self.place(process)? as usize)
     }
 
-    /// Whether any process lives.
+    /// Whether any process lives, as far as that was seen.
     pub fn is_alive(&self) -> bool {
         self.members.iter().any(|member| member.record.state == SlotState::Alive)
     }
+
+    /// The sight of a process's host.
+    pub fn host_of(&self, process: ProcessId) -> Option<&HostInPicture> {
+        self.hosts.iter().find(|sight| sight.host == Some(process.host))
+    }
+
+    /// The board of the group in which a process waits.
+    pub(crate) fn board_place(&self, process: ProcessId, wait: &ObservedWait) -> BoardPlace {
+        let is_world = wait.board == 0
+            && self.names.span_hosts()
+            && ContextId(wait.context).of_group() == ContextId::WORLD;
+        match is_world {
+            true => BoardPlace::WORLD,
+            false => BoardPlace { host: process.host, board: wait.board },
+        }
+    }
+
+    /// The group with this board.
+    pub(crate) fn board(&self, place: BoardPlace) -> Option<&Rc<BoardPicture>> {
+        self.boards.get(&place)
+    }
 }
 
-impl Member {
-    fn see(job: &ObservedJob, slot: u32, record: SlotRecord) -> Self {
-        let portrait = job.segment.portrait(slot).unwrap_or_default();
-        Self { slot, record, portrait, figures: None }
+/// The first world of a job on several hosts: its ranks meet on no board.
+fn world(members: &[Member]) -> BoardPicture {
+    let ranks = members.iter().filter(|member| matches!(member.role, Role::Rank(_)));
+    BoardPicture {
+        board: 0,
+        is_world: true,
+        members: ranks.map(|member| member.process).collect(),
+        operations: Vec::new(),
     }
+}
 
-    fn ask_the_kernel(&mut self, job: &ObservedJob) {
-        let SlotRecord { state, pid, .. } = self.record;
-        // If the agent cannot be seen, its PIDs mean nothing here, as those of a container.
-        if state == SlotState::Alive && pid != 0 && job.agent_is_seen {
-            self.figures = process_figures::of_process(pid);
-        }
-    }
-
-    /// The activity of the process, in one word.
-    pub fn doing(&self) -> Doing {
-        match self.record.state {
-            SlotState::Free | SlotState::Reserved => return Doing::Expected,
-            SlotState::Departed => return Doing::Left,
-            SlotState::Dead => return Doing::Dead,
-            SlotState::Alive => {}
-        }
-        let activity = self.figures.map(|figures| figures.activity);
-        match (self.portrait.wait.operation, activity) {
-            _ if self.is_stopped() => Doing::Stopped,
-            (Operation::None, Some(Activity::Sleeps | Activity::Ended)) => Doing::Wait,
-            (Operation::None, _) => Doing::Run,
-            _ if self.portrait.is_asleep => Doing::Sleep,
-            _ => Doing::Spin,
-        }
-    }
-
-    /// Whether a signal or a debugger has stopped it. The agent only knows this of its own children.
-    pub fn is_stopped(&self) -> bool {
-        let activity = self.figures.map(|figures| figures.activity);
-        self.record.stopped || activity == Some(Activity::Stopped)
-    }
-
-    /// How long it has waited since it joined, in nanoseconds, the present wait included.
-    pub fn waited_ns(&self, at_ns: u64) -> u64 {
-        let wait = &self.portrait.wait;
-        let present_ns = match wait.operation {
-            Operation::None => 0,
-            _ => at_ns.saturating_sub(wait.since_ns),
-        };
-        self.portrait.counters.waited_ns.saturating_add(present_ns)
+/// Learns the identity of a host whose picture is missing from a record of one of its processes.
+fn note_host(hosts: &mut BTreeMap<u16, HostInPicture>, far: &FarMember, by: &HostPicture) {
+    let number = far.host_number;
+    let sight = hosts.entry(number).or_insert_with(|| {
+        let known = by.host_names.iter().find(|(known, _)| *known == number);
+        let name = known.map_or_else(|| format!("host {number}"), |(_, name)| name.clone());
+        let missing = Some(MissingPicture::Over);
+        HostInPicture { host: None, number, name, missing }
+    });
+    sight.host = Some(far.process.host);
+    if far.is_host_lost {
+        sight.missing = Some(MissingPicture::Lost);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::WaitRecord;
-    use std::time::Duration;
+    use crate::samples;
+    use landeck_host::process_figures::{Activity, ProcessFigures};
+    use landeck_memory::Operation;
 
     fn member(operation: Operation, activity: Activity) -> Member {
-        let wait = WaitRecord { operation, since_ns: 100, ..WaitRecord::default() };
-        let computed = Duration::ZERO;
-        Member {
-            slot: 0,
-            record: SlotRecord { state: SlotState::Alive, ..SlotRecord::default() },
-            portrait: SelfPortrait { wait, ..SelfPortrait::default() },
-            figures: Some(ProcessFigures { activity, computed, threads: 1 }),
-        }
+        let mut member = samples::member(1, 0, 0);
+        member.wait = ObservedWait { operation, since_ns: 100, ..ObservedWait::default() };
+        member.figures = Some(ProcessFigures { activity, computed: Duration::ZERO, threads: 1 });
+        member
     }
 
     #[test]
@@ -178,10 +257,12 @@ mod tests {
         assert_eq!(of(Operation::Receive, Activity::Runs), Doing::Spin);
         assert_eq!(of(Operation::Receive, Activity::Stopped), Doing::Stopped);
         let mut asleep = member(Operation::Receive, Activity::Sleeps);
-        asleep.portrait.is_asleep = true;
+        asleep.is_asleep = true;
         assert_eq!(asleep.doing(), Doing::Sleep);
         asleep.record.stopped = true;
         assert_eq!(asleep.doing(), Doing::Stopped);
+        asleep.is_seen = false;
+        assert_eq!(asleep.doing(), Doing::Unseen);
         asleep.record.state = SlotState::Dead;
         assert_eq!(asleep.doing(), Doing::Dead);
     }
@@ -189,10 +270,58 @@ mod tests {
     #[test]
     fn the_present_wait_counts() {
         let mut waiting = member(Operation::Send, Activity::Runs);
-        waiting.portrait.counters.waited_ns = 7;
-        assert_eq!(waiting.waited_ns(150), 57);
-        assert_eq!(waiting.waited_ns(50), 7, "the clock of the words may be anything");
-        waiting.portrait.wait.operation = Operation::None;
-        assert_eq!(waiting.waited_ns(150), 7);
+        waiting.counters.waited_ns = 7;
+        let mut at = |at_ns| {
+            waiting.at_ns = at_ns;
+            waiting.waited_ns()
+        };
+        assert_eq!((at(150), at(50)), (57, 7), "the clock of the words may be anything");
+        waiting.wait.operation = Operation::None;
+        assert_eq!(waiting.waited_ns(), 7);
+    }
+
+    #[test]
+    fn a_picture_of_a_host_travels() {
+        let mut picture = samples::two_hosts().remove(1);
+        picture.boards = vec![BoardPicture {
+            board: 7,
+            is_world: false,
+            members: vec![samples::process(2, 0)],
+            operations: vec![(3, vec![crate::host_picture::BoardProgress::Here(9)])],
+        }];
+        let bytes = postcard::to_stdvec(&picture).unwrap();
+        assert_eq!(postcard::from_bytes::<HostPicture>(&bytes).unwrap(), picture);
+    }
+
+    #[test]
+    fn pictures_of_hosts_become_one() {
+        let picture = Picture::join(samples::two_hosts(), Vec::new());
+        let roles: Vec<Role> = picture.members.iter().map(|member| member.role).collect();
+        assert_eq!(roles, [0, 1, 2, 3].map(Role::Rank), "by rank, though ranks alternate");
+        assert_eq!(picture.place(samples::process(2, 1)), Some(3));
+        let names: Vec<&str> = picture.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["n1", "n2"]);
+        assert!(picture.hosts.iter().all(|host| host.missing.is_none()));
+    }
+
+    #[test]
+    fn processes_of_a_missing_host_are_known_by_records() {
+        let mut pictures = samples::two_hosts();
+        pictures.truncate(1);
+        let why = MissingPicture::Silent { silent_ms: 2_100 };
+        let silent = MissingHost { number: 1, name: "n2".to_owned(), why };
+        let picture = Picture::join(pictures.clone(), vec![silent]);
+        let doing: Vec<Doing> = picture.members.iter().map(Member::doing).collect();
+        assert_eq!(doing, [Doing::Run, Doing::Unseen, Doing::Run, Doing::Unseen]);
+        let sight = picture.host_of(samples::process(2, 0)).unwrap();
+        assert_eq!(sight.missing.as_ref().unwrap().to_string(), "daemon silent for 2.1 s");
+        for far in &mut pictures[0].far {
+            far.record.state = SlotState::Dead;
+            far.is_host_lost = true;
+        }
+        let picture = Picture::join(pictures, Vec::new());
+        assert_eq!(picture.hosts[1].missing, Some(MissingPicture::Lost));
+        assert_eq!(picture.members[1].doing(), Doing::Dead);
+        assert!(picture.members[1].is_host_lost);
     }
 }

@@ -3,19 +3,16 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use landeck_board::{Roster, Standing, standing_of};
 use landeck_collectives::Signature;
-use landeck_host::observe::ObservedJob;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
-use landeck_memory::observed::Observed;
-use landeck_memory::remark::Remark;
-use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
-use landeck_wire::ContextId;
+use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
+use landeck_wire::{ContextId, ProcessId};
 
-use crate::conduct::{Conducts, Groups, conducts, lasting};
+use crate::conduct::{Conducts, conducts, lasting};
+use crate::host_picture::{BoardProgress, ObservedWait};
 use crate::names::NAMED_MAX;
-use crate::picture::{Doing, Member, Picture};
+use crate::picture::{BoardPlace, Doing, Member, Picture};
 use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 
 /// The report on a job.
@@ -25,15 +22,17 @@ pub struct Report {
     sentence: String,
     advice: Option<String>,
     lines: Vec<Line>,
-    /// The slots of the processes in the verdict.
+    /// The hosts without a picture.
+    hosts: Vec<String>,
+    /// The places of the processes in the verdict.
     concerned: Vec<u32>,
 }
 
 /// Processes with the same activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Their slots, in order.
-    pub slots: Vec<u32>,
+    /// Their places in the picture, in order.
+    pub places: Vec<u32>,
     /// Their names.
     pub who: String,
     /// Their activity.
@@ -43,16 +42,22 @@ pub struct Line {
 }
 
 impl Report {
-    /// Creates the report from two pictures of a job, taken some milliseconds apart.
-    pub fn of(job: &ObservedJob, before: &Picture, now: &Picture) -> Self {
-        let Conducts { all, mismatches, groups } = conducts(job, before, now);
+    /// Creates the report from two pictures of a job, taken some milliseconds apart. If processes seem to wait for nobody,
+    /// a third picture is taken, at least [`LASTING`](crate::conduct::LASTING) later.
+    pub fn of(before: &Picture, now: &Picture, look_again: &mut dyn FnMut() -> Picture) -> Self {
+        let Conducts { all, mismatches } = conducts(before, now, look_again);
         let verdict = verdict(&all, &mismatches);
-        let mut words = Words { segment: &job.segment, before, now, groups, conducts: &all };
-        let sentence = words.sentence(&verdict);
-        let advice = words.advice(&verdict);
-        let lines = words.lines();
-        let concerned = words.concerned(&verdict);
-        Self { verdict, sentence, advice, lines, concerned }
+        let words = Words { before, now, conducts: &all };
+        let missing =
+            now.hosts.iter().filter_map(|host| Some((&host.name, host.missing.as_ref()?)));
+        Self {
+            sentence: words.sentence(&verdict),
+            advice: words.advice(&verdict),
+            lines: words.lines(),
+            hosts: missing.map(|(name, why)| format!("host {name}: {why}")).collect(),
+            concerned: words.concerned(&verdict),
+            verdict,
+        }
     }
 
     /// The verdict in one sentence: why the job is stuck, or that it is not.
@@ -80,7 +85,12 @@ impl Report {
         &self.lines
     }
 
-    /// The slots of the processes in the verdict.
+    /// The hosts whose pictures are missing, each with the reason.
+    pub fn missing_hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The places in the picture of the processes in the verdict.
     pub fn concerned(&self) -> &[u32] {
         &self.concerned
     }
@@ -93,6 +103,9 @@ impl Report {
             let since = since.map(duration).unwrap_or_default();
             let _ = writeln!(text, "  {who:<width$}  {since:>8}  {what}");
         }
+        for host in &self.hosts {
+            let _ = writeln!(text, "  {host}");
+        }
         if let Some(advice) = &self.advice {
             let _ = writeln!(text, "{advice}");
         }
@@ -101,7 +114,7 @@ impl Report {
 }
 
 /// The name of the call that a process waits in.
-pub fn call_name(wait: &WaitRecord) -> String {
+pub fn call_name(wait: &ObservedWait) -> String {
     match (wait.operation, wait.tag) {
         (Operation::Collective, Some(tag)) => Signature::of_tag(tag).to_string(),
         (Operation::Collective, None) => "agreement".to_owned(),
@@ -110,15 +123,13 @@ pub fn call_name(wait: &WaitRecord) -> String {
 }
 
 struct Words<'a> {
-    segment: &'a Observed,
     before: &'a Picture,
     now: &'a Picture,
-    groups: Groups,
     conducts: &'a [Conduct],
 }
 
 impl Words<'_> {
-    fn sentence(&mut self, verdict: &Verdict) -> String {
+    fn sentence(&self, verdict: &Verdict) -> String {
         match verdict {
             Verdict::Circle(circle) => {
                 let youngest = circle.iter().filter_map(|&at| self.waited(at)).min();
@@ -153,6 +164,13 @@ impl Words<'_> {
                 said(self.longest(waiting)),
                 self.names(whom),
                 self.how_busy(whom),
+            ),
+            Verdict::Unseen { whom, waiting } => format!(
+                "Not known: {}, for {} now, for {}, which cannot be seen ({}).",
+                self.wait(waiting),
+                said(self.longest(waiting)),
+                self.names(whom),
+                self.why_unseen(whom),
             ),
             Verdict::Elsewhere(waiting) => format!(
                 "Not stuck, as far as can be seen: {}, for {} now, for what any of several may do, or \
@@ -204,7 +222,7 @@ impl Words<'_> {
         }
     }
 
-    fn mismatch(&mut self, mismatch: &Mismatch) -> String {
+    fn mismatch(&self, mismatch: &Mismatch) -> String {
         let signature = |call: u32| Signature::of_tag(call);
         let first = mismatch.calls.first().map(|(call, _)| signature(*call).call());
         let differ_now =
@@ -226,7 +244,7 @@ impl Words<'_> {
 
     /// The advice for a verdict.
     fn advice(&self, verdict: &Verdict) -> Option<String> {
-        let operation = |&at: &u32| self.member(at).map(|member| member.portrait.wait.operation);
+        let operation = |&at: &u32| self.member(at).map(|member| member.wait.operation);
         match verdict {
             Verdict::Circle(circle) => {
                 let all = |wanted| circle.iter().all(|at| operation(at) == Some(wanted));
@@ -256,11 +274,7 @@ impl Words<'_> {
                 };
                 Some(advice.to_owned())
             }
-            Verdict::Stopped { whom, .. } => {
-                let pids = whom.iter().filter_map(|&at| self.member(at)).take(NAMED_MAX);
-                let pids: Vec<String> = pids.map(|member| member.record.pid.to_string()).collect();
-                Some(format!("Let go on what was stopped: kill -CONT {}", pids.join(" ")))
-            }
+            Verdict::Stopped { whom, .. } => Some(self.let_go(whom)),
             Verdict::Held { whom, .. } => Some(format!(
                 "Look where {}: landeck why --stacks. A handler of a signal that does not return, a debugger or a \
                  frozen container holds a process so, and a program that died below a shell looks so. If it is \
@@ -271,7 +285,26 @@ impl Words<'_> {
         }
     }
 
-    fn lines(&mut self) -> Vec<Line> {
+    /// The command that lets stopped processes continue.
+    fn let_go(&self, whom: &[u32]) -> String {
+        let mut hosts: Vec<(&str, Vec<String>)> = Vec::new();
+        for member in whom.iter().filter_map(|&at| self.member(at)).take(NAMED_MAX) {
+            let (host, pid) = (self.now.names.host(member.process), member.record.pid.to_string());
+            match hosts.iter_mut().find(|(known, _)| *known == host) {
+                Some((_, pids)) => pids.push(pid),
+                None => hosts.push((host, vec![pid])),
+            }
+        }
+        let spans = self.now.names.span_hosts();
+        let command = |(host, pids): (&str, Vec<String>)| match spans {
+            true => format!("on {host}, kill -CONT {}", pids.join(" ")),
+            false => format!("kill -CONT {}", pids.join(" ")),
+        };
+        let commands: Vec<String> = hosts.into_iter().map(command).collect();
+        format!("Let go on what was stopped: {}", commands.join("; "))
+    }
+
+    fn lines(&self) -> Vec<Line> {
         let now = self.now;
         let mut lines: Vec<Line> = Vec::new();
         let mut known = std::collections::HashMap::new();
@@ -279,26 +312,26 @@ impl Words<'_> {
             let (what, since) = self.line(at, member);
             let place = *known.entry(what.clone()).or_insert(lines.len());
             if place == lines.len() {
-                lines.push(Line { slots: Vec::new(), who: String::new(), what, since });
+                lines.push(Line { places: Vec::new(), who: String::new(), what, since });
             }
-            lines[place].slots.push(member.slot);
+            lines[place].places.push(at);
             lines[place].since = lines[place].since.max(since);
         }
         for line in &mut lines {
-            line.who = now.names.many(&line.slots);
+            line.who = self.names(&line.places);
         }
         lines
     }
 
-    fn line(&mut self, at: u32, member: &Member) -> (String, Option<Duration>) {
-        let wait = member.portrait.wait;
-        let is_alive = member.record.state == SlotState::Alive;
+    fn line(&self, at: u32, member: &Member) -> (String, Option<Duration>) {
+        let wait = member.wait;
+        let is_alive = member.is_seen && member.record.state == SlotState::Alive;
         // A momentary call does not count: it may have ended by now.
         let is_waiting = is_alive
-            && (lasting(self.before, self.now, member).is_some()
+            && (lasting(self.before, member).is_some()
                 || member.is_stopped() && wait.operation != Operation::None);
-        let call = is_waiting.then(|| self.call(at, &wait, member.portrait.remark.as_ref()));
-        let since = is_waiting.then(|| since(self.now, &wait));
+        let call = is_waiting.then(|| self.call(at, member));
+        let since = is_waiting.then(|| since(member));
         let what = match (member.doing(), call) {
             (Doing::Stopped, Some(call)) => {
                 format!("stopped (by a signal or a debugger) in {call}")
@@ -307,19 +340,19 @@ impl Words<'_> {
             (_, Some(call)) => call,
             (Doing::Expected, None) => "has not started".to_owned(),
             (Doing::Left, None) => "has left".to_owned(),
-            (Doing::Dead, None) => how_dead(member.record),
+            (Doing::Dead, None) => how_dead(member),
+            (Doing::Unseen, None) => "cannot be seen".to_owned(),
             (_, None) => busy(member).to_owned(),
         };
         (what, since)
     }
 
     /// The call that a process waits in, and the function of a front, if that is known.
-    fn call(&mut self, at: u32, wait: &WaitRecord, remark: Option<&Remark>) -> String {
-        let function = remark.and_then(|remark| remark.call);
-        let mut text = function.map_or_else(String::new, |function| format!("{function}: "));
+    fn call(&self, at: u32, member: &Member) -> String {
+        let Member { wait, call, any_of, .. } = member;
+        let mut text = call.as_ref().map_or_else(String::new, |function| format!("{function}: "));
         text += &call_name(wait);
-        if let Some(any_of) = remark.map(|remark| &remark.any_of).filter(|slots| !slots.is_empty())
-        {
+        if !any_of.is_empty() {
             let _ = write!(text, " for any of {}", self.now.names.many(any_of));
         }
         let preposition = match wait.operation {
@@ -340,21 +373,23 @@ impl Words<'_> {
             let _ = write!(text, ", {}", size(wait.bytes));
         }
         if wait.operation.has_message() {
-            text += &self.talk(wait);
+            text += &self.talk(member);
         }
         if wait.operation == Operation::Collective {
-            let _ = write!(text, ", {}", self.group(wait.board));
-            text += &self.missing(at, wait);
+            let board = self.now.board_place(member.process, wait);
+            let _ = write!(text, ", {}", self.group(board));
+            text += &self.missing(at, member);
         }
         text
     }
 
     /// The group of a message, with the program's tag or with the purpose of the message.
-    fn talk(&mut self, wait: &WaitRecord) -> String {
+    fn talk(&self, member: &Member) -> String {
+        let wait = &member.wait;
         let context = ContextId(wait.context);
         let group = match wait.board {
             0 if context.of_group() == ContextId::WORLD => "world".to_owned(),
-            board => self.group(board),
+            _ => self.group(self.now.board_place(member.process, wait)),
         };
         match (context.purpose(), wait.tag) {
             (Some(purpose), _) => format!(", {purpose}, {group}"),
@@ -364,49 +399,48 @@ impl Words<'_> {
     }
 
     /// The members that are missing in a process's operation.
-    fn missing(&mut self, at: u32, wait: &WaitRecord) -> String {
-        let is_behind = matches!(
-            self.groups.of(self.segment, wait.board).map(|roster| self.own_standing(at, &roster, wait)),
-            Some(Some(Standing::NotYet { .. })) if wait.number != 0
-        );
+    fn missing(&self, at: u32, member: &Member) -> String {
+        let is_behind = matches!(self.own_progress(member), Some(BoardProgress::NotYet { .. }));
         let needed = match self.conducts.get(at as usize) {
             Some(Conduct::Waits(Needs::All(needed))) => needed,
             Some(Conduct::Held) => return ", missing nobody".to_owned(),
             _ => return String::new(),
         };
-        let slots: Vec<u32> =
-            needed.iter().filter_map(|&at| self.member(at)).map(|member| member.slot).collect();
-        match slots.is_empty() {
+        let needed = self.processes(needed);
+        match needed.is_empty() {
             true => String::new(),
             false if is_behind => format!(
                 ", which it may not begin before {} is over with earlier ones",
-                self.now.names.many(&slots)
+                self.now.names.many(&needed)
             ),
-            false => format!(", missing {}", self.now.names.many(&slots)),
+            false => format!(", missing {}", self.now.names.many(&needed)),
         }
     }
 
-    fn own_standing(&self, at: u32, roster: &Roster, wait: &WaitRecord) -> Option<Standing> {
-        let slot = self.member(at)?.slot;
-        let own = roster.members.iter().find(|place| place.slot == slot)?;
-        Some(standing_of(self.segment, *own, wait.number))
+    /// The member's own progress in the operation in which it waits, if that has a number.
+    fn own_progress(&self, member: &Member) -> Option<BoardProgress> {
+        let group = self.now.board(self.now.board_place(member.process, &member.wait))?;
+        let own = group.members.iter().position(|process| *process == member.process)?;
+        let mut operations = group.operations.iter();
+        let (_, progress) = operations.find(|(number, _)| *number == member.wait.number)?;
+        progress.get(own).copied()
     }
 
-    fn group(&mut self, board: u64) -> String {
-        match self.groups.of(self.segment, board) {
+    fn group(&self, board: BoardPlace) -> String {
+        match self.now.board(board) {
             None => "a group".to_owned(),
-            Some(roster) if roster.context.is_none() => "world".to_owned(),
-            Some(roster) => {
-                let mut slots: Vec<u32> = roster.members.iter().map(|place| place.slot).collect();
-                slots.sort_unstable();
-                format!("the group of {}", self.now.names.many(&slots))
+            Some(group) if group.is_world => "world".to_owned(),
+            Some(group) => {
+                let mut members = group.members.clone();
+                members.sort_unstable();
+                format!("the group of {}", self.now.names.many(&members))
             }
         }
     }
 
-    /// The slots of the processes in a verdict.
+    /// The places of the processes in a verdict.
     fn concerned(&self, verdict: &Verdict) -> Vec<u32> {
-        let places: Vec<u32> = match verdict {
+        let mut places: Vec<u32> = match verdict {
             Verdict::Circle(all) | Verdict::NobodyActs(all) | Verdict::Elsewhere(all) => {
                 all.clone()
             }
@@ -416,25 +450,33 @@ impl Words<'_> {
             Verdict::Stopped { whom, waiting }
             | Verdict::Gone { whom, waiting }
             | Verdict::Held { whom, waiting }
+            | Verdict::Unseen { whom, waiting }
             | Verdict::Awaited { whom, waiting } => [whom.clone(), waiting.clone()].concat(),
             Verdict::Fine => Vec::new(),
         };
-        self.slots(&places)
+        places.sort_unstable();
+        places
     }
 
     fn member(&self, at: u32) -> Option<&Member> {
         self.now.members.get(at as usize)
     }
 
-    fn slots(&self, places: &[u32]) -> Vec<u32> {
-        let mut slots: Vec<u32> =
-            places.iter().filter_map(|&at| self.member(at)).map(|member| member.slot).collect();
-        slots.sort_unstable();
-        slots
+    fn processes(&self, places: &[u32]) -> Vec<ProcessId> {
+        places.iter().filter_map(|&at| self.member(at)).map(|member| member.process).collect()
     }
 
     fn names(&self, places: &[u32]) -> String {
-        self.now.names.many(&self.slots(places))
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        self.now.names.many(&self.processes(&places))
+    }
+
+    fn why_unseen(&self, whom: &[u32]) -> String {
+        let first = whom.first().and_then(|&at| self.member(at));
+        let host = first.and_then(|member| self.now.host_of(member.process));
+        let why = host.and_then(|host| host.missing.as_ref());
+        why.map_or_else(|| "its host is not known".to_owned(), ToString::to_string)
     }
 
     /// A phrase that says that these processes wait.
@@ -443,8 +485,8 @@ impl Words<'_> {
     }
 
     fn waited(&self, at: u32) -> Option<Duration> {
-        let wait = &self.member(at)?.portrait.wait;
-        (wait.operation != Operation::None).then(|| since(self.now, wait))
+        let member = self.member(at)?;
+        (member.wait.operation != Operation::None).then(|| since(member))
     }
 
     fn longest(&self, places: &[u32]) -> Option<Duration> {
@@ -456,7 +498,7 @@ impl Words<'_> {
             [one] => {
                 self.member(*one).map_or_else(String::new, |member| match member.record.state {
                     SlotState::Departed => "has left".to_owned(),
-                    _ => how_dead(member.record),
+                    _ => how_dead(member),
                 })
             }
             _ => "are gone".to_owned(),
@@ -471,8 +513,8 @@ impl Words<'_> {
     }
 }
 
-fn since(now: &Picture, wait: &WaitRecord) -> Duration {
-    Duration::from_nanos(now.at_ns.saturating_sub(wait.since_ns))
+fn since(member: &Member) -> Duration {
+    Duration::from_nanos(member.at_ns.saturating_sub(member.wait.since_ns))
 }
 
 fn said(time: Option<Duration>) -> String {
@@ -489,7 +531,7 @@ fn them(whom: &[u32]) -> &'static str {
 
 /// The activity of a process that does not wait for another of the job.
 fn busy(member: &Member) -> &'static str {
-    match (member.doing(), member.portrait.presence) {
+    match (member.doing(), member.presence) {
         (_, landeck_memory::Presence::NotAttached) => "runs, and has not joined the job",
         (_, landeck_memory::Presence::Finalized) => "runs, and has left the job",
         (Doing::Wait, _) => "sleeps outside all waits of ours (for a file, the network, a timer)",
@@ -501,9 +543,10 @@ fn busy(member: &Member) -> &'static str {
     }
 }
 
-fn how_dead(record: SlotRecord) -> String {
-    let status = record.status;
+fn how_dead(member: &Member) -> String {
+    let status = member.record.status;
     match () {
+        () if member.is_host_lost => "was lost with its host".to_owned(),
         () if status == SlotRecord::UNKNOWN_STATUS => "has died".to_owned(),
         () if libc::WIFSIGNALED(status) => {
             let signal = libc::WTERMSIG(status);
@@ -516,15 +559,4 @@ fn how_dead(record: SlotRecord) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deaths_have_their_reasons() {
-        let of = |status| how_dead(SlotRecord { status, ..SlotRecord::default() });
-        assert_eq!(of(9), "was killed by signal 9 (kill)");
-        assert_eq!(of(3 << 8), "ended with exit code 3");
-        assert_eq!(of(0), "ended without leaving the job");
-        assert_eq!(of(SlotRecord::UNKNOWN_STATUS), "has died");
-    }
-}
+mod tests;

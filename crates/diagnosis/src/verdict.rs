@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::picture::BoardPlace;
+
 /// The activity of a process, as far as others depend on it. Processes are identified by their places in the list of
 /// all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub enum Conduct {
     Left,
     /// It died.
     Dead,
+    /// Its host has sent no picture: it may do anything.
+    Unseen,
 }
 
 /// The processes that a process needs to continue.
@@ -43,8 +47,8 @@ pub enum Needs {
 /// A mismatch: members of a group called different operations in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The place of the shared words of the group's board.
-    pub board: u64,
+    /// The group's board.
+    pub board: BoardPlace,
     /// The calls: the signature of each, and the processes that made it.
     pub calls: Vec<(u32, Vec<u32>)>,
 }
@@ -84,6 +88,13 @@ pub enum Verdict {
         /// The running processes.
         whom: Vec<u32>,
         /// The processes that wait for them.
+        waiting: Vec<u32>,
+    },
+    /// Processes wait for these, whose hosts have sent no picture.
+    Unseen {
+        /// The processes that cannot be seen.
+        whom: Vec<u32>,
+        /// The processes that wait for them, directly or not.
         waiting: Vec<u32>,
     },
     /// These processes wait for something that cannot be seen in this job.
@@ -140,7 +151,9 @@ impl<'a> Graph<'a> {
         let mut goes_on: Vec<bool> = self
             .conducts
             .iter()
-            .map(|conduct| matches!(conduct, Conduct::Runs | Conduct::Waits(Needs::Others)))
+            .map(|conduct| {
+                matches!(conduct, Conduct::Runs | Conduct::Unseen | Conduct::Waits(Needs::Others))
+            })
             .collect();
         let mut parties = Parties::of(self.conducts);
         let mut newly: Vec<u32> =
@@ -218,26 +231,34 @@ impl<'a> Graph<'a> {
         ends
     }
 
-    /// The running processes that most of the waiting ones need.
+    /// The processes that most of the waiting ones need: those that cannot be seen, else those that run.
     fn awaited(&self, waiting: &[u32]) -> Verdict {
         if waiting.is_empty() {
             return Verdict::Fine;
         }
-        let mut depending: BTreeMap<u32, u32> = BTreeMap::new();
-        for &process in waiting {
-            let is_any = matches!(&self.conducts[process as usize], Conduct::Waits(Needs::Any(_)));
-            let needs = self.needs(process).filter(|_| !is_any);
-            for other in needs.filter(|&other| self.conducts[other as usize] == Conduct::Runs) {
-                *depending.entry(other).or_default() += 1;
-            }
+        let whom = self.most_needed(waiting, &Conduct::Unseen);
+        if !whom.is_empty() {
+            return Verdict::Unseen { whom, waiting: waiting.to_vec() };
         }
-        let most = depending.values().copied().max().unwrap_or(0);
-        let whom: Vec<u32> =
-            depending.into_iter().filter(|(_, count)| *count == most).map(|(at, _)| at).collect();
+        let whom = self.most_needed(waiting, &Conduct::Runs);
         match whom.is_empty() {
             true => Verdict::Elsewhere(waiting.to_vec()),
             false => Verdict::Awaited { whom, waiting: waiting.to_vec() },
         }
+    }
+
+    /// The processes of this conduct that most of the waiting ones need.
+    fn most_needed(&self, waiting: &[u32], conduct: &Conduct) -> Vec<u32> {
+        let mut depending: BTreeMap<u32, u32> = BTreeMap::new();
+        for &process in waiting {
+            let is_any = matches!(&self.conducts[process as usize], Conduct::Waits(Needs::Any(_)));
+            let needs = self.needs(process).filter(|_| !is_any);
+            for other in needs.filter(|&other| self.conducts[other as usize] == *conduct) {
+                *depending.entry(other).or_default() += 1;
+            }
+        }
+        let most = depending.values().copied().max().unwrap_or(0);
+        depending.into_iter().filter(|(_, count)| *count == most).map(|(at, _)| at).collect()
     }
 }
 
@@ -409,6 +430,15 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_cannot_be_seen_may_be_the_cause() {
+        let unseen = [one(1), Conduct::Unseen, one(3), Runs];
+        assert_eq!(of(&unseen), Verdict::Unseen { whom: vec![1], waiting: vec![0, 2] });
+        assert_eq!(of(&[Conduct::Unseen, Runs]), Verdict::Fine);
+        let stuck = [one(1), Conduct::Unseen, one(3), Stopped];
+        assert_eq!(of(&stuck), Verdict::Stopped { whom: vec![3], waiting: vec![2] });
+    }
+
+    #[test]
     fn what_is_not_in_the_picture_may_come() {
         let others = Conduct::Waits(Needs::Others);
         assert_eq!(of(&[others.clone(), one(0)]), Verdict::Elsewhere(vec![0, 1]));
@@ -418,7 +448,8 @@ mod tests {
 
     #[test]
     fn a_mismatch_explains_the_rest() {
-        let mismatch = Mismatch { board: 0, calls: vec![(1, vec![0]), (2, vec![1])] };
+        let mismatch =
+            Mismatch { board: BoardPlace::WORLD, calls: vec![(1, vec![0]), (2, vec![1])] };
         let found = verdict(&[one(1), one(0)], std::slice::from_ref(&mismatch));
         assert_eq!(found, Verdict::Mismatch(mismatch));
     }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The activity of a process, as the kernel shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// It computes, or is ready to.
     Runs,
@@ -17,7 +19,7 @@ pub enum Activity {
 }
 
 /// The kernel's figures about a process at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessFigures {
     /// The activity of its first thread.
     pub activity: Activity,

@@ -18,6 +18,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::membership::{SlotRecord, SlotState};
+use crate::observed::Observed;
 use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
 use crate::segment::Segment;
 
@@ -204,6 +205,45 @@ impl Segment {
     }
 }
 
+impl Observed {
+    /// The daemon's records of processes on other hosts, by their places; those of no process are free.
+    pub fn far_records(&self) -> Vec<FarRecord> {
+        let record = |far: u32| {
+            let mut words = [0; 4];
+            self.read(self.plan().far_record(far), &mut words);
+            FarRecord::from_words(words)
+        };
+        (0..self.plan().far).map(record).collect()
+    }
+
+    /// The rank that the first process of each slot had in the first world.
+    pub fn ranks_of_slots(&self) -> Vec<Option<u32>> {
+        let plan = self.plan();
+        if !plan.spans_hosts() {
+            return (0..plan.slots()).map(|slot| (slot < plan.processes).then_some(slot)).collect();
+        }
+        // Two entries of 32 bits are one word; the first one of the slots may be its second half.
+        let first = u64::from(plan.ranks) * WORLD_ENTRY_BYTES;
+        let mut words = vec![0; plan.slots() as usize / 2 + 1];
+        self.read(plan.world_table() + first / 8 * 8, &mut words);
+        let halves = words.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
+        let entries =
+            halves.skip(usize::from(!first.is_multiple_of(8))).take(plan.slots() as usize);
+        entries.map(|entry| entry.checked_sub(1).filter(|&rank| rank < plan.ranks)).collect()
+    }
+
+    /// The names of the hosts of the machine that have one, with their numbers.
+    pub fn host_names(&self) -> Vec<(u16, JobName)> {
+        let name = |number: u32| {
+            let mut words = [0; NAME_WORDS];
+            self.read(self.plan().host_name(number), &mut words);
+            (number as u16, JobName::from_words(words))
+        };
+        let all = (0..self.plan().hosts).map(name);
+        all.filter(|(_, name)| *name != JobName::default()).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,6 +321,26 @@ mod tests {
         }
         assert_eq!((segment.peer_of_rank(4), segment.rank_of_peer(0)), (u32::MAX, None));
         assert!(!segment.host_name(1).to_string().contains('\0'));
+    }
+
+    #[test]
+    fn observers_read_the_tables() {
+        for ranks in [5, 6] {
+            let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(1, 2) };
+            let plan = SegmentPlan { ranks, far: 4, hosts: 3, guests: 1, ..plan };
+            let segment = Segment::create(&plan).unwrap();
+            (0..)
+                .zip([3, 0, 5, 1, 4])
+                .for_each(|(rank, peer)| segment.set_peer_of_rank(rank, peer));
+            let record = FarRecord { host_number: 2, pid: 9, ..FarRecord::default() };
+            segment.set_far_record(1, record);
+            segment.set_host_name(2, JobName::new("n2"));
+            let file = segment.descriptor().unwrap().try_clone_to_owned().unwrap();
+            let observed = Observed::open(file).unwrap();
+            assert_eq!(observed.ranks_of_slots(), [Some(1), Some(3), None]);
+            assert_eq!(observed.far_records()[..2], [FarRecord::default(), record]);
+            assert_eq!(observed.host_names(), [(2, JobName::new("n2"))]);
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
-use crate::seeing::two_pictures;
 use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
 use crate::simulate::measured::MeasureWayArguments;
@@ -19,7 +18,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use landeck::unstable::collectives::{Nearness, Overrides};
-use landeck::unstable::diagnosis::Report;
+use landeck::unstable::diagnosis::Onlooker;
 use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::guardian::OnFailure;
 use landeck::unstable::host::input::InputTo;
@@ -501,8 +500,7 @@ fn serve_groups(job: &str) -> Result<(), String> {
 /// The reason why a job does not end, as in `landeck why`.
 fn explain(job: &str) -> Option<Explanation> {
     let job = observe::find(Some(job)).ok()?;
-    let (before, now) = two_pictures(&job);
-    let report = Report::of(&job, &before, &now);
+    let (_, report) = Onlooker::new(job).report();
     let advice = report.advice().map(str::to_owned);
     Some(Explanation { verdict: report.verdict().to_owned(), advice })
 }

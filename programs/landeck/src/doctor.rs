@@ -1,10 +1,14 @@
 //! `landeck doctor`: a report on this host's features and lacks.
 
-use crate::hosts::{HostsError, read_hostfile};
+mod hosts;
+
+use crate::hosts::{HostsError, RshWords, command_words, ports, read_hostfile};
 use clap::Args;
 use landeck::unstable::host::examination::{Finding, Health, examine};
+use landeck::unstable::host::hosts_wish::PortRange;
 use landeck::unstable::host::say::{SayError, say};
 use serde_json::json;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,9 +20,18 @@ pub(crate) struct DoctorArguments {
     /// Write JSON
     #[arg(long)]
     json: bool,
-    /// Check the hosts in this file instead, and the ways between them
+    /// Check the hosts in this file instead, each by a remote shell
     #[arg(short = 'f', long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
+    /// The command that reaches another host, with its options [default: ssh]
+    #[arg(long, value_name = "COMMAND", value_parser = command_words, requires = "hostfile")]
+    rsh: Option<RshWords>,
+    /// The folder of Landeck on the other hosts [default: this one's]
+    #[arg(long, value_name = "DIRECTORY", requires = "hostfile")]
+    remote_prefix: Option<PathBuf>,
+    /// Check that daemons can listen at these ports
+    #[arg(long, value_name = "FIRST-LAST", value_parser = ports)]
+    port_range: Option<PortRange>,
 }
 
 /// The reason why there is no report.
@@ -28,25 +41,46 @@ pub(crate) enum DoctorError {
     Hosts(#[from] HostsError),
     #[error(transparent)]
     Say(#[from] SayError),
-    #[error(
-        "--hostfile: this build checks its own host only, and the file names {hosts}; run `landeck doctor` \
-         on each"
-    )]
-    SeveralHosts { hosts: usize },
 }
 
 impl DoctorArguments {
     /// Prints the report.
     pub(crate) fn run(&self) -> Result<ExitCode, DoctorError> {
         if let Some(path) = &self.hostfile {
-            return Err(DoctorError::SeveralHosts { hosts: read_hostfile(path)?.len() });
+            let reports = hosts::examine_all(&self.remote(), &read_hostfile(path)?);
+            let text = if self.json { hosts::as_json(&reports) } else { hosts::as_text(&reports) };
+            say(&text)?;
+            let is_wrong = reports.iter().any(hosts::HostReport::is_wrong);
+            return Ok(ExitCode::from(u8::from(is_wrong)));
         }
-        let findings = examine();
+        let mut findings = examine();
+        findings.extend(self.port_range.map(free_ports));
         let text = if self.json { as_json(&findings) } else { as_text(&findings) };
         say(&text)?;
         let is_wrong = findings.iter().any(|finding| finding.health == Health::Wrong);
         Ok(ExitCode::from(u8::from(is_wrong)))
     }
+
+    fn remote(&self) -> hosts::Remote {
+        hosts::Remote {
+            rsh: self.rsh.clone().map(|RshWords(words)| words),
+            prefix: self.remote_prefix.clone(),
+            ports: self.port_range,
+        }
+    }
+}
+
+/// Tries to listen at each of these ports.
+fn free_ports(range: PortRange) -> Finding {
+    let all = u32::from(range.last) - u32::from(range.first) + 1;
+    let is_free = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok();
+    let free = (range.first..=range.last).filter(is_free).count();
+    let found = format!("{free} of the {all} ports {range} are free");
+    let (health, consequence) = match free {
+        0 => (Health::Wrong, "no daemon can listen there; give another --port-range"),
+        _ => (Health::Good, "none"),
+    };
+    Finding { subject: "ports", health, found, consequence: consequence.to_owned() }
 }
 
 fn as_text(findings: &[Finding]) -> String {
@@ -91,6 +125,17 @@ mod tests {
     fn finding(health: Health) -> Finding {
         let (found, consequence) = ("this".to_owned(), "that".to_owned());
         Finding { subject: "thing", health, found, consequence }
+    }
+
+    #[test]
+    fn a_range_without_a_free_port_is_wrong() {
+        let taken = TcpListener::bind(("0.0.0.0", 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let range = PortRange { first: port, last: port };
+        let found = free_ports(range);
+        assert_eq!((found.health, found.subject), (Health::Wrong, "ports"), "{found:?}");
+        drop(taken);
+        assert!(free_ports(range).found.starts_with("1 of the 1 ports"));
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub(crate) struct HostWords(Vec<HostRequest>);
 
 /// A value of `--rsh`: the command and its options.
 #[derive(Debug, Clone)]
-pub(crate) struct RshWords(Vec<String>);
+pub(crate) struct RshWords(pub(crate) Vec<String>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StartHow {
@@ -386,7 +386,8 @@ fn host_words(text: &str) -> Result<HostWords, String> {
     from_words(text).map(HostWords).map_err(|error| error.to_string())
 }
 
-fn command_words(text: &str) -> Result<RshWords, &'static str> {
+/// Parses a command with its options.
+pub(crate) fn command_words(text: &str) -> Result<RshWords, &'static str> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     match words.is_empty() {
         true => Err("a command is wanted, such as ssh or \"ssh -p 2222\""),
@@ -409,7 +410,8 @@ fn host_timeout(text: &str) -> Result<Duration, &'static str> {
     wanted.ok_or(WANTED)
 }
 
-fn ports(text: &str) -> Result<PortRange, String> {
+/// Parses a range of ports.
+pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
     text.parse()
         .map_err(|error: landeck::unstable::host::hosts_wish::PortRangeError| error.to_string())
 }

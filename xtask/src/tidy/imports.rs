@@ -61,7 +61,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/host", &["wire", "memory", "groups", "machine"]),
     (
         "crates/daemon",
-        &["wire", "memory", "objects", "transports", "groups", "host", "trust", "machine"],
+        &[
+            "wire",
+            "memory",
+            "objects",
+            "transports",
+            "groups",
+            "host",
+            "diagnosis",
+            "trust",
+            "machine",
+        ],
     ),
     ("crates/diagnosis", &["wire", "memory", "board", "collectives", "host"]),
     (

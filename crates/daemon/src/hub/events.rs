@@ -127,6 +127,7 @@ impl Hub {
     pub(super) fn heard(&mut self, beat: HeardBeat) {
         let now = self.now();
         let HeardBeat { from, number, heartbeat } = beat;
+        self.note_heard(from, now);
         // A host does not ask for words that a heartbeat knows and it does not: they are on their way over a numbered stream,
         // and the arbiter sends them again when the trunk is renewed.
         if self.members.is_arbiter() {

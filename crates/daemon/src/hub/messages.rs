@@ -4,11 +4,13 @@ use landeck_trust::KeyHash;
 use landeck_wire::JobId;
 
 use super::*;
+use crate::pictures::picture_message;
 
 impl Hub {
     /// Takes a content that another daemon has sent.
     pub(super) fn content(&mut self, from: HostNumber, class: EnvelopeClass, content: &[u8]) {
         let now = self.now();
+        self.note_heard(from, now);
         match class {
             EnvelopeClass::Heartbeat => {
                 if let Some(beat) = self.heartbeats.take_envelope(from, content, now) {
@@ -70,6 +72,16 @@ impl Hub {
             }
             DaemonMessage::NameAnswered { request, answer } if is_from_arbiter => {
                 self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+                Vec::new()
+            }
+            DaemonMessage::PictureWanted { job, request, is_glance } => {
+                let part = self.parts.get(job);
+                let answer = picture_message(part, self.own(), request, is_glance);
+                self.send(from, &answer);
+                Vec::new()
+            }
+            DaemonMessage::Picture { request, picture } => {
+                self.with_pictures(|all, tools| all.answered(tools, from, request, *picture));
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {

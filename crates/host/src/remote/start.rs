@@ -85,17 +85,14 @@ pub struct RemoteStart {
     progress: VecDeque<StartProgress>,
 }
 
-impl StartWay {
-    /// Whether one command starts the daemons of all hosts.
-    pub fn is_shared(&self) -> bool {
-        self.tool == StartTool::Srun
-    }
-
-    /// The command that starts a daemon on each of these hosts, which are several only for srun.
-    fn command(&self, hosts: &[&str]) -> (String, Command) {
-        let line = self.remote_line();
+impl StartTool {
+    /// The command that runs a script of the Bourne shell on each of these hosts, which are several only for srun, with
+    /// the name of its program.
+    pub fn command(&self, hosts: &[&str], script: &str) -> (String, Command) {
+        // One line for any shell that runs the script.
+        let line = format!("sh -c {}", quoted(script.as_bytes()));
         let host = hosts.first().copied().unwrap_or_default();
-        match &self.tool {
+        match self {
             StartTool::Ssh | StartTool::ByHand => {
                 let mut ssh = Command::new("ssh");
                 ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]);
@@ -116,15 +113,22 @@ impl StartWay {
                 let number = hosts.len().to_string();
                 srun.args(["-N", &number, "-n", &number, "--ntasks-per-node=1"]);
                 srun.args(["--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=0", "--overlap"]);
-                srun.args(["-w", &hosts.join(","), "sh", "-c", &self.script()]);
+                srun.args(["-w", &hosts.join(","), "sh", "-c", script]);
                 ("srun".to_owned(), srun)
             }
         }
     }
+}
 
-    /// One line for any shell that runs the script.
-    fn remote_line(&self) -> String {
-        format!("sh -c {}", quoted(self.script().as_bytes()))
+impl StartWay {
+    /// Whether one command starts the daemons of all hosts.
+    pub fn is_shared(&self) -> bool {
+        self.tool == StartTool::Srun
+    }
+
+    /// The command that starts a daemon on each of these hosts, which are several only for srun.
+    fn command(&self, hosts: &[&str]) -> (String, Command) {
+        self.tool.command(hosts, &self.script())
     }
 
     /// Runs the first daemon that is there: at the launcher's own path, below the prefix, in PATH.
@@ -391,7 +395,7 @@ fn listed(hosts: &[&str]) -> String {
 }
 
 /// The message about a start that failed, with what the remote shell has said and the cure if there is one.
-fn failure_text(host: &str, what: &str, said: &str) -> String {
+pub fn failure_text(host: &str, what: &str, said: &str) -> String {
     let mut text = format!("host {host}: {what}");
     let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
@@ -439,7 +443,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &[u8]) -> String {
+pub fn quoted(word: &[u8]) -> String {
     format!("'{}'", String::from_utf8_lossy(word).replace('\'', r"'\''"))
 }
 

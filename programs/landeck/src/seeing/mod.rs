@@ -6,15 +6,14 @@ pub(crate) mod rates;
 pub(crate) mod top;
 pub(crate) mod why;
 
-use landeck::unstable::diagnosis::Picture;
-use landeck::unstable::host::observe::{FindError, ObservedJob};
+use landeck::unstable::diagnosis::picture::HostInPicture;
+use landeck::unstable::diagnosis::{Onlooker, Picture};
+use landeck::unstable::host::observe::{self, FindError, ObservedJob};
 use landeck::unstable::host::report::duration;
 use landeck::unstable::host::say::SayError;
 use landeck::unstable::memory::system::now_ns;
+use serde_json::json;
 use std::time::Duration;
-
-/// Time between the two pictures of a report, in which a process can move.
-const BETWEEN: Duration = Duration::from_millis(10);
 
 /// A job that cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +28,31 @@ pub(crate) enum SeeingError {
     Say(#[from] SayError),
 }
 
-/// Two pictures of a job, a moment apart.
-pub(crate) fn two_pictures(job: &ObservedJob) -> (Picture, Picture) {
-    let first = Picture::glance(job);
-    pause(BETWEEN);
-    (first, Picture::take(job))
+/// Finds a job, and prepares to look at it on all its hosts.
+fn onlooker(job: Option<&str>) -> Result<Onlooker, SeeingError> {
+    Ok(Onlooker::new(observe::find(job)?))
+}
+
+/// The hosts of a job without a picture as lines of text, each with the reason.
+fn missing_hosts(picture: &Picture) -> String {
+    let line = |host: &HostInPicture| match &host.missing {
+        Some(why) => format!("  host {}: {why}\n", host.name),
+        None => String::new(),
+    };
+    picture.hosts.iter().map(line).collect()
+}
+
+/// The hosts of a job for programs; none on one host.
+fn hosts_as_json(picture: &Picture) -> serde_json::Value {
+    let host = |host: &HostInPicture| {
+        json!({
+            "number": host.number,
+            "name": host.name,
+            "missing": host.missing.as_ref().map(ToString::to_string),
+        })
+    };
+    let spans = picture.names.span_hosts();
+    picture.hosts.iter().filter(|_| spans).map(host).collect()
 }
 
 fn pause(time: Duration) {

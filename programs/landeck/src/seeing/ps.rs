@@ -1,9 +1,9 @@
 //! `landeck ps`: the jobs of this user on this host, and their processes.
 
-use super::{SeeingError, age};
+use super::{SeeingError, age, hosts_as_json, missing_hosts};
 use clap::Args;
-use landeck::unstable::diagnosis::Picture;
 use landeck::unstable::diagnosis::picture::{Doing, Member};
+use landeck::unstable::diagnosis::{Onlooker, Picture};
 use landeck::unstable::host::observe::{self, ObservedJob};
 use landeck::unstable::host::report::duration;
 use landeck::unstable::host::say::say;
@@ -17,8 +17,10 @@ const LISTED_MAX: usize = 16;
 
 /// List the jobs of this user on this host, and the state of their processes.
 ///
+/// A job on several hosts is listed whole on each of them.
+///
 /// States: run (computes), spin and sleep (wait in a call, polling or asleep), wait (waits for something else, such
-/// as a file), stopped (by a signal or a debugger), left and dead (gone).
+/// as a file), stopped (by a signal or a debugger), left and dead (gone), unseen (its host does not answer).
 #[derive(Debug, Args)]
 pub(crate) struct PsArguments {
     /// Only this job, with all of its processes: its name, or the first digits of its identity
@@ -39,38 +41,57 @@ impl PsArguments {
                 observe::jobs().into_iter().filter_map(|host| observe::observe(host).ok()).collect()
             }
         };
+        let jobs = jobs.into_iter().map(Onlooker::new);
         let most = if self.job.is_some() { usize::MAX } else { LISTED_MAX };
         let text = match self.json {
-            true => format!("{:#}\n", jobs.iter().map(as_json).collect::<serde_json::Value>()),
-            false if jobs.is_empty() => "No job of this user runs on this host.\n".to_owned(),
-            false => jobs.iter().map(|job| listed(job, most)).collect(),
+            true => format!("{:#}\n", jobs.map(as_json).collect::<serde_json::Value>()),
+            false if jobs.len() == 0 => "No job of this user runs on this host.\n".to_owned(),
+            false => jobs.map(|job| listed(job, most)).collect(),
         };
         say(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn listed(job: &ObservedJob, most: usize) -> String {
-    let picture = Picture::take(job);
+fn listed(mut onlooker: Onlooker, most: usize) -> String {
+    let picture = onlooker.take();
+    let job = onlooker.job();
     let plan = job.segment.plan();
     let agent = job
         .agent_pid
         .map_or_else(|| "its agent does not answer".to_owned(), |pid| format!("agent pid {pid}"));
     let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
-    let processes = if plan.processes == 1 { "process" } else { "processes" };
+    let processes = if plan.ranks == 1 { "process" } else { "processes" };
+    let spans = picture.names.span_hosts();
+    let hosts = match spans {
+        true => format!(" on {} hosts", picture.hosts.len()),
+        false => String::new(),
+    };
     let mut text = format!(
-        "{}  {}, {} {processes}: {}; running for {}, {agent}{ending}\n",
+        "{}  {}, {} {processes}{hosts}: {}; running for {}, {agent}{ending}\n",
         job.host,
         plan.name,
-        plan.processes,
+        plan.ranks,
         counted(&picture),
         age(job),
     );
-    text += &format!("  {:<13} {:<11} {:<9}{}\n", "PROCESS", "PID", "STATE", "PROCESSOR TIME");
-    for member in picture.members.iter().take(most) {
-        let name = picture.names.one(member.slot);
+    let shown = || picture.members.iter().take(most);
+    let host_of = |member: &Member| picture.names.host(member.process).to_owned();
+    let width = shown().map(|member| host_of(member).chars().count()).max().unwrap_or(0).max(4) + 1;
+    let on_host = |host: &str| if spans { format!("{host:<width$}") } else { String::new() };
+    text += &format!(
+        "  {:<13} {}{:<11} {:<9}{}\n",
+        "PROCESS",
+        on_host("HOST"),
+        "PID",
+        "STATE",
+        "PROCESSOR TIME"
+    );
+    for member in shown() {
+        let name = picture.names.short(member.process);
         text += &format!(
-            "  {name:<13} {:<11} {:<9}{}\n",
+            "  {name:<13} {}{:<11} {:<9}{}\n",
+            on_host(&host_of(member)),
             pid_of(member),
             member.doing().as_str(),
             computed(member)
@@ -80,7 +101,7 @@ fn listed(job: &ObservedJob, most: usize) -> String {
         let left = picture.members.len() - most;
         text += &format!("  and {left} more: landeck ps {}\n", job.host);
     }
-    text
+    text + &missing_hosts(&picture)
 }
 
 /// Counts the processes by what they do.
@@ -108,26 +129,36 @@ fn computed(member: &Member) -> String {
     figures.map_or_else(String::new, duration)
 }
 
-fn as_json(job: &ObservedJob) -> serde_json::Value {
-    let picture = Picture::take(job);
+fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
+    let picture = onlooker.take();
+    let job = onlooker.job();
     let plan = job.segment.plan();
+    let spans = picture.names.span_hosts();
     let members = picture.members.iter().map(|member| {
-        json!({
-            "slot": member.slot,
-            "name": picture.names.one(member.slot),
+        let mut object = json!({
+            "slot": member.process.slot.0,
+            "name": picture.names.short(member.process),
             "pid": member.record.pid,
             "state": member.doing().as_str(),
             "is_alive": member.record.state == SlotState::Alive,
             "computed_s": member.figures.map(|figures| figures.computed.as_secs_f64()),
-        })
+        });
+        if spans {
+            object["host"] = picture.names.host(member.process).into();
+        }
+        object
     });
-    json!({
+    let mut object = json!({
         "job": job.host.to_string(),
         "name": plan.name.to_string(),
-        "processes": plan.processes,
+        "processes": plan.ranks,
         "agent_pid": job.agent_pid,
         "is_ending": picture.state == JobState::Ending,
         "age_s": now_ns().saturating_sub(plan.began_ns) as f64 / 1e9,
         "members": members.collect::<Vec<_>>(),
-    })
+    });
+    if spans {
+        object["hosts"] = hosts_as_json(&picture);
+    }
+    object
 }

@@ -1,13 +1,15 @@
 //! Rates of the processes of a job, from two pictures. Pure.
 
 use landeck::unstable::diagnosis::Picture;
+use landeck::unstable::diagnosis::host_picture::ObservedWait;
 use landeck::unstable::diagnosis::picture::{Doing, Member};
-use landeck::unstable::memory::{Counters, SlotState, WaitRecord};
+use landeck::unstable::memory::{Counters, SlotState};
+use landeck::unstable::wire::ProcessId;
 
 /// The activity of one process between two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
-    pub(crate) slot: u32,
+    pub(crate) process: ProcessId,
     pub(crate) pid: u32,
     pub(crate) doing: Doing,
     /// Processor time in percent of one processor; none where it cannot be seen.
@@ -18,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) sent: Traffic,
     pub(crate) received: Traffic,
     /// Its current wait.
-    pub(crate) wait: WaitRecord,
+    pub(crate) wait: ObservedWait,
 }
 
 /// Traffic in one direction per second.
@@ -28,23 +30,24 @@ pub(crate) struct Traffic {
     pub(crate) bytes: f64,
 }
 
-/// The rows of all processes in both pictures, by slot. A new process has done nothing yet.
+/// The rows of all processes of a picture, in its order. A new process has done nothing yet.
 pub(crate) fn rows(before: &Picture, now: &Picture) -> Vec<Row> {
-    let seconds = now.at_ns.saturating_sub(before.at_ns).max(1) as f64 / 1e9;
     let row = |member: &Member| {
         let same = |earlier: &&Member| earlier.record.incarnation == member.record.incarnation;
-        row(before.member(member.slot).filter(same), member, [before.at_ns, now.at_ns], seconds)
+        row(before.member(member.process).filter(same), member)
     };
     now.members.iter().map(row).collect()
 }
 
-fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], seconds: f64) -> Row {
-    let (new, old) = (now.portrait.counters, before.map(|before| before.portrait.counters));
+fn row(before: Option<&Member>, now: &Member) -> Row {
+    // Both times are of the process's own host.
+    let passed_ns = before.map_or(0, |before| now.at_ns.saturating_sub(before.at_ns));
+    let seconds = passed_ns.max(1) as f64 / 1e9;
+    let (new, old) = (now.counters, before.map(|before| before.counters));
     let old = old.unwrap_or(new);
     // A damaged segment may contain any words.
     let per_second = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
-    let waited_ns =
-        before.map_or(0, |before| now.waited_ns(to_ns).saturating_sub(before.waited_ns(from_ns)));
+    let waited_ns = before.map_or(0, |before| now.waited_ns().saturating_sub(before.waited_ns()));
     let computed = before.and_then(|before| {
         let (new, old) = (now.figures?.computed, before.figures?.computed);
         Some(100.0 * new.saturating_sub(old).as_secs_f64() / seconds)
@@ -52,7 +55,7 @@ fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], second
     let is_alive = now.record.state == SlotState::Alive;
     let waiting_percent = (100.0 * waited_ns as f64 / 1e9 / seconds).min(100.0);
     Row {
-        slot: now.slot,
+        process: now.process,
         pid: now.record.pid,
         doing: now.doing(),
         computing_percent: computed,
@@ -65,7 +68,7 @@ fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], second
             messages: per_second(new.messages_received, old.messages_received),
             bytes: per_second(new.bytes_received, old.bytes_received),
         },
-        wait: now.portrait.wait,
+        wait: now.wait,
     }
 }
 
@@ -77,38 +80,54 @@ fn given(counters: Counters) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::unstable::diagnosis::Names;
+    use landeck::unstable::diagnosis::{HostPicture, Role};
     use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
-    use landeck::unstable::memory::observed::SelfPortrait;
-    use landeck::unstable::memory::{JobState, Operation, SlotRecord};
+    use landeck::unstable::memory::{Operation, Presence, SlotRecord};
+    use landeck::unstable::wire::{HostId, Incarnation, Slot};
     use std::time::Duration;
 
-    fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: WaitRecord) -> Picture {
+    fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: ObservedWait) -> Picture {
         let activity = Activity::Runs;
         let member = Member {
-            slot: 0,
+            process: ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) },
+            role: Role::Rank(0),
             record: SlotRecord {
                 state: SlotState::Alive,
                 incarnation: 1,
                 pid: 7,
                 ..SlotRecord::default()
             },
-            portrait: SelfPortrait { counters, wait, ..SelfPortrait::default() },
+            presence: Presence::Attached,
+            wait,
+            call: None,
+            any_of: Vec::new(),
+            counters,
+            is_asleep: false,
             figures: Some(ProcessFigures { activity, computed, threads: 1 }),
-        };
-        Picture {
+            has_running_thread: false,
             at_ns,
+            is_seen: true,
+            is_host_lost: false,
+        };
+        let host = HostPicture {
+            host: HostId(1),
+            number: 0,
+            name: "n1".to_owned(),
+            ranks: 1,
             processes: 1,
-            names: Names::default(),
-            state: JobState::Running,
+            is_ending: false,
             members: vec![member],
-        }
+            far: Vec::new(),
+            host_names: Vec::new(),
+            boards: Vec::new(),
+        };
+        Picture::join(vec![host], Vec::new())
     }
 
     #[test]
     fn what_was_done_is_divided_by_the_time() {
         let second = 1_000_000_000;
-        let none = WaitRecord::default();
+        let none = ObservedWait::default();
         let before = picture(0, Counters::default(), Duration::from_secs(1), none);
         let counters = Counters {
             messages_sent: 20,
@@ -118,10 +137,10 @@ mod tests {
             waited_ns: second / 2,
             ..Counters::default()
         };
-        let wait = WaitRecord {
+        let wait = ObservedWait {
             operation: Operation::Receive,
             since_ns: second + second / 2,
-            ..WaitRecord::default()
+            ..ObservedWait::default()
         };
         let now = picture(2 * second, counters, Duration::from_secs(2), wait);
         let row = rows(&before, &now)[0];
@@ -133,8 +152,8 @@ mod tests {
     #[test]
     fn the_next_user_of_a_slot_has_done_nothing_yet() {
         let counters = Counters { messages_sent: 9, ..Counters::default() };
-        let before = picture(0, counters, Duration::from_secs(9), WaitRecord::default());
-        let mut now = picture(1, Counters::default(), Duration::ZERO, WaitRecord::default());
+        let before = picture(0, counters, Duration::from_secs(9), ObservedWait::default());
+        let mut now = picture(1, Counters::default(), Duration::ZERO, ObservedWait::default());
         assert_eq!(rows(&before, &now)[0].sent, Traffic::default());
         now.members[0].record.incarnation = 2;
         let row = rows(&before, &now)[0];

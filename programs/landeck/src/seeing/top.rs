@@ -1,12 +1,10 @@
 //! `landeck top`: a live table of the processes of a job.
 
 use super::rates::{Row, rows};
-use super::{SeeingError, age, pause};
+use super::{SeeingError, age, onlooker, pause};
 use clap::Args;
 use landeck::unstable::diagnosis::picture::Doing;
-use landeck::unstable::diagnosis::report::Report;
-use landeck::unstable::diagnosis::{Names, Picture, report};
-use landeck::unstable::host::observe::{self, ObservedJob};
+use landeck::unstable::diagnosis::{Names, Onlooker, Picture, report};
 use landeck::unstable::host::report::decimal_size;
 use landeck::unstable::host::say::say;
 use landeck::unstable::memory::{Operation, SlotState};
@@ -21,7 +19,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// The columns: heading, width, and whether they hold numbers.
-const COLUMNS: [(&str, u16, bool); 10] = [
+const COLUMNS: [Column; 10] = [
     ("PROCESS", 13, false),
     ("PID", 8, true),
     ("STATE", 8, false),
@@ -34,7 +32,14 @@ const COLUMNS: [(&str, u16, bool); 10] = [
     ("WAITS FOR", 30, false),
 ];
 
+/// The column behind the first one, if the job has several hosts.
+const HOST: Column = ("HOST", 10, false);
+
+type Column = (&'static str, u16, bool);
+
 /// Watch the processes of a job.
+///
+/// A job on several hosts is shown whole on each of them.
 ///
 /// %CPU: processor time; %WAIT: time in calls that waited for others. Keys: up, down, page up, page
 /// down and home move, q leaves.
@@ -61,11 +66,12 @@ pub(crate) struct TopArguments {
 impl TopArguments {
     /// Shows the table.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
-        let job = observe::find(self.job.as_deref())?;
-        let first = Picture::take(&job);
+        let mut job = onlooker(self.job.as_deref())?;
+        let first = job.take();
         if self.once {
             pause(self.interval);
-            let scene = Scene::of(&job, &first, &Picture::take(&job));
+            let now = job.take();
+            let scene = Scene::of(&mut job, &first, &now);
             say(&scene.text())?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -93,9 +99,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn of(job: &ObservedJob, before: &Picture, now: &Picture) -> Self {
+    fn of(onlooker: &mut Onlooker, before: &Picture, now: &Picture) -> Self {
+        let report = onlooker.report_on(before, now);
+        let job = onlooker.job();
         let plan = job.segment.plan();
-        let report = Report::of(job, before, now);
         let alive = now.members.iter().filter(|member| member.record.state == SlotState::Alive);
         let heading = format!(
             "{} ({}), {} of {} processes alive, running for {}",
@@ -107,7 +114,7 @@ impl Scene {
         );
         Self {
             heading,
-            verdict: report.verdict().to_owned(),
+            verdict: [&[report.verdict().to_owned()], report.missing_hosts()].concat().join("; "),
             is_stuck: !report.goes_on(),
             is_over: !now.is_alive(),
             names: now.names.clone(),
@@ -115,12 +122,19 @@ impl Scene {
         }
     }
 
-    fn cells(&self, row: &Row) -> [String; COLUMNS.len()] {
-        let is_there = !matches!(row.doing, Doing::Left | Doing::Dead | Doing::Expected);
+    fn columns(&self) -> Vec<Column> {
+        let host = self.names.span_hosts().then_some(HOST);
+        COLUMNS[..1].iter().copied().chain(host).chain(COLUMNS[1..].iter().copied()).collect()
+    }
+
+    /// The cells of a row, one for each column.
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let is_there =
+            !matches!(row.doing, Doing::Left | Doing::Dead | Doing::Expected | Doing::Unseen);
         let number = |value: f64| if is_there { format!("{value:.0}") } else { String::new() };
         let bytes = |value: f64| if is_there { decimal_size(value as u64) } else { String::new() };
-        [
-            self.names.one(row.slot),
+        let mut cells = vec![
+            self.names.short(row.process),
             if row.pid == 0 { "-".to_owned() } else { row.pid.to_string() },
             row.doing.as_str().to_owned(),
             row.computing_percent.map_or_else(String::new, number),
@@ -130,7 +144,11 @@ impl Scene {
             number(row.received.messages),
             bytes(row.received.bytes),
             if is_there { self.waits_for(row) } else { String::new() },
-        ]
+        ];
+        if self.names.span_hosts() {
+            cells.insert(1, self.names.host(row.process).to_owned());
+        }
+        cells
     }
 
     fn waits_for(&self, row: &Row) -> String {
@@ -151,15 +169,16 @@ impl Scene {
     /// The scene as plain text.
     fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.heading, self.verdict);
-        let mut line = |cells: [String; COLUMNS.len()]| {
-            let padded = cells.iter().zip(COLUMNS).map(|(cell, (_, width, is_number))| {
-                let width = usize::from(width);
-                if is_number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        let columns = self.columns();
+        let mut line = |cells: Vec<String>| {
+            let padded = cells.iter().zip(&columns).map(|(cell, (_, width, is_number))| {
+                let width = usize::from(*width);
+                if *is_number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
             });
             let whole = padded.collect::<Vec<_>>().join(" ");
             text += &format!("{}\n", whole.trim_end());
         };
-        line(COLUMNS.map(|(heading, ..)| heading.to_owned()));
+        line(columns.iter().map(|(heading, ..)| (*heading).to_owned()).collect());
         self.rows.iter().for_each(|row| line(self.cells(row)));
         text
     }
@@ -167,7 +186,7 @@ impl Scene {
 
 /// The state of the table on the terminal.
 struct Show {
-    job: ObservedJob,
+    job: Onlooker,
     interval: Duration,
     before: Picture,
     table: TableState,
@@ -200,8 +219,8 @@ impl Show {
         if !after.is_zero() {
             pause(after);
         }
-        let now = Picture::take(&self.job);
-        let scene = Scene::of(&self.job, &self.before, &now);
+        let now = self.job.take();
+        let scene = Scene::of(&mut self.job, &self.before, &now);
         self.before = now;
         scene
     }
@@ -245,13 +264,15 @@ impl Show {
             let side = if is_number { Alignment::Right } else { Alignment::Left };
             Cell::from(Line::from(text).alignment(side))
         };
-        let headings = COLUMNS.map(|(text, _, is_number)| aligned(text.to_owned(), is_number));
+        let columns = scene.columns();
+        let headings =
+            columns.iter().map(|(text, _, is_number)| aligned((*text).to_owned(), *is_number));
         let rows = scene.rows.iter().map(|row| {
-            let cells = scene.cells(row).into_iter().zip(COLUMNS);
-            let cells = cells.map(|(text, (.., is_number))| aligned(text, is_number));
+            let cells = scene.cells(row).into_iter().zip(&columns);
+            let cells = cells.map(|(text, (.., is_number))| aligned(text, *is_number));
             TableRow::new(cells).style(style_of(row.doing))
         });
-        let widths = COLUMNS.map(|(_, width, _)| Constraint::Length(width));
+        let widths = columns.iter().map(|(_, width, _)| Constraint::Length(*width));
         let table = Table::new(rows, widths)
             .header(TableRow::new(headings).style(bold.add_modifier(Modifier::REVERSED)))
             .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED));
@@ -263,7 +284,7 @@ impl Show {
 fn style_of(doing: Doing) -> Style {
     match doing {
         Doing::Run => Style::default().fg(Color::Green),
-        Doing::Stopped | Doing::Dead => Style::default().fg(Color::Red),
+        Doing::Stopped | Doing::Dead | Doing::Unseen => Style::default().fg(Color::Red),
         Doing::Left | Doing::Expected => Style::default().add_modifier(Modifier::DIM),
         Doing::Spin | Doing::Sleep | Doing::Wait => Style::default(),
     }

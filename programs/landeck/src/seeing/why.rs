@@ -1,11 +1,12 @@
 //! `landeck why`: the reason why a job is stuck.
 
-use super::{SeeingError, age, two_pictures};
+use super::{SeeingError, age, hosts_as_json, onlooker};
 use clap::Args;
-use landeck::unstable::diagnosis::{Picture, Report};
+use landeck::unstable::diagnosis::{Member, Picture, Report};
 use landeck::unstable::host::say::say;
-use landeck::unstable::host::{observe, stacks};
+use landeck::unstable::host::stacks;
 use landeck::unstable::memory::SlotState;
+use landeck::unstable::wire::HostId;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -35,56 +36,85 @@ pub(crate) struct WhyArguments {
 impl WhyArguments {
     /// Prints the report.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
-        let job = observe::find(self.job.as_deref())?;
-        let (before, now) = two_pictures(&job);
-        let report = Report::of(&job, &before, &now);
+        let mut onlooker = onlooker(self.job.as_deref())?;
+        let (now, report) = onlooker.report();
+        let job = onlooker.job();
         let name = &job.segment.plan().name;
         let text = match self.json {
-            true => format!("{:#}\n", as_json(&job.host.to_string(), &name.to_string(), &report)),
-            false => format!("{name} ({}), running for {}\n{}", job.host, age(&job), report.text()),
+            true => {
+                let json = as_json(&job.host.to_string(), &name.to_string(), &now, &report);
+                format!("{json:#}\n")
+            }
+            false => format!("{name} ({}), running for {}\n{}", job.host, age(job), report.text()),
         };
         say(&text)?;
         if self.stacks {
-            say(&stacks_of(&now, &report))?;
+            say(&stacks_of(job.host, &now, &report))?;
         }
         Ok(ExitCode::from(u8::from(!report.goes_on())))
     }
 }
 
-fn as_json(id: &str, name: &str, report: &Report) -> serde_json::Value {
+fn as_json(id: &str, name: &str, now: &Picture, report: &Report) -> serde_json::Value {
+    let spans = now.names.span_hosts();
+    // A slot names a process on one host; on several hosts its place in the list of all does.
+    let slots = |places: &[u32]| -> Vec<u32> {
+        let slot = |&at: &u32| now.members.get(at as usize).map(|one| one.process.slot.0);
+        if spans { places.to_vec() } else { places.iter().filter_map(slot).collect() }
+    };
     let lines = report.lines().iter().map(|line| {
-        json!({
-            "slots": line.slots,
+        let mut object = json!({
+            "slots": slots(&line.places),
             "what": line.what,
             "since_s": line.since.map(|since| since.as_secs_f64()),
-        })
+        });
+        if spans {
+            object["names"] = line.places.iter().filter_map(|&at| name_at(now, at)).collect();
+        }
+        object
     });
-    json!({
+    let mut object = json!({
         "job": id,
         "name": name,
         "goes_on": report.goes_on(),
         "verdict": report.verdict(),
         "advice": report.advice(),
-        "concerned": report.concerned(),
+        "concerned": slots(report.concerned()),
         "processes": lines.collect::<Vec<_>>(),
-    })
+    });
+    if spans {
+        object["hosts"] = hosts_as_json(now);
+    }
+    object
+}
+
+fn name_at(now: &Picture, place: u32) -> Option<String> {
+    now.members.get(place as usize).map(|member| now.names.one(member.process))
 }
 
 /// The stacks of the processes in the verdict, or of all if it names none.
-fn stacks_of(now: &Picture, report: &Report) -> String {
+fn stacks_of(own: HostId, now: &Picture, report: &Report) -> String {
     let give_up = Instant::now() + STACKS_MAX;
     let concerned = report.concerned();
-    let is_shown = |slot: &u32| concerned.is_empty() || concerned.contains(slot);
-    let shown: Vec<_> = now
-        .members
-        .iter()
-        .filter(|member| member.record.state == SlotState::Alive && is_shown(&member.slot))
+    let is_shown = |place: &u32| concerned.is_empty() || concerned.contains(place);
+    let shown = (0..).zip(&now.members).filter(|(place, _)| is_shown(place));
+    let shown: Vec<&Member> = shown
+        .map(|(_, member)| member)
+        .filter(|member| member.is_seen && member.record.state == SlotState::Alive)
         .collect();
     let mut text = String::new();
     for member in shown.iter().take(STACKS_OF_MAX) {
-        let name = now.names.one(member.slot);
-        text += &format!("  {name} (pid {}):\n", member.record.pid);
-        text += &stacks::of_process(member.record.pid, give_up);
+        let name = now.names.one(member.process);
+        if member.process.host == own {
+            let pid = match now.names.span_hosts() {
+                true => String::new(),
+                false => format!(" (pid {})", member.record.pid),
+            };
+            text += &format!("  {name}{pid}:\n");
+            text += &stacks::of_process(member.record.pid, give_up);
+        } else {
+            text += &format!("  {name}: its stack is seen on its host, by landeck why --stacks\n");
+        }
     }
     if shown.len() > STACKS_OF_MAX {
         text += &format!("  and {} more\n", shown.len() - STACKS_OF_MAX);

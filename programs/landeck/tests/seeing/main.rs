@@ -5,6 +5,7 @@
 mod doctor;
 mod groups;
 mod guests;
+mod hosts;
 mod index;
 mod top;
 mod why;

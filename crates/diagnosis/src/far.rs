@@ -1,0 +1,268 @@
+//! The pictures of a job's other hosts, for which an observer asks the daemon of its own host.
+//!
+//! Each daemon listens at an abstract Unix socket for each part of a job ([`look_socket_name`]). An observer sends a
+//! [`LookRequest`], the daemon asks the other daemons, and answers with one [`LookAnswer`] for each of those hosts and a
+//! last one. Both ends are of one release, so the messages need no version besides its name.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use landeck_host::remote::messages::MessageStream;
+use landeck_wire::HostId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde::{Deserialize, Serialize};
+
+use crate::host_picture::HostPicture;
+use crate::picture::{MissingHost, MissingPicture};
+
+/// How long a daemon waits for the picture of another host.
+pub const PICTURE_TIME: Duration = Duration::from_secs(1);
+/// How long an observer waits for the daemon of its own host, which itself waits for others.
+const ANSWER_TIME: Duration = Duration::from_millis(1_500);
+/// How long it waits for a daemon that was silent before.
+const SECOND_ANSWER_TIME: Duration = Duration::from_millis(100);
+/// The release of this program.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// The name of the abstract socket at which observers reach the daemon of a segment.
+pub fn look_socket_name(segment: HostId) -> String {
+    format!("landeckd-{}-{segment}-look", rustix::process::geteuid().as_raw())
+}
+
+/// An observer's question for the pictures of a job's other hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookRequest {
+    /// The release of the observer.
+    pub release: String,
+    /// The number of the request, which its answers repeat.
+    pub number: u32,
+    /// Whether the kernel's figures and the boards are not needed.
+    pub is_glance: bool,
+}
+
+impl LookRequest {
+    /// Whether an observer of another release asks, whose answers may have another form.
+    pub fn is_of_other_release(&self) -> bool {
+        self.release != RELEASE
+    }
+}
+
+/// A part of the daemon's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum LookAnswer {
+    /// The picture of one host, or the reason why it is missing.
+    Host {
+        /// The number of the request.
+        request: u32,
+        /// The picture.
+        outcome: Box<Result<HostPicture, MissingHost>>,
+    },
+    /// The request is answered.
+    Complete {
+        /// The number of the request.
+        request: u32,
+    },
+}
+
+/// An observer's connection to the daemon of its host.
+#[derive(Debug)]
+pub struct FarPictures {
+    segment: HostId,
+    stream: Option<MessageStream<LookAnswer, LookRequest>>,
+    last_request: u32,
+    /// When the daemon was first asked without an answer.
+    silent_since: Option<Instant>,
+}
+
+/// The answers of one request.
+#[derive(Debug, Default)]
+pub struct FarAnswers {
+    /// The pictures that have come.
+    pub pictures: Vec<HostPicture>,
+    /// The hosts that have sent none.
+    pub missing: Vec<MissingHost>,
+    /// How long the daemon of this host has been silent, if it has not answered the whole request.
+    pub own_daemon_silent: Option<Duration>,
+}
+
+impl FarPictures {
+    /// Prepares to ask about the job with this segment.
+    pub const fn new(segment: HostId) -> Self {
+        Self { segment, stream: None, last_request: 0, silent_since: None }
+    }
+
+    /// Asks for the pictures of all other hosts, and waits a limited time for them.
+    pub fn ask(&mut self, is_glance: bool) -> FarAnswers {
+        let patience = if self.silent_since.is_some() { SECOND_ANSWER_TIME } else { ANSWER_TIME };
+        let began = Instant::now();
+        let mut answers = FarAnswers::default();
+        self.last_request = self.last_request.wrapping_add(1);
+        if self.stream.as_ref().is_none_or(MessageStream::has_ended) {
+            self.stream = self.connect().ok();
+        }
+        let number = self.last_request;
+        if let Some(stream) = &mut self.stream {
+            stream.send(&LookRequest { release: RELEASE.to_owned(), number, is_glance });
+            if receive(stream, number, began + patience, &mut answers) {
+                self.silent_since = None;
+                return answers;
+            }
+        }
+        let since = *self.silent_since.get_or_insert(began);
+        answers.own_daemon_silent = Some(since.elapsed());
+        answers
+    }
+
+    fn connect(&self) -> io::Result<MessageStream<LookAnswer, LookRequest>> {
+        MessageStream::new(connect_to(&look_socket_name(self.segment))?)
+    }
+}
+
+fn connect_to(name: &str) -> io::Result<OwnedFd> {
+    // It does not block: a daemon that is stopped and has many observers would let this one wait for ever.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    Ok(socket)
+}
+
+/// Takes the answers to a request. True if the last one has come.
+fn receive(
+    stream: &mut MessageStream<LookAnswer, LookRequest>,
+    number: u32,
+    until: Instant,
+    answers: &mut FarAnswers,
+) -> bool {
+    loop {
+        stream.flush();
+        stream.read();
+        while let Some(answer) = stream.take_next() {
+            match answer {
+                LookAnswer::Host { request, outcome } if request == number => match *outcome {
+                    Ok(picture) => answers.pictures.push(picture),
+                    Err(missing) => answers.missing.push(missing),
+                },
+                LookAnswer::Complete { request } if request == number => return true,
+                // It belongs to an earlier request, whose time was over.
+                LookAnswer::Host { .. } | LookAnswer::Complete { .. } => {}
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if stream.has_ended() || left.is_zero() {
+            return false;
+        }
+        let room = if stream.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
+        let descriptor = stream.descriptor();
+        // A signal may end it early; the time is looked at anyway.
+        let _ = poll(
+            &mut [PollFd::new(&descriptor, PollFlags::IN | room)],
+            Timespec::try_from(left).ok().as_ref(),
+        );
+    }
+}
+
+/// The hosts that this host's picture names and that no answer speaks of, because the daemon of this host is silent.
+pub(crate) fn not_asked(
+    own: &HostPicture,
+    answers: &FarAnswers,
+    silent: Duration,
+) -> Vec<MissingHost> {
+    let silent_ms = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+    let is_known = |number: u16| {
+        answers.pictures.iter().any(|picture| picture.number == number)
+            || answers.missing.iter().any(|missing| missing.number == number)
+    };
+    let mut missing: Vec<MissingHost> = Vec::new();
+    for number in own.far.iter().map(|far| far.host_number) {
+        if is_known(number) || missing.iter().any(|known| known.number == number) {
+            continue;
+        }
+        let name = own.host_names.iter().find(|(known, _)| *known == number);
+        missing.push(MissingHost {
+            number,
+            name: name.map_or_else(|| format!("host {number}"), |(_, name)| name.clone()),
+            why: MissingPicture::NotAsked { silent_ms },
+        });
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+    use landeck_testing::Watchdog;
+    use rustix::net::{accept, bind, listen};
+
+    fn listener(segment: HostId) -> OwnedFd {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let name = look_socket_name(segment);
+        bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+        listen(&socket, 4).unwrap();
+        socket
+    }
+
+    fn segment(number: u64) -> HostId {
+        HostId(u64::from(std::process::id()) << 32 | number)
+    }
+
+    fn next(stream: &mut MessageStream<LookRequest, LookAnswer>) -> Option<LookRequest> {
+        loop {
+            stream.read();
+            match stream.take_next() {
+                None if !stream.has_ended() => {
+                    let descriptor = stream.descriptor();
+                    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None).unwrap();
+                }
+                next => return next,
+            }
+        }
+    }
+
+    #[test]
+    fn an_observer_gets_an_answer_for_each_host() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let listener = listener(segment(1));
+        let daemon = std::thread::spawn(move || {
+            let mut stream = MessageStream::new(accept(&listener).unwrap()).unwrap();
+            for _ in 0..2 {
+                let LookRequest { number: request, .. } = next(&mut stream).unwrap();
+                let host =
+                    |request, outcome| LookAnswer::Host { request, outcome: Box::new(outcome) };
+                stream.send(&host(request - 1, Ok(samples::two_hosts().remove(0))));
+                stream.send(&host(request, Ok(samples::two_hosts().remove(1))));
+                let why = MissingPicture::Silent { silent_ms: 1_000 };
+                let silent = MissingHost { number: 2, name: "n3".to_owned(), why };
+                stream.send(&host(request, Err(silent)));
+                stream.send(&LookAnswer::Complete { request });
+            }
+        });
+        let mut far = FarPictures::new(segment(1));
+        for is_glance in [true, false] {
+            let answers = far.ask(is_glance);
+            assert_eq!(answers.pictures, [samples::two_hosts().remove(1)]);
+            assert_eq!(answers.missing[0].name, "n3");
+            assert_eq!(answers.own_daemon_silent, None);
+        }
+        daemon.join().unwrap();
+    }
+
+    #[test]
+    fn a_silent_daemon_costs_a_limited_time_once() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _listener = listener(segment(2));
+        let mut far = FarPictures::new(segment(2));
+        let began = Instant::now();
+        assert!(far.ask(true).own_daemon_silent.unwrap() >= ANSWER_TIME);
+        let again = Instant::now();
+        let answers = far.ask(true);
+        assert!(answers.own_daemon_silent.unwrap() >= again - began, "since the first question");
+        let own = &samples::two_hosts()[0];
+        let missing = not_asked(own, &answers, Duration::from_secs(2));
+        assert_eq!((missing.len(), missing[0].name.as_str()), (1, "n2"));
+        assert!(FarPictures::new(segment(3)).ask(true).own_daemon_silent.is_some(), "none listens");
+    }
+}
