@@ -9,7 +9,9 @@ use landeck_board::{Roster, Standing, roster_of, standing_of};
 use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
-use landeck_memory::{FarRecord, JobState, Observed, Operation, SlotRecord, SlotState, WaitRecord};
+use landeck_memory::{
+    Counters, FarRecord, JobState, Observed, Operation, Presence, SlotRecord, SlotState, WaitRecord,
+};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use serde::{Deserialize, Serialize};
 
