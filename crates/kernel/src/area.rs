@@ -239,7 +239,7 @@ impl Area {
         let length = length.min(self.packed_bytes.saturating_sub(position));
         match self.parts.as_deref() {
             None | Some(Parts::Owned(_)) => {
-                each(&self.buffer, block(position as i64, before, length as usize))
+                each(&self.buffer, block(position as i64, before, length as usize));
             }
             Some(Parts::Items(items)) => {
                 let first = items.first + position;

@@ -1,16 +1,10 @@
-//! The conformance suite over shared memory, and over lanes and TCP on the loopback interface.
+//! The conformance suite over shared memory, and over lanes on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
-
-use landeck_channel::conformance::{Arrivals, Network};
-use landeck_channel::{Channel, Peer};
+use landeck_channel::conformance::Network;
 use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
-use landeck_transports::tcp::{Connection, Tcp, Token};
 use landeck_transports::{Lanes, SharedMemory};
 use landeck_wire::handover::Cipher;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::support::TestDaemon;
 
@@ -64,76 +58,6 @@ fn set_state(segment: &Segment, slot: u32, state: SlotState, incarnation: u32) {
     segment.announce_membership();
 }
 
-/// Processes connected by TCP, all played by one. Each listens; later ones connect to earlier ones.
-struct Hosts {
-    token: Token,
-    channels: Vec<Option<(Tcp, SocketAddr)>>,
-    incarnations: u32,
-}
-
-impl Hosts {
-    fn place(&mut self, number: u32) {
-        let process = ProcessId {
-            host: HostId(number.into()),
-            slot: Slot(number),
-            incarnation: Incarnation(self.incarnations),
-        };
-        self.incarnations += 1;
-        let number_of = |process: ProcessId| Some(Peer(process.slot.0));
-        let mut channel = Tcp::new(process, self.token.clone(), number_of).unwrap();
-        let address = channel.listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        for (other, place) in self.channels.iter().enumerate() {
-            if let Some((_, address)) = place {
-                let patience = Duration::from_secs(10);
-                channel.connect(*address, Peer(other as u32), patience).unwrap();
-            }
-        }
-        self.channels[number as usize] = Some((channel, address));
-        while !self.is_connected() {}
-    }
-
-    /// Polls all processes once; returns whether all are connected with each other.
-    fn is_connected(&mut self) -> bool {
-        for (channel, _) in self.channels.iter_mut().flatten() {
-            channel.poll(&mut Arrivals::default());
-        }
-        let there = |number: &usize| self.channels[*number].is_some();
-        let is_open = |own: usize, other: usize| {
-            let channel = self.channels[own].as_ref().map(|(channel, _)| channel);
-            let connection = channel.map(|channel| channel.connection(Peer(other as u32)));
-            matches!(connection, Some(Connection::Open(_)))
-        };
-        let all = || (0..self.channels.len()).filter(there);
-        all().all(|own| all().all(|other| own == other || is_open(own, other)))
-    }
-}
-
-impl Network for Hosts {
-    type Channel = Tcp;
-
-    fn connect(count: u32) -> Self {
-        let mut hosts = Self {
-            token: Token::random().unwrap(),
-            channels: (0..count).map(|_| None).collect(),
-            incarnations: 0,
-        };
-        (0..count).for_each(|number| hosts.place(number));
-        hosts
-    }
-
-    fn endpoint(&mut self, number: u32) -> &mut Tcp {
-        &mut self.channels[number as usize].as_mut().unwrap().0
-    }
-
-    fn end(&mut self, number: u32) {
-        self.channels[number as usize] = None;
-    }
-
-    fn renew(&mut self, number: u32) {
-        self.place(number);
-    }
-}
-
 /// Processes on hosts of their own, all played by one, whose lanes have this cipher.
 struct FarHosts<const CIPHER: u8> {
     daemon: TestDaemon,
@@ -167,10 +91,6 @@ impl<const CIPHER: u8> Network for FarHosts<CIPHER> {
 
 mod shared_memory {
     landeck_channel::conformance_tests!(super::Neighbours);
-}
-
-mod tcp {
-    landeck_channel::conformance_tests!(super::Hosts);
 }
 
 mod plain_lanes {

@@ -277,6 +277,14 @@ pub(crate) fn everybody() -> Result<World, Mistake> {
     with_membership(|membership| Ok(membership.world()))
 }
 
+/// The rank of a process among all that the job began with; the number of these for another process.
+pub(crate) fn rank_of(peer: Peer) -> Result<usize, Mistake> {
+    with_membership(|membership| {
+        let segment = membership.segment();
+        Ok(segment.rank_of_peer(peer.0).unwrap_or(segment.plan().ranks) as usize)
+    })
+}
+
 /// This process as the members of groups are named.
 pub(crate) fn own_peer() -> Result<Peer, Mistake> {
     with_membership(|membership| Ok(membership.own_peer()))

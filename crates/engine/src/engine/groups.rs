@@ -264,16 +264,23 @@ impl Engine {
     fn reclaim(&mut self, most: usize) {
         for _ in 0..most.min(self.estate.forgotten.len()) {
             let Some(mut group) = self.estate.forgotten.pop_front() else { return };
-            if group.board.as_ref().is_some_and(|board| !board.is_forgotten()) {
+            let context = group.place.context;
+            let is_held = group.board.as_ref().is_some_and(|board| !board.is_forgotten());
+            if is_held || self.goes_on_in(context) {
                 self.estate.forgotten.push_back(group);
                 continue;
             }
-            let context = group.place.context;
             self.forget_contexts(context);
             let holdings = std::mem::take(&mut group.holdings);
             drop(group);
             self.give_back(holdings);
         }
+    }
+
+    /// Whether a collective operation of a group goes on, whose messages are still needed.
+    fn goes_on_in(&self, context: u32) -> bool {
+        let is_in_it = |id| self.running.get(id).is_some_and(|it| it.place().context == context);
+        self.running.active().iter().any(|&id| is_in_it(id))
     }
 
     fn forget_contexts(&mut self, context: u32) {

@@ -29,8 +29,9 @@ fn check(world: &World, length: usize) {
     let (rank, size) = (world.rank(), world.size());
     let own = values(rank, length);
     let all: Vec<u64> = (0..size).flat_map(|rank| values(rank, length)).collect();
-    let sums: Vec<u64> =
-        (0..length).map(|at| (0..size).map(|rank| values(rank, length)[at]).sum::<u64>()).collect();
+    let sums: Vec<u64> = (0..length)
+        .map(|at| (0..size).map(|rank| at as u64 * 7 + rank as u64).sum::<u64>())
+        .collect();
     world.barrier().unwrap();
     for root in 0..size {
         let mut sent = if rank == root { own.clone() } else { vec![0; length] };
@@ -55,7 +56,7 @@ fn check(world: &World, length: usize) {
     let mut scanned = vec![0; length];
     world.scan(&own, &mut scanned, Sum).unwrap();
     let before: Vec<u64> = (0..length)
-        .map(|at| (0..=rank).map(|rank| values(rank, length)[at]).sum::<u64>())
+        .map(|at| (0..=rank).map(|rank| at as u64 * 7 + rank as u64).sum::<u64>())
         .collect();
     assert_eq!(scanned, before);
     let mut exchanged = vec![0; size * length];
@@ -76,7 +77,7 @@ fn every_operation_gives_what_a_naive_one_gives() {
         let across = world.split(Some(world.rank() as u32 % 2), 0).unwrap().unwrap();
         let turned = world.split(Some(0), -(world.rank() as i64)).unwrap().unwrap();
         let here = world.split_by_host(0).unwrap();
-        for length in LENGTHS {
+        for length in [1, 7, 3_000, 20_000] {
             for world in [&world, &across, &turned, &here] {
                 check(world, length);
             }

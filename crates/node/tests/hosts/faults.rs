@@ -56,7 +56,8 @@ fn agree_until_one_is_left() {
     let job = Job::join().unwrap();
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let mut world = job.world();
-    world.barrier().unwrap();
+    // Some may be killed while others are still in it.
+    let _ = world.barrier();
     arm(world.rank(), BOTH, seed);
     let mut belief = Belief::default();
     for round in 0.. {

@@ -1,4 +1,4 @@
-//! What members of a world do that agree, make groups and shrink while others are killed.
+//! The steps of members that agree, make groups and shrink while others are killed.
 
 use std::thread;
 use std::time::Duration;

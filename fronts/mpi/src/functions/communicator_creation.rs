@@ -131,7 +131,7 @@ pub(crate) unsafe fn comm_create_from_group(
         true => COMM_NULL,
         false => {
             check_member("group", &group)?;
-            let world = job::everybody()?.named(&ranks_of(&group), &format!("group {name}"))?;
+            let world = job::everybody()?.named(&ranks_of(&group)?, &format!("group {name}"))?;
             let made = Communicator::new(world, group.session.clone());
             made.error_handler.set("errhandler", errhandler)?;
             made.set_hints(hints);
@@ -186,7 +186,9 @@ pub(crate) unsafe fn comm_split_type(
             let same = divided(communicator, Some(number), key)?;
             same.map_or(Ok(None), |same| of_host(&same, key))?
         }
-        Sharing::Set(set) => divided(communicator, Some(set.color(job::own_peer()?)), key)?,
+        Sharing::Set(set) => {
+            divided(communicator, Some(set.color(job::rank_of(job::own_peer()?)?)), key)?
+        }
     };
     if let (Some(made), COMM_TYPE_HW_UNGUIDED) = (&made, split_type) {
         let mut hints = Info::default();
@@ -258,8 +260,8 @@ pub(super) fn check_member(argument: &str, group: &Group) -> Result<(), Mistake>
 }
 
 /// The ranks that the members of a group have among all processes of the job.
-pub(super) fn ranks_of(group: &Group) -> Vec<usize> {
-    group.members.iter().map(|peer| peer.0 as usize).collect()
+pub(super) fn ranks_of(group: &Group) -> Result<Vec<usize>, Mistake> {
+    group.members.iter().map(|&peer| job::rank_of(peer)).collect()
 }
 
 const RESOURCE_TYPE: &str = "mpi_hw_resource_type";

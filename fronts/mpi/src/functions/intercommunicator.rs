@@ -90,10 +90,10 @@ pub(crate) unsafe fn intercomm_create_from_groups(
         true => {
             let remote = group::get("remote_group", remote_group)?;
             let leader = leader_of("remote_leader", remote_leader, remote.size())?;
-            Some(remote.members[leader].0 as usize)
+            Some(job::rank_of(remote.members[leader])?)
         }
     };
-    let bridge = job::everybody()?.bridge_named(&ranks_of(&local), leader, other, &name)?;
+    let bridge = job::everybody()?.bridge_named(&ranks_of(&local)?, leader, other, &name)?;
     let made = Communicator::across(bridge, local.session.clone());
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);

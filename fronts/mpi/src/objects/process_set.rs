@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use landeck::Peer;
-
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::group::Group;
@@ -44,10 +42,10 @@ impl ProcessSet {
     }
 
     /// A number that the members of one set have in common, and those of another do not.
-    pub(crate) fn color(self, own: Peer) -> u32 {
+    pub(crate) fn color(self, own_rank: usize) -> u32 {
         match self {
             Self::World => 0,
-            Self::Myself => own.0,
+            Self::Myself => own_rank as u32,
         }
     }
 }
