@@ -181,11 +181,14 @@ impl JobHandler for Jobs {
     }
 
     fn word(&mut self, context: &mut Context<'_>, word: &Word) {
-        if let (WordContent::HostLost { host, silent_ms, .. }, Some(whole)) =
-            (&word.content, &mut self.whole)
-        {
-            let why = format!("it has not answered for {:.1} s", *silent_ms as f64 / 1e3);
-            whole.lose(context, *host, why);
+        let Some(whole) = &mut self.whole else { return };
+        match &word.content {
+            WordContent::HostLost { host, silent_ms, .. } => {
+                let why = format!("it has not answered for {:.1} s", *silent_ms as f64 / 1e3);
+                whole.lose(context, *host, why);
+            }
+            WordContent::JobEnds { job, cause, .. } => whole.cut_off(context, *job, cause),
+            _ => {}
         }
     }
 

@@ -13,8 +13,8 @@ use landeck_host::remote::messages::{
 use landeck_host::remote::spec::JobSpec;
 use landeck_host::report::Failure;
 use landeck_host::witness::Happened;
-use landeck_wire::HostNumber;
 use landeck_wire::word::WordContent;
+use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -218,6 +218,17 @@ impl WholeJob {
             }
             _ => None,
         }
+    }
+
+    /// Carries out a word that ends the job, which a daemon has asked for because processes cannot reach each other or
+    /// numbers of groups are used up.
+    pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, job: JobId, cause: &str) {
+        if job != self.spec.job || std::mem::replace(&mut self.is_ending, true) {
+            return;
+        }
+        self.launcher.send(&Report::CutOff(format!("The job was ended: {cause}.")));
+        let grace = self.spec.grace;
+        self.command_all(context, &PartCommand::End { grace });
     }
 
     /// Ends the job on all hosts; only the first cause counts.

@@ -173,6 +173,8 @@ pub enum Report {
         /// The reason, in words.
         why: String,
     },
+    /// The job cannot go on and is ended. The text says why.
+    CutOff(String),
 }
 
 /// One end of a stream of messages over a socket. `In` comes, `Out` goes.

@@ -354,6 +354,11 @@ impl<'a> RemoteJob<'a> {
                 }
             }
             Report::HostLost { host, why } => self.lose(host, why),
+            Report::CutOff(text) => {
+                if let Some(record) = &mut self.record {
+                    record.cut_off(text);
+                }
+            }
         }
     }
 
