@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use landeck_host::guardian::GuardianError;
 use landeck_host::remote::messages::{PartEvent, PartRefusal};
-use landeck_host::remote::part::{DescriptorWatch, Part, check};
+use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
 use landeck_host::remote::server;
 pub(crate) use landeck_host::remote::server::GuardianServer;
 use landeck_host::remote::spec::JobSpec;
@@ -38,7 +38,7 @@ pub(crate) fn fork_guardian_server() -> Result<GuardianServer, GuardianError> {
 /// The jobs of this host.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    part: Option<(JobId, Part)>,
+    part: Option<(JobId, HostPart)>,
     whole: Option<WholeJob>,
     /// The job as it was checked.
     spec: Option<JobSpec>,
@@ -112,7 +112,7 @@ impl Jobs {
 
     fn make_part(&mut self, context: &mut Context<'_>, spec: JobSpec) -> Result<(), PartRefusal> {
         let job = spec.job;
-        let part = Part::prepare(spec, context.own_host())?;
+        let part = HostPart::prepare(spec, context.own_host())?;
         let refuse = |error: io::Error| PartRefusal {
             exit_code: landeck_host::launch::LAUNCHER_FAILED,
             text: format!("the socket for the processes cannot be opened: {error}"),

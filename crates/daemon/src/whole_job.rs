@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use landeck_host::guardian::OnFailure;
 use landeck_host::launch::LAUNCHER_FAILED;
 use landeck_host::remote::messages::{
-    MachineOptions, MessageStream, PartCommand, PartEvent, PartRefusal, Report, ToArbiter,
+    ArbiterReport, MachineOptions, MessageStream, PartCommand, PartEvent, PartRefusal, ToArbiter,
 };
 use landeck_host::remote::spec::JobSpec;
 use landeck_host::report::Failure;
@@ -30,7 +30,7 @@ const STARTS: u64 = JOB_TOKENS + 2;
 /// The whole job.
 #[derive(Debug)]
 pub(crate) struct WholeJob {
-    launcher: MessageStream<ToArbiter, Report>,
+    launcher: MessageStream<ToArbiter, ArbiterReport>,
     watched: EventFlags,
     spec: JobSpec,
     phase: Phase,
@@ -60,7 +60,7 @@ impl WholeJob {
     /// # Errors
     /// The kernel's error; the launcher has ended.
     pub(crate) fn asked_by(launcher: OwnedFd) -> io::Result<(Self, MachineOptions)> {
-        let mut launcher = MessageStream::<ToArbiter, Report>::new(launcher)?;
+        let mut launcher = MessageStream::<ToArbiter, ArbiterReport>::new(launcher)?;
         let request = loop {
             match launcher.take_next() {
                 Some(ToArbiter::Start(request)) => break *request,
@@ -142,7 +142,7 @@ impl WholeJob {
             Phase::Running => {
                 if self.awaited.remove(&host) {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
-                    self.launcher.send(&Report::HostLost { host, why });
+                    self.launcher.send(&ArbiterReport::HostLost { host, why });
                     self.end(context, 128 + 9, cause);
                 }
             }
@@ -190,7 +190,7 @@ impl WholeJob {
             PartEvent::Over => drop(self.awaited.remove(&host)),
             _ => {}
         }
-        self.launcher.send(&Report::Event { host, event });
+        self.launcher.send(&ArbiterReport::Event { host, event });
     }
 
     /// The exit code and the reason, if an event ends the whole job.
@@ -226,7 +226,7 @@ impl WholeJob {
         if job != self.spec.job || std::mem::replace(&mut self.is_ending, true) {
             return;
         }
-        self.launcher.send(&Report::CutOff(format!("The job was ended: {cause}.")));
+        self.launcher.send(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
         let grace = self.spec.grace;
         self.command_all(context, &PartCommand::End { grace });
     }
@@ -281,7 +281,7 @@ impl WholeJob {
 
     fn pass_said_on(&mut self) {
         for text in self.gathering.take_said() {
-            self.launcher.send(&Report::Said(text));
+            self.launcher.send(&ArbiterReport::Said(text));
         }
     }
 
@@ -333,7 +333,7 @@ impl WholeJob {
             }
             Phase::Preparing => {
                 self.phase = Phase::Running;
-                self.launcher.send(&Report::Settled(Box::new(self.spec.clone())));
+                self.launcher.send(&ArbiterReport::Settled(Box::new(self.spec.clone())));
                 self.ask_all(context, &JobMessage::Start);
             }
             Phase::Connecting | Phase::Running | Phase::Refused => {}
@@ -343,7 +343,7 @@ impl WholeJob {
     fn refuse_job(&mut self) {
         self.phase = Phase::Refused;
         let texts = std::mem::take(&mut self.refusals);
-        self.launcher.send(&Report::Refused { exit_code: self.exit_code, texts });
+        self.launcher.send(&ArbiterReport::Refused { exit_code: self.exit_code, texts });
     }
 
     fn name_of(&self, host: HostNumber) -> &str {

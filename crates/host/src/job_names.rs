@@ -9,6 +9,7 @@ use landeck_groups::door::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, 
 use landeck_groups::hosts::{NameAnswer, NameQuestion, NamedMailbox};
 use landeck_memory::Segment;
 use landeck_wire::{HostId, HostNumber, ProcessId};
+use rustix::event::{Timespec, poll};
 
 use crate::address::Address;
 use crate::objects::ObjectError;
@@ -37,7 +38,8 @@ pub fn publish(
     loop {
         match ask(segment, &question)? {
             Err(taken) if is_over(segment, taken.owner) && Instant::now() < until => {
-                std::thread::sleep(END_LOOK);
+                let moment = Timespec { tv_sec: 0, tv_nsec: END_LOOK.as_nanos() as i64 };
+                let _ = poll(&mut [], Some(&moment));
             }
             Err(taken) => return Err(taken_by(segment, name, &taken)),
             Ok(named) => return Ok(named),

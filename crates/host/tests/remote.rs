@@ -19,7 +19,7 @@ use landeck_host::output::Stream;
 use landeck_host::placement::MapBy;
 use landeck_host::process;
 use landeck_host::remote::messages::{PartCommand, PartEvent, WINDOW_BYTES};
-use landeck_host::remote::part::{DescriptorWatch, Part, check};
+use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
 use landeck_host::remote::server::{self, GuardianServer};
 use landeck_host::remote::spec::{HostSpec, JobSpec, ProgramSpec, RankSpec};
 use landeck_host::report::Failure;
@@ -140,7 +140,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
 /// A loop that drives one part, as a daemon does.
 struct Driver {
     epoll: OwnedFd,
-    part: Part,
+    part: HostPart,
     events: Vec<PartEvent>,
 }
 
@@ -173,7 +173,7 @@ impl DescriptorWatch for Descriptors<'_> {
 impl Driver {
     fn start(server: &GuardianServer, spec: JobSpec) -> Driver {
         check(&spec, HERE).unwrap();
-        let mut part = Part::prepare(spec, HERE).unwrap();
+        let mut part = HostPart::prepare(spec, HERE).unwrap();
         part.start(server).unwrap();
         let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
         Driver { epoll, part, events: Vec::new() }
@@ -405,7 +405,7 @@ fn a_killed_server_leaves_nothing() {
     println!("     over {:?} after the kill of the server", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(
-        Part::prepare(spec(OnFailure::Abort, &["true"]), HERE).unwrap().start(&server).is_err()
+        HostPart::prepare(spec(OnFailure::Abort, &["true"]), HERE).unwrap().start(&server).is_err()
     );
 }
 

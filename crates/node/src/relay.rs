@@ -139,7 +139,7 @@ impl Relay {
             if let Err(gone) = self.look(shared, owner) {
                 return gone;
             }
-            std::thread::sleep(LOOK_INTERVAL);
+            pause();
         }
         self.unreachable(shared, why)
     }
@@ -257,6 +257,12 @@ impl Exchange<'_> {
         wanted.set(PollFlags::OUT, self.stream.unsent() > 0);
         is_ready(self.stream, wanted);
     }
+}
+
+/// Lets a moment pass.
+fn pause() {
+    let moment = Timespec { tv_sec: 0, tv_nsec: LOOK_INTERVAL.as_nanos() as i64 };
+    let _ = poll(&mut [], Some(&moment));
 }
 
 /// Waits a moment until a socket is ready.

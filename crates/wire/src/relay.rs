@@ -22,7 +22,7 @@ pub const RELAY_REQUEST_BYTES: usize = 48;
 /// The most bytes of a region that one request reads or writes: a frame's, but for a line.
 pub const RELAY_PART_BYTES: usize = 64 * 1024 - 64;
 
-/// What the relay does.
+/// The operation of the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayOperation {
     /// It writes the bytes of the request.
@@ -65,7 +65,7 @@ pub struct RelayRequest {
     pub number: u64,
     /// The first byte of the region that is meant.
     pub offset: u64,
-    /// What is done.
+    /// The operation.
     pub operation: RelayOperation,
 }
 

@@ -109,7 +109,7 @@ pub struct PartRefusal {
 
 /// A job as the launcher asks its arbiter for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct HostsRequest {
     /// The job. Its hosts have no numbers yet.
     pub spec: JobSpec,
     /// How daemons on other hosts are started.
@@ -135,7 +135,7 @@ pub struct MachineOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToArbiter {
     /// Start this job. It comes first, and once.
-    Start(Box<Request>),
+    Start(Box<HostsRequest>),
     /// A command for the parts on all hosts, or on one.
     Command {
         /// The host; `None` means all.
@@ -147,7 +147,7 @@ pub enum ToArbiter {
 
 /// A message of the arbiter to its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
+pub enum ArbiterReport {
     /// A text for the user, such as a token for `landeckd join`.
     Said(String),
     /// The job is impossible, and nothing was started. The texts name their hosts.
@@ -279,9 +279,9 @@ mod tests {
         let (one, other) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .unwrap();
-        let mut arbiter = MessageStream::<ToArbiter, Report>::new(one).unwrap();
-        let mut launcher = MessageStream::<Report, ToArbiter>::new(other).unwrap();
-        let output = |byte: u8| Report::Event {
+        let mut arbiter = MessageStream::<ToArbiter, ArbiterReport>::new(one).unwrap();
+        let mut launcher = MessageStream::<ArbiterReport, ToArbiter>::new(other).unwrap();
+        let output = |byte: u8| ArbiterReport::Event {
             host: HostNumber(2),
             event: PartEvent::Output { rank: 3, stream: Stream::Error, bytes: vec![byte; 100_000] },
         };
@@ -304,7 +304,7 @@ mod tests {
         let (one, other) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .unwrap();
-        let mut stream = MessageStream::<ToArbiter, Report>::new(one).unwrap();
+        let mut stream = MessageStream::<ToArbiter, ArbiterReport>::new(one).unwrap();
         for rubbish in [[255; 8], [4, 0, 0, 0, 255, 255, 255, 255]] {
             send(&other, &rubbish, SendFlags::NOSIGNAL).unwrap();
             stream.read();

@@ -66,7 +66,7 @@ pub trait DescriptorWatch {
 
 /// A job's part on this host.
 #[derive(Debug)]
-pub struct Part {
+pub struct HostPart {
     spec: JobSpec,
     /// This host's place in the list of hosts.
     place: usize,
@@ -167,21 +167,21 @@ fn place_ranks(spec: &JobSpec, ranks: &[u32]) -> Result<Placement, LaunchError> 
     Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, threads)?)
 }
 
-impl Part {
+impl HostPart {
     /// Makes the segment and everything that the processes need, and starts nothing.
     ///
     /// # Errors
     /// The reason why the part is not possible.
-    pub fn prepare(spec: JobSpec, host: HostNumber) -> Result<Part, PartRefusal> {
-        Part::new(spec, host).map_err(|error| PartRefusal::from(&error))
+    pub fn prepare(spec: JobSpec, host: HostNumber) -> Result<HostPart, PartRefusal> {
+        HostPart::new(spec, host).map_err(|error| PartRefusal::from(&error))
     }
 
-    fn new(spec: JobSpec, host: HostNumber) -> Result<Part, LaunchError> {
+    fn new(spec: JobSpec, host: HostNumber) -> Result<HostPart, LaunchError> {
         let (place, ranks) = own_ranks(&spec, host)?;
         let placement = place_ranks(&spec, &ranks)?;
         let groups = MemoryGroups::of_this_process();
         let segment = make_segment(&spec, place, &ranks, &placement, &groups)?;
-        let mut part = Part {
+        let mut part = HostPart {
             place,
             witness: Witness::new(segment, &ranks, groups),
             ranks,
@@ -681,7 +681,7 @@ mod tests {
     fn a_segment_knows_the_whole_job() {
         let mut job = spec(&["true", "true", "true", "true"], &[0, 1, 0, 1]);
         job.hosts[1].number = HostNumber(9);
-        let part = Part::prepare(job.clone(), HostNumber(0)).unwrap();
+        let part = HostPart::prepare(job.clone(), HostNumber(0)).unwrap();
         let segment = part.segment();
         let slots = segment.plan().slots();
         let peers = [0, 1, 2, 3].map(|rank| segment.peer_of_rank(rank));

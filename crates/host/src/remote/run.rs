@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::messages::{
-    MachineOptions, MessageStream, PartCommand, PartEvent, Report, Request, ToArbiter,
+    ArbiterReport, HostsRequest, MachineOptions, MessageStream, PartCommand, PartEvent, ToArbiter,
 };
 use super::spec::{HostSpec, JobSpec, ProgramSpec, RankSpec};
 use super::start::{StartTool, StartWay, find_daemon};
@@ -70,7 +70,7 @@ struct Question {
 struct RemoteJob<'a> {
     launch: &'a Launch,
     programs: &'a [PlannedProgram],
-    stream: MessageStream<Report, ToArbiter>,
+    stream: MessageStream<ArbiterReport, ToArbiter>,
     arbiter: Child,
     signals: Signals,
     conduct: Conduct,
@@ -117,7 +117,7 @@ impl Launch {
         let fail = system("talk to the arbiter");
         let mut stream = MessageStream::new(socket).map_err(&fail)?;
         let options = options_of(wish);
-        stream.send(&ToArbiter::Start(Box::new(Request { spec, way, options })));
+        stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, way, options })));
         let origin = match self.stdin {
             InputTo::None => None,
             InputTo::All | InputTo::Rank(_) => {
@@ -219,7 +219,7 @@ impl<'a> RemoteJob<'a> {
     fn new(
         launch: &'a Launch,
         programs: &'a [PlannedProgram],
-        stream: MessageStream<Report, ToArbiter>,
+        stream: MessageStream<ArbiterReport, ToArbiter>,
         arbiter: Child,
         signals: Signals,
         output: Output,
@@ -334,27 +334,27 @@ impl<'a> RemoteJob<'a> {
         }
     }
 
-    fn take_report(&mut self, report: Report) {
+    fn take_report(&mut self, report: ArbiterReport) {
         match report {
-            Report::Said(text) => self.output.say(&text),
-            Report::Refused { exit_code, texts } => {
+            ArbiterReport::Said(text) => self.output.say(&text),
+            ArbiterReport::Refused { exit_code, texts } => {
                 self.refused = Some(LaunchError::Refused { exit_code, text: texts.join("\n") });
                 self.is_over = true;
             }
-            Report::Settled(spec) => {
+            ArbiterReport::Settled(spec) => {
                 if let Err(error) = self.settle(*spec) {
                     self.refused = Some(error);
                     self.is_over = true;
                 }
             }
-            Report::Event { host, event } => {
+            ArbiterReport::Event { host, event } => {
                 let place = self.hosts.iter().position(|known| known.number == host);
                 if let Some(place) = place {
                     self.take_event(place, event);
                 }
             }
-            Report::HostLost { host, why } => self.lose(host, why),
-            Report::CutOff(text) => {
+            ArbiterReport::HostLost { host, why } => self.lose(host, why),
+            ArbiterReport::CutOff(text) => {
                 if let Some(record) = &mut self.record {
                     record.cut_off(text);
                 }
