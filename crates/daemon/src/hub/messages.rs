@@ -91,7 +91,7 @@ impl Hub {
             DaemonMessage::Goodbye { incarnation } => {
                 let now = self.now();
                 // The reason comes before the word that follows.
-                self.trunks.leave(&self.reactor, from, "its daemon (landeckd) was ended".into());
+                self.trunks.leave(&self.reactor, from, "its daemon has ended in order".into());
                 self.settle();
                 let events = self.watch.said_gone(from, incarnation, now);
                 self.judge(events);
