@@ -183,7 +183,7 @@ fn a_channel_without_a_limit_is_noticed() {
 }
 
 #[test]
-#[should_panic(expected = "cannot send to 1: the peer is gone")]
+#[should_panic(expected = "cannot send to 1: there is no path to the peer")]
 fn a_peer_that_is_not_forgotten_is_noticed() {
     let _watchdog = watchdog();
     conformance::a_place_can_be_used_again::<Endpoints<FORGETS_NOTHING>>();

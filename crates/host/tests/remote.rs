@@ -279,7 +279,7 @@ fn a_process_knows_its_place() {
     let job = wanted.hosts[0].segment.to_string();
     let mut driver = Driver::start(&server, wanted);
     driver.until_over();
-    assert_eq!(driver.output(2, Stream::Output), "2 4 1 2 1 0 n0\n");
+    assert_eq!(driver.output(2, Stream::Output), "2 4 1 2 1 0 10.0.0.1\n");
     let wanted = spec(OnFailure::Abort, &["echo $LANDECK_JOB"]);
     let mut driver = Driver::start(&server, wanted);
     driver.until_over();
