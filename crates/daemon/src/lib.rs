@@ -5,7 +5,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`run`](mod@run), `context`, `hub` | the loop, what it offers to jobs, and the state behind that |
+//! | `run`, `context`, `hub` | the loop, what it offers to jobs, and the state behind that |
 //! | `listener`, `places`, `refusals`, `dial` | connections that come, and those that go out |
 //! | `trunk`, `link`, `stream`, `envelope`, `trunks` | the connections of daemons, and what travels in them |
 //! | `members`, `parts` | words, and the far records that they change |
