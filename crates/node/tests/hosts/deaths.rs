@@ -1,9 +1,12 @@
 //! Processes die on another host, and the others go on.
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use landeck::{Any, Error, ErrorKind, Job, Sum, Tag};
+use rustix::net::{AddressFamily, Shutdown, getpeername, shutdown};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
 use crate::job::{RANKS, run};
 use crate::support::{is_member, kill_myself, text};
@@ -116,4 +119,44 @@ fn a_death_ends_the_job_by_default() {
     let said = text(&ended);
     assert_eq!(ended.status.code(), Some(137), "{said}");
     assert!(said.contains("rank 3 of 4") && said.contains("n2"), "{said}");
+}
+
+#[test]
+fn a_connection_that_breaks_ends_the_job_and_names_both_ends() {
+    if is_member() {
+        let job = Job::join().unwrap();
+        let world = job.world();
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            break_connections();
+        }
+        // A suspicion fails no call: it waits until the job is ended.
+        let lost = world.receive::<u8>((world.rank() + 1) % RANKS, Tag(1)).unwrap_err();
+        assert!(matches!(lost.kind, ErrorKind::Ended), "{lost}");
+        return;
+    }
+    let test = "deaths::a_connection_that_breaks_ends_the_job_and_names_both_ends";
+    let Some(ended) = run(test, &[]) else { return };
+    let said = text(&ended);
+    assert_eq!(ended.status.code(), Some(137), "{said}");
+    let line =
+        said.lines().find(|line| line.contains("failed while both processes and hosts live"));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("rank 0 (host n1)") && line.contains("(host n2)"), "{line}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// Shuts this process's connections to other hosts down, as a network does that loses their state.
+fn break_connections() {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        let Some(number) = entry.file_name().to_str().and_then(|text| text.parse().ok()) else {
+            continue;
+        };
+        let Ok(copy) = pidfd_getfd(&own, number, PidfdGetfdFlags::empty()) else { continue };
+        let Ok(Some(peer)) = getpeername(&copy) else { continue };
+        if matches!(peer.address_family(), AddressFamily::INET | AddressFamily::INET6) {
+            shutdown(&copy, Shutdown::Both).unwrap();
+        }
+    }
 }
