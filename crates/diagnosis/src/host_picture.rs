@@ -46,7 +46,7 @@ pub struct HostPicture {
 /// A process of a job at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// The process; [`Picture::names`] has its name.
+    /// The process; [`crate::Picture::names`] has its name.
     pub process: ProcessId,
     /// Its role in the job.
     pub role: Role,

@@ -86,7 +86,7 @@ pub enum Event {
         slot: u32,
         /// Its PID: that of the process that joined, if it joined below the one that was started.
         pid: u32,
-        /// The raw wait status; [`SlotRecord::UNKNOWN_STATUS`] if only its parent knows it.
+        /// The raw wait status; [`landeck_memory::SlotRecord::UNKNOWN_STATUS`] if only its parent knows it.
         status: i32,
         /// Time since the job began.
         at: Duration,

@@ -7,7 +7,7 @@
 //! | [`part`] | the part of a job on one host |
 //! | [`start`] | starting daemons on other hosts |
 //! | [`messages`] | what launcher and arbiter say to each other |
-//! | [`run`] | the launcher of such a job |
+//! | `run` | the launcher of such a job |
 
 pub mod messages;
 pub mod part;
