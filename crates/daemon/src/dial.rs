@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES};
+use landeck_trust::lane::preamble_code;
+use landeck_trust::{LaneEnd, lane_keys};
+use landeck_wire::handover::{Cipher, LaneKeys};
+use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, set_code};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_tcp_nodelay, socket_error};
@@ -106,6 +109,23 @@ impl Dial {
 }
 
 impl Challenged {
+    /// Sends the preamble of a lane with its code under the secret of the two hosts; returns the keys of the lane.
+    ///
+    /// # Errors
+    /// As [`Challenged::answer`].
+    pub(crate) fn prove(
+        &self,
+        preamble: &Preamble,
+        secret: &[u8; 32],
+        cipher: Cipher,
+    ) -> io::Result<LaneKeys> {
+        let mut bytes = preamble.encode();
+        let code = preamble_code(secret, &self.challenge, &bytes);
+        set_code(&mut bytes, &code);
+        self.answer(&bytes)?;
+        Ok(lane_keys(secret, &self.challenge, preamble, cipher, LaneEnd::Dialler))
+    }
+
     /// Sends the preamble.
     ///
     /// # Errors

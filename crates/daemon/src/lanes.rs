@@ -11,10 +11,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, NameQuestion};
-use landeck_trust::lane::{preamble_code, verify};
+use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
-use landeck_wire::preamble::{Preamble, Purpose, set_code};
+use landeck_wire::preamble::{Preamble, Purpose};
 use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
@@ -482,14 +482,10 @@ impl Lanes {
             from: self.own,
             is_plain: self.is_plain,
         };
-        let mut bytes = preamble.encode();
-        let code = preamble_code(secret, &challenged.challenge, &bytes);
-        set_code(&mut bytes, &code);
-        challenged.answer(&bytes).ok()?;
+        let cipher = self.cipher(tools.trunks, host);
+        let keys = challenged.prove(&preamble, secret, cipher).ok()?;
         // Frames of the other process may come at once. They are its own, so only the end is watched for.
         tools.reactor.rewatch(&challenged.socket, token, EventFlags::RDHUP).ok()?;
-        let cipher = self.cipher(tools.trunks, host);
-        let keys = lane_keys(secret, &challenged.challenge, &preamble, cipher, LaneEnd::Dialler);
         Some(Connected { socket: challenged.socket, keys, token: Some(token) })
     }
 

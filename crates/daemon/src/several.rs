@@ -64,7 +64,6 @@ fn text(text: &str) -> JobMessage {
 fn text_of(message: JobMessage) -> String {
     match message {
         JobMessage::Text(text) => text,
-        #[allow(unreachable_patterns, reason = "the messages of jobs are tested with the jobs")]
         _ => String::new(),
     }
 }

@@ -141,8 +141,12 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
 
 /// The packages that an installation is built from.
-const PRODUCT: [&str; 3] =
-    ["--package=landeck-launcher", "--package=landeck-mpi", "--package=landeck-deck"];
+const PRODUCT: [&str; 4] = [
+    "--package=landeck-launcher",
+    "--package=landeckd",
+    "--package=landeck-mpi",
+    "--package=landeck-deck",
+];
 
 /// The packages whose tests run under an emulated processor.
 const EMULATED: &[&str] = &[

@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
-use landeck_trust::lane::preamble_code;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Handover, LaneKeys};
-use landeck_wire::preamble::{Preamble, Purpose, set_code};
+use landeck_wire::preamble::{Preamble, Purpose};
 use landeck_wire::{HostNumber, Incarnation, ProcessId, Slot};
 
 use super::{LaneTools, Lanes};
@@ -133,13 +132,9 @@ impl Lanes {
             from: self.own,
             is_plain: self.is_plain,
         };
-        let mut bytes = preamble.encode();
-        let code = preamble_code(secret, &challenged.challenge, &bytes);
-        set_code(&mut bytes, &code);
-        challenged.answer(&bytes).ok()?;
-        tools.reactor.unwatch(&challenged.socket).ok()?;
         let cipher = self.cipher(tools.trunks, wish.host);
-        let keys = lane_keys(secret, &challenged.challenge, &preamble, cipher, LaneEnd::Dialler);
+        let keys = challenged.prove(&preamble, secret, cipher).ok()?;
+        tools.reactor.unwatch(&challenged.socket).ok()?;
         Some((challenged.socket, lane, keys))
     }
 

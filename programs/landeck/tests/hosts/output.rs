@@ -39,7 +39,11 @@ fn a_reader_that_stops_bounds_everything() {
     thread::sleep(Duration::from_secs(1));
     assert!(running.goes_on());
     for host in 0..2 {
-        assert_eq!(cluster.named(host, "head").len(), 2, "a process has ended: who has its bytes?");
+        assert_eq!(
+            cluster.named(host, "head").len(),
+            2,
+            "a process has ended before its output was read"
+        );
         for name in ["landeckd", "landeck"] {
             for pid in cluster.named(host, name) {
                 let line = cluster.shell(host, &format!("grep VmRSS /proc/{pid}/status"));

@@ -26,7 +26,6 @@ fn signal_daemon(hosts: &Hosts, host: usize, signal: &str) {
 }
 
 #[test]
-#[ignore = "it has not been seen to pass"]
 fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
     let test = "hosts::a_deadlock_over_hosts_is_explained_on_each_of_them";
     if is_member() {
