@@ -55,10 +55,20 @@ pub(super) struct HostChecks {
     pub(super) losses: u64,
 }
 
+/// The time after which the arbiter calls a silent host lost, as the documents say it, whatever the machine says.
+fn lost_after(timing: HostTiming) -> Duration {
+    timing.timeout() + Duration::from_millis(100)
+}
+
+/// The time after which it calls a lost host gone.
+fn gone_after(timing: HostTiming) -> Duration {
+    (3 * timing.timeout()).max(Duration::from_secs(10)) + Duration::from_secs(1)
+}
+
 /// The time that may pass between the beginning of a trouble and the arbiter's verdict, besides T or L. A cut in one
 /// direction shows in the echo of a heartbeat, and several of these may be lost.
 fn slack(timing: HostTiming, delay: Duration) -> Duration {
-    10 * timing.interval() + 2 * delay + timing.gone_after() / 1_000 + Duration::from_millis(50)
+    10 * timing.interval() + 2 * delay + gone_after(timing) / 1_000 + Duration::from_millis(50)
 }
 
 impl HostChecks {
@@ -138,7 +148,7 @@ impl HostChecks {
         self.losses += u64::from(trouble.incarnation == incarnation.0);
         let recent = trouble.incarnation != incarnation.0
             || trouble.since.is_some()
-            || now.saturating_sub(trouble.ended) <= timing.lost_after() + slack(timing, delay);
+            || now.saturating_sub(trouble.ended) <= lost_after(timing) + slack(timing, delay);
         ensure(recent, "no host is lost that answers", || {
             format!(
                 "host {} was called lost, its last trouble ended at {:?}",
@@ -162,7 +172,7 @@ impl HostChecks {
         timing: HostTiming,
     ) -> Check {
         self.gone.insert(incarnation);
-        let stood_still = now.saturating_sub(trouble.stood_still) <= 2 * timing.gone_after();
+        let stood_still = now.saturating_sub(trouble.stood_still) <= 2 * gone_after(timing);
         ensure(!runs || stood_still, "nothing of a gone host runs", || {
             format!("incarnation {incarnation} was called gone and runs")
         })
@@ -181,16 +191,16 @@ impl HostChecks {
         let silent = now.saturating_sub(since.max(punctual_since).max(trouble.admitted));
         // Since its last renewal the arbiter waits for a look, and for nothing else.
         let by_renewal =
-            silent.min(renewed_ago) > timing.lost_after() + timing.interval() + 2 * delay;
+            silent.min(renewed_ago) > lost_after(timing) + timing.interval() + 2 * delay;
         let late = |after: Duration| silent > after + slack(timing, delay);
         let is_lost = self.lost.contains_key(&incarnation);
         ensure(
-            is_lost || !(by_renewal || late(timing.lost_after())),
+            is_lost || !(by_renewal || late(lost_after(timing))),
             "a host that is cut off is lost in time",
             || format!("host {host} is in trouble for {silent:?} and not lost"),
         )?;
         let is_gone = self.gone.contains(&incarnation);
-        ensure(is_gone || !late(timing.gone_after()), "a lost host is gone in time", || {
+        ensure(is_gone || !late(gone_after(timing)), "a lost host is gone in time", || {
             format!("host {host} is in trouble for {silent:?} and not gone")
         })
     }

@@ -108,6 +108,7 @@ impl World {
             Fault::Reset => return self.reset(node),
             Fault::Restart => return self.restart(node),
         }
+        self.note_stand(fault, node);
         self.note_trouble(node);
         self.plan(self.now + length, Event::Repair(fault, node));
     }
@@ -140,6 +141,7 @@ impl World {
             Fault::Restart | Fault::Reset => return,
         }
         self.note(format!("end of {fault:?} of host {node}"));
+        self.note_stand(fault, node);
         self.note_trouble(node);
         let current = &self.nodes[node];
         if matches!(fault, Fault::Freeze | Fault::Pause) && !current.is_frozen && !current.is_paused
@@ -148,6 +150,13 @@ impl World {
             self.look(node, false);
             self.drain(node);
             self.look(node, true);
+        }
+    }
+
+    /// Keeps for the checkers when the daemon of a host or its clock stood still.
+    fn note_stand(&mut self, fault: Fault, node: usize) {
+        if matches!(fault, Fault::Freeze | Fault::Pause) {
+            self.nodes[node].trouble.stood_still = self.now;
         }
     }
 
@@ -170,9 +179,6 @@ impl World {
                 trouble.since = Some(since.unwrap_or(now));
             } else if trouble.since.take().is_some() {
                 trouble.ended = now;
-            }
-            if host == node {
-                trouble.stood_still = now;
             }
         }
     }
