@@ -16,9 +16,12 @@ struct Mutant {
     file: &'static str,
     line: &'static str,
     changed: &'static str,
-    /// A part of the name of the test.
+    /// A part of the name of the test in the simulator; behind [`UNITS`], of one beside the machine.
     test: &'static str,
 }
+
+/// Trunks number what they carry, so no simulated word comes out of order: a unit test checks that.
+const UNITS: &str = "units:";
 
 const LEASE: &str = "crates/groups/src/hosts/lease.rs";
 const DETECTOR: &str = "crates/groups/src/hosts/detector.rs";
@@ -83,14 +86,14 @@ const MUTANTS: &[Mutant] = &[
         file: FOLLOWER,
         line: "while let Some(content) = self.ahead.remove(&(self.applied + 1)) {",
         changed: "while let Some((_, content)) = self.ahead.pop_first() {",
-        test: "hosts::trunks_that_break",
+        test: "units:hosts::follower",
     },
     Mutant {
         breaks: "words have one order (a repetition)",
         file: FOLLOWER,
         line: "if word.number <= self.applied {",
         changed: "if word.number < self.applied {",
-        test: "hosts::trunks_that_break",
+        test: "units:hosts::follower",
     },
     Mutant {
         breaks: "every host learns all words",
@@ -151,8 +154,8 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "a wanted lane comes",
         file: DIALLING,
-        line: "Phase::Open { lane } => outputs.push(ends.send(DialContent::Accepted { lane })),\n                Phase::Idle if ends.is_wanted",
-        changed: "Phase::Idle if ends.is_owed",
+        line: "outputs.push(ends.send(DialContent::Ask { after: ends.highest() }));\n                }\n                Phase::Asked { is_turn: true }",
+        changed: "}\n                Phase::Asked { is_turn: true }",
         test: "lanes::a_pair",
     },
     Mutant {
@@ -291,15 +294,14 @@ impl Copy {
 
     /// Whether the tests with this in their names pass. A mutant that does not compile is no mutant.
     fn passes(&self, test: &str) -> Result<bool, Problem> {
+        let (target, test) = match test.strip_prefix(UNITS) {
+            Some(test) => (&["--package=landeck-groups", "--lib"], test),
+            None => (&["--package=landeck-simulator", "--test=protocols"], test),
+        };
         let cargo = |arguments: &[&str]| {
             let mut command = Command::new("cargo");
-            command.current_dir(&self.folder).args([
-                "test",
-                "--quiet",
-                "--package",
-                "landeck-simulator",
-            ]);
-            command.args(["--test", "protocols"]).args(arguments);
+            command.current_dir(&self.folder).args(["test", "--quiet"]);
+            command.args(target).args(arguments);
             command.env("CARGO_TARGET_DIR", self.folder.with_file_name("build"));
             command
                 .env_remove("LANDECK_SOAK")

@@ -205,6 +205,23 @@ impl HostChecks {
         })
     }
 
+    /// A look of the arbiter that shows the daemon of a host as silent.
+    pub(super) fn is_silent(
+        &self,
+        host: usize,
+        ArbiterLook { now, punctual_since, .. }: ArbiterLook,
+        trouble: Trouble,
+        timing: HostTiming,
+        delay: Duration,
+    ) -> Check {
+        let calm = [trouble.ended, trouble.stood_still, trouble.admitted, punctual_since];
+        let since = calm.into_iter().max().unwrap_or_default();
+        let answers = now.saturating_sub(since) > lost_after(timing) + slack(timing, delay);
+        ensure(trouble.since.is_some() || !answers, "a host that answers is shown as up", || {
+            format!("host {host} answers since {since:?} and is shown as silent")
+        })
+    }
+
     /// A host believes that its view is valid.
     pub(super) fn believes(
         &self,

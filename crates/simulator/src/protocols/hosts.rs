@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use landeck_groups::hosts::{
-    Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostTiming, Lease,
+    Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostSight, HostTiming, Lease,
     LeaseOutput, NumberBlock, Snapshot, WordFollower,
 };
 use landeck_wire::heartbeat::Heartbeat;
@@ -386,8 +386,14 @@ impl World {
             let look =
                 ArbiterLook { now: self.now, renewed_ago, punctual_since: self.punctual_since };
             let (trouble, delay) = (self.nodes[host].trouble, self.setting.delay_max);
+            let is_silent =
+                detector.sight() == HostSight::DaemonSilent && !self.nodes[host].is_frozen;
             let check = self.checks.is_in_time(watched, look, trouble, self.timing, delay);
             self.check(check);
+            if is_silent {
+                let check = self.checks.is_silent(host, look, trouble, self.timing, delay);
+                self.check(check);
+            }
         }
     }
 
