@@ -7,6 +7,7 @@
 //!   16  slot (32) | process id (32)
 //!   24  rank in the first world, plus one (32) | raw wait status (32)
 //!   32  the region of this segment that the relay accesses for this process, or zero
+//!   40  the incarnation whose messages the relay takes, or zero (32) | unused (32)
 //! world table, written once, by the segment's maker:
 //!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
 //! names of hosts, by their numbers: 64 bytes of text each, written by the daemon alone
@@ -15,7 +16,7 @@
 //! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
 //! changed far records by the generation of the membership, as the agent announces changed slots.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::membership::{SlotRecord, SlotState};
 use crate::observed::Observed;
@@ -27,6 +28,8 @@ const LOST_BIT: u32 = 8;
 const HOST_NUMBER_BIT: u32 = 16;
 /// Where a record has the hazard.
 const FAR_HAZARD: u64 = 32;
+/// Where a record has the incarnation whose messages the relay takes.
+const FAR_RELAYED: u64 = 40;
 
 /// A process of the job on another host, as `ProcessId` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,6 +134,13 @@ impl Segment {
     pub fn far_hazard(&self, far: u32) -> &AtomicU64 {
         let last = self.plan().far.saturating_sub(1);
         self.long(self.plan().far_record(far.min(last)) + FAR_HAZARD)
+    }
+
+    /// The word in which this host's relay says that it takes messages of a process on another host: that process's
+    /// incarnation, or zero when it takes no more. A number outside the table means the last record.
+    pub fn far_relayed(&self, far: u32) -> &AtomicU32 {
+        let last = self.plan().far.saturating_sub(1);
+        self.word(self.plan().far_record(far.min(last)) + FAR_RELAYED)
     }
 
     /// The record of a peer, whether it is a slot or a process on another host, as that of a slot.

@@ -33,7 +33,7 @@ impl Segment {
             self.protect(plan.ring(of, 0), plan.slot(of + 1), false)?;
         }
         self.protect(plan.heap(0), plan.heap(plan.slots()), false)?;
-        self.protect(plan.far_record(0), plan.total_bytes(), false)?;
+        self.protect(plan.far_record(0), plan.relay_credit(0), false)?;
         self.protect(plan.own_page(slot), plan.own_page(slot + 1), true)?;
         self.protect(plan.ring(slot, 0), plan.slot(slot + 1), true)?;
         self.protect(plan.heap(slot), plan.heap(slot + 1), true)

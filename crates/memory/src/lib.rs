@@ -16,6 +16,7 @@
 //! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as observers see it |
 //! | [`page`] | the page of each process: presence, current wait, counters |
+//! | [`relay_words`] | between the relay of this host and its receivers |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from any process to one process |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
@@ -82,6 +83,8 @@ pub mod plan;
 #[cfg(not(loom))]
 pub mod processors;
 #[cfg(not(loom))]
+pub mod relay_words;
+#[cfg(not(loom))]
 pub mod remark;
 pub mod ring;
 pub mod room;
@@ -116,6 +119,7 @@ pub use {
     page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
     plain::Plain,
     plan::{JobName, SegmentPlan},
+    relay_words::RelayWords,
     segment::{Segment, SegmentError},
     shared_area::SharedArea,
     waiter::{End, Waiter},

@@ -4,6 +4,7 @@
 //! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //!   ... | common page | far table | world table | host names
+//!   ... in a job on several hosts: | words of the relay | rings of the relay | credits of the relay
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -250,7 +251,31 @@ impl SegmentPlan {
 
     /// Bytes of the whole segment.
     pub fn total_bytes(&self) -> u64 {
-        self.host_name(0) + (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES)
+        let credits = u64::from(self.relay_rings()) * CREDIT_BYTES;
+        self.relay_credit(0) + credits.next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Slots for which the relay of this host has a ring: none if the first world is on this host alone.
+    pub fn relay_rings(&self) -> u32 {
+        if self.spans_hosts() { self.slots() } else { 0 }
+    }
+
+    /// The line of words in which the relay says how it stands with the process of a slot.
+    pub fn relay_words(&self, slot: u32) -> u64 {
+        let names = (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES);
+        self.host_name(0) + names + u64::from(slot) * LINE_BYTES
+    }
+
+    /// The ring on which the relay sends to the process of a slot: its lines, then its bulk area.
+    pub fn relay_ring(&self, slot: u32) -> u64 {
+        let words = u64::from(self.relay_rings()) * LINE_BYTES;
+        let first = self.relay_words(0) + words.next_multiple_of(PAGE_BYTES);
+        first + u64::from(slot) * Self::RING_BYTES
+    }
+
+    /// The credit word of that ring, which the process of the slot writes.
+    pub fn relay_credit(&self, slot: u32) -> u64 {
+        self.relay_ring(self.relay_rings()) + u64::from(slot) * CREDIT_BYTES
     }
 
     /// The page of words that all processes write and that belong to no slot: the numbers of groups.
@@ -498,7 +523,11 @@ mod tests {
             assert_eq!(table == 0, ranks == 3, "one host has no world table");
             assert!(table == 0 || table >= entries * WORLD_ENTRY_BYTES);
             assert_eq!(plan.host_name(0), plan.world_table() + table);
-            assert!(plan.host_name(hosts) <= plan.total_bytes());
+            assert!(plan.host_name(hosts) <= plan.relay_words(0));
+            assert!(plan.relay_words(plan.relay_rings()) <= plan.relay_ring(0));
+            assert_eq!(plan.relay_ring(plan.relay_rings()), plan.relay_credit(0));
+            assert!(plan.relay_credit(plan.relay_rings()) <= plan.total_bytes());
+            assert_eq!((plan.relay_ring(0) % PAGE_BYTES, plan.relay_credit(0) % PAGE_BYTES), (0, 0));
             for start in [plan.common_page(), plan.far_record(0), plan.world_table()] {
                 assert_eq!(start % PAGE_BYTES, 0);
             }

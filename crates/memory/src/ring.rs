@@ -132,6 +132,32 @@ impl RingMemory {
             _keep: Arc::new(segment.clone()),
         })
     }
+
+    /// The ring on which the relay of this host sends to the process of `slot`. None when there is no such ring.
+    pub fn of_relay(segment: &crate::Segment, slot: u32) -> Option<Self> {
+        use crate::plan::{LINE_BYTES, RING_BULK_BYTES, RING_LINES};
+        let plan = segment.plan();
+        if slot >= plan.relay_rings() {
+            return None;
+        }
+        let lines_bytes = RING_LINES * LINE_BYTES;
+        Some(Self {
+            lines: segment.place(plan.relay_ring(slot), lines_bytes).cast(),
+            line_count: RING_LINES as u32,
+            bulk: segment.place(plan.relay_ring(slot) + lines_bytes, RING_BULK_BYTES),
+            bulk_bytes: RING_BULK_BYTES,
+            credit: segment.place(plan.relay_credit(slot), 4).cast(),
+            _keep: Arc::new(segment.clone()),
+        })
+    }
+
+    /// Makes the ring one that has never been used. Nobody may receive from it.
+    pub fn clear(&self) {
+        for position in 0..self.line_count {
+            self.line(position).head.store(0, Ordering::Relaxed);
+        }
+        self.credit().store(0, Ordering::Release);
+    }
 }
 
 impl RingMemory {

@@ -5,20 +5,26 @@
 //! lane's alone.
 //!
 //! ```text
-//!  from the process  1 Hello   slot (32) | incarnation (32)
+//!  from the process  1 Hello   slot (32) | incarnation (32) | most lanes (32; 0: no limit)
 //!                    2 Want    far process (32)
 //!                    3 Broken  far process (32) | lane (32) | system error (32)
 //!                    4 Numbers
 //!                    7 Relay   slot (32) | incarnation (32) | host number (32)
+//!                   10 Granted far process (32) | position (64)
+//!                   11 Room
 //!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
 //!                              with the socket beside it
 //!                    6 Unreachable  far process (32)
+//!                    8 Relayed host number (32) | 0 (32) | cipher (32) | keys as those of a lane, socket beside it
+//!                    9 NoRelay host number (32)
 //! ```
 //!
 //! A far process goes by its place in the segment's table of far processes. Every message has the same length.
 //!
-//! `Relay` comes first on a connection of its own, without `Hello`. The answer is a `Lane`, or `Unreachable`, with the
-//! number of the host in the place of a far process.
+//! `Relay` comes first on a connection of its own, without `Hello`, for the regions of that host. The answer is a `Lane`,
+//! or `Unreachable`, with the number of the host in the place of a far process. Behind a `Hello` it is for messages, and
+//! the answer is `Relayed` or `NoRelay`. `Granted` and `Room` are for the relay of the process's own host: it may bring
+//! further frames of a far process, and the process's ring has room again.
 
 use crate::preamble::word;
 
@@ -63,6 +69,8 @@ pub enum Handover {
         slot: u32,
         /// Its incarnation.
         incarnation: u32,
+        /// The most lanes that it can have; 0 if there is no limit.
+        lanes_max: u32,
     },
     /// The process needs a lane.
     Want {
@@ -89,6 +97,27 @@ pub enum Handover {
         /// The number of the host.
         host: u32,
     },
+    /// The far process may send frames up to this position over the relay of this host.
+    Granted {
+        /// The far process.
+        far: u32,
+        /// The position.
+        position: u64,
+    },
+    /// There is room again where the relay of this host lays frames for the process.
+    Room,
+    /// The socket beside this message is a connection to the relay of another host.
+    Relayed {
+        /// The number of the host.
+        host: u32,
+        /// Its keys.
+        keys: LaneKeys,
+    },
+    /// No address leads to the relay of another host.
+    NoRelay {
+        /// The number of the host.
+        host: u32,
+    },
     /// The socket beside this message is a lane.
     Lane {
         /// The far process.
@@ -98,7 +127,7 @@ pub enum Handover {
         /// Its keys.
         keys: LaneKeys,
     },
-    /// No way leads to the far process. The arbiter decides what follows.
+    /// No lane to the far process can be opened: neither side reaches the other one, or one has as many as it can have.
     Unreachable {
         /// The far process.
         far: u32,
@@ -116,15 +145,25 @@ impl Handover {
             }
         };
         match self {
-            Self::Hello { slot, incarnation } => put(&[1, *slot, *incarnation]),
+            Self::Hello { slot, incarnation, lanes_max } => {
+                put(&[1, *slot, *incarnation, *lanes_max]);
+            }
             Self::Want { far } => put(&[2, *far]),
             Self::Broken { far, lane, errno } => put(&[3, *far, *lane, errno.cast_unsigned()]),
             Self::Numbers => put(&[4]),
-            Self::Lane { far, lane, keys } => {
-                put(&[5, *far, *lane, keys.cipher as u32]);
-                bytes[16..48].copy_from_slice(&keys.send);
-                bytes[48..80].copy_from_slice(&keys.receive);
+            Self::Lane { far: first, lane: second, keys } => {
+                put(&[5, *first, *second, keys.cipher as u32]);
+                put_keys(&mut bytes, keys);
             }
+            Self::Relayed { host, keys } => {
+                put(&[8, *host, 0, keys.cipher as u32]);
+                put_keys(&mut bytes, keys);
+            }
+            Self::NoRelay { host } => put(&[9, *host]),
+            Self::Granted { far, position } => {
+                put(&[10, *far, *position as u32, (*position >> 32) as u32]);
+            }
+            Self::Room => put(&[11]),
             Self::Unreachable { far } => put(&[6, *far]),
             Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
         }
@@ -140,11 +179,11 @@ impl Handover {
         let [first, second, third] = [4, 8, 12].map(|at| word(bytes, at));
         let key = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
         Some(match word(bytes, 0) {
-            1 => Self::Hello { slot: first, incarnation: second },
+            1 => Self::Hello { slot: first, incarnation: second, lanes_max: third },
             2 => Self::Want { far: first },
             3 => Self::Broken { far: first, lane: second, errno: third.cast_signed() },
             4 => Self::Numbers,
-            5 => {
+            message @ (5 | 8) => {
                 let cipher = match third {
                     0 => Cipher::Plain,
                     1 => Cipher::Aes256Gcm,
@@ -152,13 +191,27 @@ impl Handover {
                     _ => return None,
                 };
                 let keys = LaneKeys { cipher, send: key(16), receive: key(48) };
-                Self::Lane { far: first, lane: second, keys }
+                match message {
+                    5 => Self::Lane { far: first, lane: second, keys },
+                    _ => Self::Relayed { host: first, keys },
+                }
             }
             6 => Self::Unreachable { far: first },
             7 => Self::Relay { slot: first, incarnation: second, host: third },
+            9 => Self::NoRelay { host: first },
+            10 => {
+                let position = u64::from(second) | u64::from(third) << 32;
+                Self::Granted { far: first, position }
+            }
+            11 => Self::Room,
             _ => return None,
         })
     }
+}
+
+fn put_keys(bytes: &mut [u8; HANDOVER_BYTES], keys: &LaneKeys) {
+    bytes[16..48].copy_from_slice(&keys.send);
+    bytes[48..80].copy_from_slice(&keys.receive);
 }
 
 #[cfg(test)]
@@ -169,14 +222,22 @@ mod tests {
     fn messages_survive_their_encoding() {
         let keys = LaneKeys { cipher: Cipher::Aes256Gcm, send: [1; 32], receive: [2; 32] };
         for message in [
-            Handover::Hello { slot: 3, incarnation: 9 },
+            Handover::Hello { slot: 3, incarnation: 9, lanes_max: 512 },
             Handover::Want { far: 7 },
             Handover::Broken { far: 7, lane: 2, errno: -104 },
             Handover::Numbers,
             Handover::Relay { slot: 1, incarnation: 2, host: 3 },
             Handover::Lane { far: 7, lane: 3, keys: keys.clone() },
-            Handover::Lane { far: 7, lane: 3, keys: LaneKeys { cipher: Cipher::Plain, ..keys } },
+            Handover::Lane {
+                far: 7,
+                lane: 3,
+                keys: LaneKeys { cipher: Cipher::Plain, ..keys.clone() },
+            },
             Handover::Unreachable { far: u32::MAX },
+            Handover::Granted { far: 4, position: u64::MAX - 7 },
+            Handover::Room,
+            Handover::Relayed { host: 2, keys },
+            Handover::NoRelay { host: 2 },
         ] {
             assert_eq!(Handover::decode(&message.encode()), Some(message));
         }

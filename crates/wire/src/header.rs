@@ -60,10 +60,14 @@ pub enum Kind {
     RelayWord = 18,
     /// The relay answers a request.
     RelayAnswer = 19,
+    /// A piece of a frame for a process of the relay's host ([`crate::relayed`]; never seen by matching).
+    Relayed = 20,
+    /// A process is about to send relayed frames, or the relay will take them.
+    RelayOpen = 21,
 }
 
 impl Kind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 21] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -83,6 +87,8 @@ impl Kind {
         Self::RelayGet,
         Self::RelayWord,
         Self::RelayAnswer,
+        Self::Relayed,
+        Self::RelayOpen,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {
@@ -187,6 +193,10 @@ pub enum HeaderError {
 impl Header {
     /// The last header of a stream whose sender leaves in good order.
     pub const GOODBYE: Self = Self { class: Class::Kernel, ..Self::user(Kind::Goodbye, 0, 0, 0) };
+
+    /// The header of the frame that opens the relayed path of a process to a host, and of the relay's answer.
+    pub const RELAY_OPEN: Self =
+        Self { class: Class::Kernel, ..Self::user(Kind::RelayOpen, 0, 0, 0) };
 
     /// The header of the frame that ends a relayed stream.
     pub const END_MARKER: Self =

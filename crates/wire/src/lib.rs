@@ -13,6 +13,8 @@
 //! | [`word`] | what all hosts learn in one order |
 //! | [`handover`] | the messages between a process and its daemon |
 //! | [`relay`] | requests to the relay of another host, and its answers |
+//! | [`relayed`] | messages over the relay of another host |
+//! | [`way`] | which channel a message takes |
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +25,8 @@ pub mod heartbeat;
 pub mod identity;
 pub mod preamble;
 pub mod relay;
+pub mod relayed;
+pub mod way;
 pub mod word;
 
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
