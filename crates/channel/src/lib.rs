@@ -35,7 +35,8 @@ pub mod recorder;
 use std::os::fd::BorrowedFd;
 
 use landeck_memory::{Bytes, Segment};
-use landeck_wire::Header;
+use landeck_wire::way::Way;
+use landeck_wire::{Class, Header};
 
 /// A process in an endpoint's tables: a slot of the home segment, or the number of its slots plus the place of a record
 /// in its far table. Numbers behind these are for processes of other jobs that have no slot yet.
@@ -145,6 +146,16 @@ pub trait Channel: Send {
     /// # Errors
     /// [`SendError`]; after an error nothing of the message was sent.
     fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError>;
+
+    /// The channel that a message to this peer takes now, if more than one can carry it.
+    fn way_to(&self, _peer: Peer, _class: Class, _bytes: u64) -> Option<Way> {
+        None
+    }
+
+    /// The channel by which messages of this peer come, if more than one can bring them.
+    fn way_from(&self, _peer: Peer) -> Option<Way> {
+        None
+    }
 
     /// Offers arrived messages to the sink; returns whether any was taken.
     fn poll(&mut self, sink: &mut dyn Sink) -> bool;

@@ -471,7 +471,7 @@ fn is_urgent(head: u64) -> bool {
 
 /// The place of a ring message's data, from its head alone.
 #[inline]
-fn data_place(head: u64) -> (usize, bool) {
+pub(crate) fn data_place(head: u64) -> (usize, bool) {
     const BULK_BIT: u32 = 25;
     ((head >> 32) as usize, head >> BULK_BIT & 1 != 0)
 }

@@ -10,9 +10,10 @@
 //! ```
 //!
 //! A frame of a lane is up to 64 KiB long, and travels in pieces of at most [`relayed_piece_bytes`]. The sequence number
-//! in the header of the message is the low 16 bits of the piece's position. Positions count the pieces of one pair in
-//! one direction. An urgent message is one piece and has no position. The source is named by no frame: it is the process
-//! to which the connection belongs.
+//! in the header of the message is the low 16 bits of the piece's place among the ordered ones of one pair in one
+//! direction. Positions count these and the urgent messages, which are one piece each, have no place in the order, and
+//! may go [`RELAYED_URGENT_MORE`] pieces further. The source is named by no frame: it is the process to which the
+//! connection belongs.
 //!
 //! A process sends nothing before the relay has answered its [`Header::RELAY_OPEN`]. Its goodbye is answered by the
 //! relay when the relay has taken everything that came before.
@@ -27,6 +28,8 @@ pub const RELAYED_PIECE_BYTES_MAX: usize = 16 * 1024 - 64;
 const PIECE_BYTES_MIN: u64 = 1024;
 /// The most pieces that a process may send to another one ahead of what that one has taken.
 const WINDOW_MAX: u64 = 64;
+/// The urgent messages that may go beyond the position up to which a process may send.
+pub const RELAYED_URGENT_MORE: u64 = 8;
 
 /// The pieces that a process of a job with so many ranks may send to another one ahead of what that one has taken.
 #[must_use]
@@ -96,33 +99,46 @@ impl<'a> RelayedPiece<'a> {
     /// # Errors
     /// [`RelayedError`]: no process sends such a frame.
     pub fn decode(frame: &Header, data: &'a [u8], piece_max: usize) -> Result<Self, RelayedError> {
-        const URGENT_BYTES_MAX: usize = 48;
         let (head, data) =
             data.split_first_chunk::<HEADER_BYTES>().ok_or(RelayedError::Short(data.len()))?;
-        let message = Header::decode(head)?;
-        let is_urgent = frame.class == Class::Urgent;
-        if data.len() > piece_max || is_urgent && data.len() > URGENT_BYTES_MAX {
-            return Err(RelayedError::TooLong(data.len()));
-        }
-        let is_whole = data.len() == message.length as usize;
-        let is_possible = message.length as usize >= data.len() && (!is_urgent || is_whole);
-        if frame.kind != Kind::Relayed || message.class != frame.class || !is_possible {
-            return Err(RelayedError::Form);
-        }
-        match message.kind {
-            Kind::RingOpen
-            | Kind::Goodbye
-            | Kind::Received
-            | Kind::Granted
-            | Kind::EndMarker
-            | Kind::RelayPut
-            | Kind::RelayGet
-            | Kind::RelayWord
-            | Kind::RelayAnswer
-            | Kind::Relayed
-            | Kind::RelayOpen => Err(RelayedError::Form),
-            _ => Ok(Self { message, data }),
-        }
+        Ok(Self { message: message_of(frame, head, data.len(), piece_max)?, data })
+    }
+}
+
+/// The header of the message of which a relayed frame brings a piece with so many bytes, at most `piece_max`.
+///
+/// # Errors
+/// [`RelayedError`]: no process sends such a frame.
+pub fn message_of(
+    frame: &Header,
+    head: &[u8; HEADER_BYTES],
+    piece_bytes: usize,
+    piece_max: usize,
+) -> Result<Header, RelayedError> {
+    const URGENT_BYTES_MAX: usize = 48;
+    let message = Header::decode(head)?;
+    let is_urgent = frame.class == Class::Urgent;
+    if piece_bytes > piece_max || is_urgent && piece_bytes > URGENT_BYTES_MAX {
+        return Err(RelayedError::TooLong(piece_bytes));
+    }
+    let bytes = message.length as usize;
+    let is_possible = if is_urgent { bytes == piece_bytes } else { bytes >= piece_bytes };
+    if frame.kind != Kind::Relayed || message.class != frame.class || !is_possible {
+        return Err(RelayedError::Form);
+    }
+    match message.kind {
+        Kind::RingOpen
+        | Kind::Goodbye
+        | Kind::Received
+        | Kind::Granted
+        | Kind::EndMarker
+        | Kind::RelayPut
+        | Kind::RelayGet
+        | Kind::RelayWord
+        | Kind::RelayAnswer
+        | Kind::Relayed
+        | Kind::RelayOpen => Err(RelayedError::Form),
+        _ => Ok(message),
     }
 }
 

@@ -58,6 +58,11 @@ impl DaemonSocket {
         }
     }
 
+    /// Whether messages wait for room, and where.
+    pub(super) fn waits_at(&self) -> (bool, Option<&OwnedFd>) {
+        (!self.waiting.is_empty(), self.socket.as_ref())
+    }
+
     /// The next message of the daemon; `None` if there is none.
     pub(super) fn hear(&mut self) -> Option<Heard> {
         let socket = self.socket.as_ref()?;

@@ -145,6 +145,12 @@ impl Lane {
         out.is_waiting() || out.has_left && out.mute.is_none() && is_under_way()
     }
 
+    /// Whether the network accepts no more now: 64 KiB wait for it.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.outgoing.is_blocked
+    }
+
     /// Whether [`Lane::tend`] has something to do.
     #[inline]
     pub(super) fn needs_care(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The channel between processes on different hosts: lanes.
+//! The channel between processes on different hosts: lanes, and relays where there is none.
 //!
 //! A lane is the TCP connection of two processes. Daemons open it: a process asks the daemon of its host over a Unix
 //! socket, and gets a connected socket with the keys of this lane alone ([`landeck_wire::handover`]). So a process
@@ -7,6 +7,9 @@
 //! On a lane frames follow each other, header and data, in clear or sealed ([`framing`], [`sealing`]). Each frame of a
 //! program has the low 16 bits of its position. Frames about positions tell the sender how much was received. A process
 //! that leaves in good order says goodbye behind the last frame, and stays until the other hosts have everything.
+//!
+//! A pair that has no lane sends over the relay of the receiver's host ([`Lanes::with_relays`]). Which path a message
+//! takes is the answer of [`choose`].
 //!
 //! Nothing here decides that a process is gone. A lane that ends without a goodbye is reported to the daemon, and sends
 //! stay without room ([`SendError::Full`]) until the membership says what has happened. Resuming a broken lane is not
@@ -17,6 +20,8 @@
 //! | [`framing`] | from bytes to frames |
 //! | [`sealing`] | the encryption of frames |
 //! | [`relay`] | a connection to the relay of another host |
+//! | [`relay_ring`] | where the relay of a host lays messages for a process of it |
+//! | `relayed` | the path over relays |
 //! | `lane` | one lane |
 //! | `daemon` | the socket to the daemon |
 //! | `socket` | system calls |
@@ -28,6 +33,8 @@ mod daemon;
 pub mod framing;
 mod lane;
 pub mod relay;
+pub mod relay_ring;
+mod relayed;
 pub mod sealing;
 mod socket;
 
@@ -36,8 +43,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
-use landeck_memory::Bytes;
+use landeck_memory::{Bytes, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
+use landeck_wire::way::{LaneState, PathWish, Receiver, Way, choose};
 use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -47,6 +55,7 @@ pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 use daemon::{DaemonSocket, Heard};
 use framing::Spare;
 use lane::Lane;
+use relayed::Relayed;
 
 /// The key of the daemon's socket in events; those of lanes are the numbers of their far processes.
 const DAEMON: u64 = u64::MAX;
@@ -74,6 +83,9 @@ pub struct Lanes {
     tended: Vec<u32>,
     /// The far processes whose lanes have frames for the sink.
     offering: Vec<u32>,
+    /// The path over relays.
+    relayed: Option<Box<Relayed>>,
+    wish: PathWish,
     spare: Spare,
     looks: u32,
     /// Until the next poll, short messages may wait for each other.
@@ -89,6 +101,10 @@ struct Place {
     last: Option<u32>,
     /// The daemon was asked for a lane.
     is_wanted: bool,
+    /// The daemon has said that no lane can be had.
+    is_refused: bool,
+    /// The path of the outgoing direction, once an ordered message has taken it.
+    path: Option<Way>,
     is_tended: bool,
     is_offering: bool,
 }
@@ -106,10 +122,39 @@ impl Lanes {
         first_far: u32,
         far: u32,
     ) -> io::Result<Self> {
+        Self::create(socket, (slot, incarnation, 0), first_far, far)
+    }
+
+    /// Creates the channel of a process of a segment, which also uses relays, as the user wishes. It can have at most
+    /// so many lanes.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor.
+    pub fn with_relays(
+        socket: OwnedFd,
+        segment: &Segment,
+        slot: u32,
+        wish: PathWish,
+        lanes_max: u32,
+    ) -> io::Result<Self> {
+        let incarnation = segment.slot_record(slot).incarnation;
+        let (slots, far) = (segment.plan().slots(), segment.plan().far);
+        let mut lanes = Self::create(socket, (slot, incarnation, lanes_max), slots, far)?;
+        lanes.relayed = Some(Box::new(Relayed::new(segment, slot, incarnation)));
+        lanes.wish = wish;
+        Ok(lanes)
+    }
+
+    fn create(
+        socket: OwnedFd,
+        (slot, incarnation, lanes_max): (u32, u32, u32),
+        first_far: u32,
+        far: u32,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &socket, EventData::new_u64(DAEMON), EventFlags::IN)?;
         let mut daemon = DaemonSocket::new(socket);
-        daemon.say(Handover::Hello { slot, incarnation });
+        daemon.say(Handover::Hello { slot, incarnation, lanes_max });
         let mut places = Vec::new();
         places.resize_with(far as usize, Place::default);
         Ok(Self {
@@ -120,6 +165,8 @@ impl Lanes {
             open: Vec::new(),
             tended: Vec::new(),
             offering: Vec::new(),
+            relayed: None,
+            wish: PathWish::Lane,
             spare: Spare::default(),
             looks: 0,
             gathers: false,
@@ -139,6 +186,46 @@ impl Lanes {
         lane.is_some_and(|lane| !lane.is_over())
     }
 
+    /// Chooses the path of a message to a far process.
+    #[inline]
+    fn way(&self, far: u32, class: Class, bytes: u64) -> Way {
+        let place = &self.places[far as usize];
+        let lane = match (place.path, &place.lane) {
+            (Some(Way::Relay), _) => LaneState::Unused,
+            (_, Some(lane)) if lane.is_crowded() => LaneState::Crowded,
+            (_, Some(_)) => LaneState::Free,
+            (Some(_), None) => LaneState::Possible,
+            (None, None) if place.is_refused => LaneState::Impossible,
+            (None, None) => LaneState::Possible,
+        };
+        choose(Receiver::Far { lane, wish: self.wish }, class, bytes)
+    }
+
+    #[cold]
+    fn send_relayed(
+        &mut self,
+        far: u32,
+        header: &Header,
+        data: Bytes<'_>,
+    ) -> Result<(), SendError> {
+        let Some(relayed) = &mut self.relayed else { return Err(SendError::Full) };
+        relayed.try_send(far, header, data, &mut self.daemon, &self.epoll)?;
+        if header.class != Class::Urgent {
+            self.places[far as usize].path = Some(Way::Relay);
+        }
+        Ok(())
+    }
+
+    /// Watches the daemon's socket for room if messages wait for it.
+    fn watch_daemon(&self) {
+        if let (waits, Some(socket)) = self.daemon.waits_at() {
+            let mut wanted = EventFlags::IN;
+            wanted.set(EventFlags::OUT, waits);
+            // If it fails, the messages go with the next look.
+            let _ = epoll::modify(&self.epoll, socket, EventData::new_u64(DAEMON), wanted);
+        }
+    }
+
     /// The number of a peer among the far processes.
     #[inline]
     fn number_of(&self, peer: Peer) -> Option<u32> {
@@ -149,7 +236,11 @@ impl Lanes {
     fn poll_once<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> (bool, usize) {
         self.tend(false);
         let events = self.look(everywhere);
-        (self.offer(sink), events)
+        let mut any = self.offer(sink);
+        if let Some(relayed) = &mut self.relayed {
+            any |= relayed.poll(sink, &mut self.daemon);
+        }
+        (any, events)
     }
 
     /// Handles the sockets' events; returns their number.
@@ -178,6 +269,16 @@ impl Lanes {
             let (data, flags) = (event.data, event.flags);
             if data.u64() == DAEMON {
                 self.hear_daemon();
+                if flags.contains(EventFlags::OUT) {
+                    self.daemon.flush();
+                    self.watch_daemon();
+                }
+                continue;
+            }
+            if let Some(host) = relayed::host_of(data.u64()) {
+                if let Some(relayed) = &mut self.relayed {
+                    relayed.ready(host, &mut self.daemon, &self.epoll);
+                }
                 continue;
             }
             let far = data.u64() as u32;
@@ -206,6 +307,11 @@ impl Lanes {
     #[inline]
     fn tend(&mut self, sleeps: bool) {
         self.gathers = false;
+        if let Some(relayed) = &mut self.relayed
+            && relayed.needs_care()
+        {
+            relayed.tend(&mut self.daemon, &self.epoll);
+        }
         if self.tended.is_empty() {
             return;
         }
@@ -283,7 +389,17 @@ impl Lanes {
                 Some(Heard::Message(Handover::Lane { far, lane, keys }, socket)) => {
                     self.accept(far, lane, &keys, socket);
                 }
-                // The arbiter decides what follows from a far process that cannot be reached.
+                Some(Heard::Message(Handover::Unreachable { far }, _)) => self.refused(far),
+                Some(Heard::Message(Handover::Relayed { host, keys }, socket)) => {
+                    if let Some(relayed) = &mut self.relayed {
+                        relayed.connected(host, &keys, socket, &mut self.daemon, &self.epoll);
+                    }
+                }
+                Some(Heard::Message(Handover::NoRelay { host }, _)) => {
+                    if let Some(relayed) = &mut self.relayed {
+                        relayed.refused(host, &mut self.daemon, &self.epoll);
+                    }
+                }
                 Some(Heard::Message(..) | Heard::Noise) => {}
                 Some(Heard::End(socket)) => {
                     let _ = epoll::delete(&self.epoll, socket.as_fd());
@@ -291,6 +407,15 @@ impl Lanes {
                 }
                 None => return,
             }
+        }
+    }
+
+    /// No lane to a far process can be had. Without relays the arbiter decides what follows.
+    fn refused(&mut self, far: u32) {
+        let Some(place) = self.places.get_mut(far as usize) else { return };
+        place.is_refused = true;
+        if place.is_wanted && self.wish == PathWish::Lane && place.lane.is_none() {
+            self.daemon.say(Handover::Broken { far, lane: 0, errno: libc::EHOSTUNREACH });
         }
     }
 
@@ -353,11 +478,18 @@ impl Channel for Lanes {
             return Err(SendError::TooLong);
         }
         let far = self.number_of(to).filter(|_| !self.has_left).ok_or(SendError::Gone)?;
-        let Some(lane) = &mut self.places[far as usize].lane else {
+        if self.way(far, header.class, data.len() as u64) == Way::Relay {
+            return self.send_relayed(far, header, data);
+        }
+        let place = &mut self.places[far as usize];
+        let Some(lane) = &mut place.lane else {
             self.want(far);
             return Err(SendError::Full);
         };
         let sent = lane.try_send(header, data, self.gathers, &mut self.spare);
+        if sent.is_ok() && !is_urgent {
+            place.path = Some(Way::Lane);
+        }
         if lane.needs_care() {
             self.tend_later(far);
         }
@@ -406,12 +538,29 @@ impl Channel for Lanes {
             }
         }
         self.tend(true);
+        self.daemon.flush();
+        if self.daemon.waits_at().0 {
+            self.watch_daemon();
+        }
         any
     }
 
+    fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<Way> {
+        self.number_of(peer).map(|far| self.way(far, class, bytes))
+    }
+
+    fn way_from(&self, peer: Peer) -> Option<Way> {
+        let far = self.number_of(peer)?;
+        let has_heard = self.relayed.as_ref().is_some_and(|relayed| relayed.has_heard(far));
+        let is_relayed = has_heard || self.wish == PathWish::Relay;
+        Some(if is_relayed { Way::Relay } else { Way::Lane })
+    }
+
     fn is_read_out(&self, peer: Peer) -> bool {
-        let lane = self.number_of(peer).and_then(|far| self.places[far as usize].lane.as_ref());
+        let Some(far) = self.number_of(peer) else { return true };
+        let lane = self.places[far as usize].lane.as_ref();
         lane.is_none_or(|lane| lane.is_read_out())
+            && self.relayed.as_ref().is_none_or(|relayed| relayed.is_read_out(far))
     }
 
     fn ask_for_group_numbers(&mut self) {
@@ -427,6 +576,9 @@ impl Channel for Lanes {
             }
             self.tend_later(far);
         }
+        if let Some(relayed) = &mut self.relayed {
+            relayed.leave(&mut self.daemon, &self.epoll);
+        }
     }
 
     fn forget(&mut self, peer: Peer) {
@@ -436,7 +588,11 @@ impl Channel for Lanes {
             lane.forget(&self.epoll, &mut self.spare);
         }
         (place.lane, place.last, place.is_wanted) = (None, None, false);
+        (place.is_refused, place.path) = (false, None);
         self.open.retain(|open| *open != far);
+        if let Some(relayed) = &mut self.relayed {
+            relayed.forget(far);
+        }
     }
 
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -446,5 +602,6 @@ impl Channel for Lanes {
     fn has_unsent(&self) -> bool {
         let lanes = self.open.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
         lanes.into_iter().any(|lane| lane.has_unsent())
+            || self.relayed.as_ref().is_some_and(|relayed| relayed.has_unsent())
     }
 }
