@@ -63,6 +63,20 @@ pub(crate) enum LanesEvent {
         /// The question.
         question: NameQuestion,
     },
+    /// A process of this host lets a process elsewhere send over the relay up to a position.
+    Granted {
+        /// The process of this host.
+        receiver: ProcessId,
+        /// The process elsewhere.
+        source: ProcessId,
+        /// The position.
+        position: u64,
+    },
+    /// A process of this host has room for what the relay holds.
+    HasRoom {
+        /// The process.
+        process: ProcessId,
+    },
     /// A lane has ended, and no word says why: the job cannot go on.
     JobBroken {
         /// The job.
@@ -111,6 +125,8 @@ struct Resident {
     socket: ProcessSocket,
     /// The process, once it has said hello.
     process: Option<ProcessId>,
+    /// The most lanes that it can have; 0 if there is no limit.
+    lanes_max: u32,
 }
 
 /// A report that no word has explained yet.
@@ -202,6 +218,9 @@ impl Lanes {
         let (own, far, lane) = (preamble.wanted, preamble.own, preamble.lane);
         if self.undelivered_count() >= self.undelivered_max {
             return Err("too many lanes wait for their processes");
+        }
+        if self.has_all_lanes(own, far) {
+            return Err("its process has as many lanes as it can have");
         }
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
@@ -378,7 +397,9 @@ impl Lanes {
         let mut queue = std::collections::VecDeque::from(outputs);
         while let Some(output) = queue.pop_front() {
             match output {
-                DialOutput::Dial { own, far, host, lane, .. } if unreached == Some(host) => {
+                DialOutput::Dial { own, far, host, lane, .. }
+                    if unreached == Some(host) || self.has_all_lanes(own, far) =>
+                {
                     queue.extend(self.machine_of_lanes.dial_failed(own, far, lane));
                 }
                 DialOutput::Dial { own, far, host, lane, address } => {
@@ -538,11 +559,19 @@ impl Lanes {
     fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
         let Some((job, part)) = tools.parts.with_segment(own.host) else { return };
         let Some(place) = part.place(far) else { return };
+        // A process that has said hello takes the relay, or reports that it cannot.
         if let Some(token) = self.tokens.get(&own).copied() {
-            self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);
+            return self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);
         }
-        let what = "no address of either host leads to the other one".to_owned();
+        let what = processes::NO_ADDRESS.to_owned();
         self.report(BrokenReport { job, own, place, what, due: tools.now + self.timeout });
+    }
+
+    /// Whether a process of this host can have no lane to a further one.
+    fn has_all_lanes(&self, own: ProcessId, far: ProcessId) -> bool {
+        let token = self.tokens.get(&own);
+        let most = token.and_then(|token| self.residents.get(token)).map_or(0, |it| it.lanes_max);
+        most > 0 && self.machine_of_lanes.lanes_besides(own, far) >= most as usize
     }
 
     fn undelivered_count(&self) -> usize {

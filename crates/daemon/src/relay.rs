@@ -1,8 +1,9 @@
-//! The relay: a thread of the daemon that reads and writes regions of this host's processes for processes elsewhere.
+//! The relay: a thread of the daemon that serves processes elsewhere. It reads and writes regions of this host's
+//! processes for them, and lays messages for these processes.
 //!
 //! A region's owner takes no part, so it may compute. The thread starts when the first process elsewhere wants it, and
 //! nothing of the daemon's loop depends on it. Nothing that comes is trusted: every request names its region, owner and
-//! range, and an answer says what was wrong.
+//! range, and an answer says what was wrong. [`source`] checks messages, and [`receivers`] lays them.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,15 +12,24 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
+use landeck_channel::BrokenPeer;
 use landeck_memory::Segment;
+use landeck_memory::waiter::Doorbell;
 use landeck_objects::region::{AccessError, RegionPlace, RegionView};
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::handover::LaneKeys;
 use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::{Header, HostId, HostNumber, Kind, ProcessId};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+mod receivers;
+mod source;
+
+use receivers::Receivers;
+use source::RelaySource;
 
 /// The bytes of answers that may wait for one process. Beyond, none of its requests is read.
 const UNSENT_MAX: usize = 1 << 20;
@@ -28,6 +38,8 @@ const STREAMS_MAX: usize = 4;
 /// How often one connection is read before the next one has its turn.
 const ROUNDS_MAX: usize = 16;
 const WAKE: u64 = u64::MAX;
+/// How long the connection of a process that has ended may take to end: its last bytes may be under way.
+const LAST_BYTES_TIME: Duration = Duration::from_secs(5);
 
 /// A process elsewhere that wants the relay.
 #[derive(Debug)]
@@ -42,14 +54,22 @@ pub(crate) struct RelayCaller {
     pub(crate) far: u32,
     /// The segment of its job here.
     pub(crate) segment: Segment,
+    /// Its host.
+    pub(crate) host: HostNumber,
 }
 
 /// An order for the thread.
 #[derive(Debug)]
 enum Order {
     Serve(Box<RelayCaller>),
-    /// A process elsewhere has ended.
+    /// A process has ended, here or elsewhere.
     Ended(ProcessId),
+    /// A host is lost.
+    Lost(HostNumber),
+    /// A process of this host lets a process elsewhere send up to a position.
+    Granted { receiver: ProcessId, source: ProcessId, position: u64 },
+    /// A process of this host has made room.
+    Room(ProcessId),
     /// A job has no part here any more.
     Over(HostId),
 }
@@ -69,9 +89,24 @@ impl Relay {
         self.order(Order::Serve(Box::new(caller)));
     }
 
-    /// A process elsewhere has ended.
+    /// A process has ended, here or elsewhere.
     pub(crate) fn process_ended(&self, process: ProcessId) {
         self.order(Order::Ended(process));
+    }
+
+    /// A host is lost.
+    pub(crate) fn host_lost(&self, host: HostNumber) {
+        self.order(Order::Lost(host));
+    }
+
+    /// A process of this host lets a process elsewhere send up to a position.
+    pub(crate) fn granted(&self, receiver: ProcessId, source: ProcessId, position: u64) {
+        self.order(Order::Granted { receiver, source, position });
+    }
+
+    /// A process of this host has made room for messages.
+    pub(crate) fn has_room(&self, process: ProcessId) {
+        self.order(Order::Room(process));
     }
 
     /// The part of a job with this segment is over.
@@ -111,6 +146,9 @@ struct Worker {
     wake: Arc<OwnedFd>,
     orders: Receiver<Order>,
     clients: HashMap<u64, Client>,
+    /// The connections of processes that send messages.
+    sources: HashMap<ProcessId, u64>,
+    receivers: Receivers,
     last: u64,
 }
 
@@ -124,13 +162,19 @@ struct Client {
     view: Option<(RegionPlace, RegionView)>,
     watched: EventFlags,
     answer: Vec<u8>,
+    host: HostNumber,
+    /// Its messages, once it has said that it sends some.
+    source: Option<RelaySource>,
+    /// The process is gone: when its connection is closed if it does not end by itself.
+    ends_at: Option<Instant>,
 }
 
 impl Worker {
     fn new(orders: Receiver<Order>, wake: Arc<OwnedFd>) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self { epoll, wake, orders, clients: HashMap::new(), last: 0 })
+        let (clients, sources) = (HashMap::new(), HashMap::new());
+        Ok(Self { epoll, wake, orders, clients, sources, receivers: Receivers::default(), last: 0 })
     }
 
     /// Serves until the daemon's loop is gone.
@@ -138,7 +182,8 @@ impl Worker {
         const EVENTS: usize = 64;
         let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
         loop {
-            let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], None) {
+            let wait = self.time_left();
+            let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], wait.as_ref()) {
                 Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return,
@@ -150,6 +195,34 @@ impl Worker {
                     return;
                 }
             }
+            self.close_late();
+        }
+    }
+
+    /// How long to wait at most.
+    fn time_left(&self) -> Option<Timespec> {
+        let first = self.clients.values().filter_map(|client| client.ends_at).min()?;
+        let left = first.saturating_duration_since(Instant::now());
+        let (tv_sec, tv_nsec) = (left.as_secs() as i64, i64::from(left.subsec_nanos()));
+        Some(Timespec { tv_sec, tv_nsec })
+    }
+
+    /// Closes connections of processes that are gone, whose time is over.
+    fn close_late(&mut self) {
+        let now = Instant::now();
+        let is_late = |client: &Client| client.ends_at.is_some_and(|at| now >= at);
+        let late = self.clients.iter().filter(|(_, client)| is_late(client));
+        for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
+            self.remove(token);
+        }
+    }
+
+    /// Closes a connection. Everything that came over it has been laid, or is held: so its messages are out.
+    fn remove(&mut self, token: u64) {
+        let Some(client) = self.clients.remove(&token) else { return };
+        if client.source.is_some() {
+            client.close_source();
+            self.sources.remove(&client.process);
         }
     }
 
@@ -161,33 +234,90 @@ impl Worker {
             match self.orders.try_recv() {
                 Ok(Order::Serve(caller)) => self.add(*caller),
                 Ok(Order::Ended(process)) => {
-                    self.clients.retain(|_, client| client.process != process);
+                    self.receivers.process_ended(process);
+                    self.end_soon(|client| client.process == process, LAST_BYTES_TIME);
+                }
+                Ok(Order::Lost(host)) => {
+                    self.end_soon(|client| client.host == host, Duration::ZERO);
                 }
                 Ok(Order::Over(segment)) => {
-                    self.clients.retain(|_, client| client.segment.plan().host != segment.0);
+                    self.receivers.part_over(segment);
+                    let is_its = |client: &Client| client.segment.plan().host == segment.0;
+                    let its = self.clients.iter().filter(|(_, client)| is_its(client));
+                    for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
+                        self.remove(token);
+                    }
                 }
+                Ok(Order::Granted { receiver, source, position }) => {
+                    self.granted(receiver, source, position);
+                }
+                Ok(Order::Room(process)) => self.receivers.has_room(process),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
+    /// Closes the connections of processes that are gone. What they have sent over them is read first.
+    fn end_soon(&mut self, is_gone: impl Fn(&Client) -> bool, time: Duration) {
+        let its = self.clients.iter().filter(|(_, client)| is_gone(client));
+        for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
+            let Some(client) = self.clients.get_mut(&token) else { continue };
+            if client.source.is_none() {
+                self.remove(token);
+                continue;
+            }
+            client.ends_at = Some(Instant::now() + time);
+            self.serve(token);
+        }
+    }
+
+    /// Tells a process elsewhere how far it may send.
+    fn granted(&mut self, receiver: ProcessId, source: ProcessId, position: u64) {
+        let Some(&token) = self.sources.get(&source) else { return };
+        let Some(client) = self.clients.get_mut(&token) else { return };
+        if client.segment.plan().host != receiver.host.0 {
+            return;
+        }
+        let to = (receiver.slot.0, receiver.incarnation.0);
+        let told = client.source.as_mut().and_then(|source| source.grant(to, position));
+        if let Some((header, position)) = told {
+            if client.stream.push(&header, &position, &[]).is_ok() {
+                self.serve(token);
+            } else {
+                self.remove(token);
+            }
+        }
+    }
+
     fn add(&mut self, caller: RelayCaller) {
-        let RelayCaller { socket, keys, process, far, segment } = caller;
+        let RelayCaller { socket, keys, process, far, segment, host } = caller;
         let mut its: Vec<u64> = (self.clients.iter())
-            .filter(|(_, client)| client.process == process)
+            .filter(|(_, client)| client.process == process && client.source.is_none())
             .map(|(token, _)| *token)
             .collect();
         its.sort_unstable();
         if its.len() >= STREAMS_MAX {
-            self.clients.remove(&its[0]);
+            self.remove(its[0]);
         }
         let Ok(stream) = RelayStream::new(socket, &keys) else { return };
         self.last += 1;
         let (token, watched) = (self.last, EventFlags::IN);
         if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
             let (view, answer) = (None, Vec::new());
-            let client = Client { stream, process, far, segment, view, watched, answer };
+            let (source, ends_at) = (None, None);
+            let client = Client {
+                stream,
+                process,
+                far,
+                segment,
+                view,
+                watched,
+                answer,
+                host,
+                source,
+                ends_at,
+            };
             self.clients.insert(token, client);
             self.serve(token);
         }
@@ -195,7 +325,10 @@ impl Worker {
 
     fn serve(&mut self, token: u64) {
         let Some(client) = self.clients.get_mut(&token) else { return };
-        let wanted = client.serve();
+        let wanted = client.serve(&mut self.receivers);
+        if client.source.is_some() {
+            self.sources.insert(client.process, token);
+        }
         let is_well = match wanted {
             Ok(wanted) if wanted == client.watched => true,
             Ok(wanted) => {
@@ -207,21 +340,24 @@ impl Worker {
         };
         if !is_well {
             // The process sees the end of its connection, and asks its daemon what it means.
-            self.clients.remove(&token);
+            self.remove(token);
         }
     }
 }
 
 impl Client {
     /// Answers what has come, as far as answers have room. Returns the events that the connection waits for.
-    fn serve(&mut self) -> Result<EventFlags, RelayEnd> {
-        self.answer_all()?;
-        for _ in 0..ROUNDS_MAX {
+    fn serve(&mut self, receivers: &mut Receivers) -> Result<EventFlags, RelayEnd> {
+        self.answer_all(receivers)?;
+        let is_last = self.ends_at.is_some();
+        let mut rounds = 0;
+        while rounds < ROUNDS_MAX || is_last {
+            rounds += 1;
             if self.stream.unsent() > UNSENT_MAX || !self.stream.fill()? {
                 break;
             }
             // Whatever was read is answered now: nothing reports it again.
-            self.answer_all()?;
+            self.answer_all(receivers)?;
         }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.stream.unsent() <= UNSENT_MAX);
@@ -230,11 +366,11 @@ impl Client {
     }
 
     /// Answers all requests that have come whole, as far as answers have room.
-    fn answer_all(&mut self) -> Result<(), RelayEnd> {
+    fn answer_all(&mut self, receivers: &mut Receivers) -> Result<(), RelayEnd> {
         loop {
             let mut is_done = false;
             while !is_done && self.stream.unsent() <= UNSENT_MAX {
-                is_done = !self.answer_first()?;
+                is_done = !self.answer_first(receivers)?;
             }
             self.stream.flush()?;
             if is_done || self.stream.unsent() > UNSENT_MAX {
@@ -243,10 +379,34 @@ impl Client {
         }
     }
 
-    /// Answers the first request; false if none has come whole.
-    fn answer_first(&mut self) -> Result<bool, RelayEnd> {
+    /// Answers the first request, or lays the first message; false if none has come whole.
+    fn answer_first(&mut self, receivers: &mut Receivers) -> Result<bool, RelayEnd> {
         self.answer.clear();
         let Some((header, data)) = self.stream.first()? else { return Ok(false) };
+        match header.kind {
+            Kind::Relayed => {
+                let source = self.source.as_mut().ok_or(BrokenPeer::Form)?;
+                let to = source.take(&header, data).map_err(|_| BrokenPeer::Form)?;
+                let from = (self.far, self.process.incarnation.0);
+                receivers.lay(&self.segment, to, from, header.class, data);
+                self.stream.consume();
+                return Ok(true);
+            }
+            Kind::RelayOpen => {
+                self.open_source(&header)?;
+                self.stream.consume();
+                self.stream.push(&Header::RELAY_OPEN, &[], &[])?;
+                return Ok(true);
+            }
+            Kind::Goodbye if header == Header::GOODBYE && self.source.is_some() => {
+                self.close_source();
+                self.source = Some(RelaySource::closed());
+                self.stream.consume();
+                self.stream.push(&Header::GOODBYE, &[], &[])?;
+                return Ok(true);
+            }
+            _ => {}
+        }
         let outcome = match RelayRequest::decode(&header, data) {
             Some((request, bytes)) => {
                 let place = (self.far, &self.segment);
@@ -258,6 +418,34 @@ impl Client {
         self.stream.consume();
         self.stream.push(&answer, &self.answer, &[])?;
         Ok(true)
+    }
+
+    /// Takes messages from now on, if the process has no other connection for them.
+    fn open_source(&mut self, header: &Header) -> Result<(), RelayEnd> {
+        let word = self.segment.far_relayed(self.far);
+        let incarnation = self.process.incarnation.0;
+        let is_first = self.source.is_none() && word.load(Ordering::Acquire) != incarnation;
+        if *header != Header::RELAY_OPEN || !is_first {
+            return Err(BrokenPeer::Form.into());
+        }
+        self.source = Some(RelaySource::new(self.segment.plan()));
+        word.store(incarnation, Ordering::Release);
+        Ok(())
+    }
+
+    /// Says that no more messages come, behind the last of them, to processes that wait for that.
+    fn close_source(&self) {
+        let word = self.segment.far_relayed(self.far);
+        let incarnation = self.process.incarnation.0;
+        let closed = word.compare_exchange(incarnation, 0, Ordering::AcqRel, Ordering::Acquire);
+        if closed.is_err() {
+            return;
+        }
+        for slot in 0..self.segment.plan().slots() {
+            if let Some(bell) = Doorbell::of(&self.segment, slot) {
+                bell.ring_fenced();
+            }
+        }
     }
 }
 

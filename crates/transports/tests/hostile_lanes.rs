@@ -340,7 +340,7 @@ fn a_lane_is_asked_for_once() {
     }
     channel.ask_for_group_numbers();
     let heard: Vec<Handover> = daemon.heard().into_iter().map(|(_, message)| message).collect();
-    let hello = Handover::Hello { slot: 0, incarnation: 0 };
+    let hello = Handover::Hello { slot: 0, incarnation: 0, lanes_max: 0 };
     assert_eq!(heard, [hello, Handover::Want { far: 1 }, Handover::Numbers]);
 }
 

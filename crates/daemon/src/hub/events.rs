@@ -22,6 +22,10 @@ impl Hub {
                     LanesEvent::NameAsked { job, process, request, question } => {
                         self.ask_name(job, process, request, question);
                     }
+                    LanesEvent::Granted { receiver, source, position } => {
+                        self.relay.granted(receiver, source, position);
+                    }
+                    LanesEvent::HasRoom { process } => self.relay.has_room(process),
                     LanesEvent::JobBroken { job, cause } => {
                         self.tell(WordContent::JobEnds { job, code: 1, cause });
                     }
@@ -104,6 +108,7 @@ impl Hub {
                 self.parts.write(&change);
                 if let FarSubject::Host(host, _) = change.subject {
                     self.names.host_lost(host);
+                    self.relay.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
                         self.heartbeats.end(host);

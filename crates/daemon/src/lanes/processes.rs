@@ -12,6 +12,9 @@ use crate::parts::PartOfHost;
 use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
 use crate::reactor::Reactor;
 
+/// The system error with which a process reports that no way leads to another one, and what it means.
+const UNREACHABLE: i32 = rustix::io::Errno::HOSTUNREACH.raw_os_error();
+pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one";
 /// The connections that are accepted in one turn of the loop.
 const ACCEPTS_PER_TURN: usize = 64;
 
@@ -57,7 +60,7 @@ impl Lanes {
                 Ok(Some(socket)) => {
                     let token = tools.reactor.token();
                     if tools.reactor.watch(&socket, token, EventFlags::IN).is_ok() {
-                        self.residents.insert(token, Resident { job, socket, process: None });
+                        self.residents.insert(token, Resident { job, socket, process: None, lanes_max: 0 });
                     }
                 }
                 Err(_) => return,
@@ -119,7 +122,7 @@ impl Lanes {
         let (job, process) = (one.job, one.process);
         let part = tools.parts.get(job).ok_or(())?;
         match (message, process) {
-            (Handover::Hello { slot, incarnation }, None) => {
+            (Handover::Hello { slot, incarnation, lanes_max }, None) => {
                 let is_right = *slot < part.segment.plan().slots()
                     && part.segment.incarnation(*slot) == *incarnation;
                 if !is_right {
@@ -128,6 +131,7 @@ impl Lanes {
                 let (slot, incarnation) = (Slot(*slot), Incarnation(*incarnation));
                 let process = ProcessId { host: part.host_id(), slot, incarnation };
                 one.process = Some(process);
+                one.lanes_max = *lanes_max;
                 self.tokens.insert(process, token);
                 for lane in self.undelivered.remove(&process).unwrap_or_default() {
                     self.deliver(tools, token, process, lane);
@@ -137,21 +141,32 @@ impl Lanes {
                 let process = *part.far.get(*far as usize).ok_or(())?;
                 if !part.is_over(*far) {
                     let host = part.host_of(*far);
+                    if self.has_all_lanes(own, process) {
+                        self.tell(tools.reactor, token, &Handover::Unreachable { far: *far }, None);
+                        return Ok(());
+                    }
                     let outputs = self.machine_of_lanes.want(own, process, host);
                     self.perform(tools, outputs, None);
                 }
             }
+            (Handover::Granted { far, position }, Some(receiver)) => {
+                let source = *part.far.get(*far as usize).ok_or(())?;
+                let position = *position;
+                self.events.push(LanesEvent::Granted { receiver, source, position });
+            }
+            (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, lane, errno }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
                 self.machine_of_lanes.broken(own, process, *lane);
                 let what = match *errno {
                     0 => "the connection ended without a goodbye".to_owned(),
+                    UNREACHABLE => NO_ADDRESS.to_owned(),
                     number => io::Error::from_raw_os_error(number).to_string(),
                 };
                 let due = tools.now + self.timeout;
                 self.report(BrokenReport { job, own, place: *far, what, due });
             }
-            (Handover::Relay { slot, incarnation, host }, None) => {
+            (Handover::Relay { slot, incarnation, host }, _) => {
                 let place = (*slot, *incarnation, *host);
                 return self.relay_wanted(tools, token, place);
             }

@@ -36,6 +36,8 @@ pub(super) struct Wish {
     host: HostNumber,
     /// The place of the next address in the host's entry.
     address: usize,
+    /// It is for messages, and not for regions.
+    is_for_messages: bool,
 }
 
 impl Lanes {
@@ -56,7 +58,11 @@ impl Lanes {
         let there = part.far[far as usize];
         let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
         let own = ProcessId { host: part.host_id(), slot, incarnation };
-        self.dial_relay(tools, Wish { resident, own, there, host, address: 0 });
+        let is_for_messages = one.process.is_some();
+        if one.process.is_some_and(|process| process != own) {
+            return Err(());
+        }
+        self.dial_relay(tools, Wish { resident, own, there, host, address: 0, is_for_messages });
         Ok(())
     }
 
@@ -79,7 +85,11 @@ impl Lanes {
     }
 
     fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
-        let message = Handover::Unreachable { far: u32::from(wish.host.0) };
+        let host = u32::from(wish.host.0);
+        let message = match wish.is_for_messages {
+            true => Handover::NoRelay { host },
+            false => Handover::Unreachable { far: host },
+        };
         self.tell(tools.reactor, wish.resident, &message, None);
     }
 
@@ -92,8 +102,11 @@ impl Lanes {
                 let Some((dial, wish)) = self.relays.dials.remove(&token) else { return };
                 match self.answer_relay(tools, dial, wish) {
                     Some((socket, lane, keys)) => {
-                        let far = u32::from(wish.host.0);
-                        let message = Handover::Lane { far, lane, keys };
+                        let host = u32::from(wish.host.0);
+                        let message = match wish.is_for_messages {
+                            true => Handover::Relayed { host, keys },
+                            false => Handover::Lane { far: host, lane, keys },
+                        };
                         self.tell(tools.reactor, wish.resident, &message, Some(socket));
                     }
                     None => self.dial_relay(tools, wish),
@@ -179,6 +192,6 @@ impl Lanes {
         let segment = part.segment.clone();
         let process = preamble.own;
         let _ = tools.reactor.unwatch(&caller.socket);
-        Ok(RelayCaller { socket: caller.socket, keys, process, far, segment })
+        Ok(RelayCaller { socket: caller.socket, keys, process, far, segment, host })
     }
 }

@@ -66,7 +66,7 @@ impl Process {
         let name = process_socket_name(HostId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
         let process = Self { segment: segment.clone(), socket };
-        process.say(&Handover::Hello { slot: 0, incarnation: 1 });
+        process.say(&Handover::Hello { slot: 0, incarnation: 1, lanes_max: 0 });
         process
     }
 
@@ -236,7 +236,7 @@ fn a_process_that_talks_nonsense_is_sent_away() {
     let [zero, one, _two] = three();
     let segments = parts(&zero, &one);
     for nonsense in [
-        Handover::Hello { slot: 0, incarnation: 1 },
+        Handover::Hello { slot: 0, incarnation: 1, lanes_max: 0 },
         Handover::Want { far: 9 },
         Handover::Unreachable { far: 0 },
     ] {

@@ -321,6 +321,14 @@ impl Dialling {
         outputs
     }
 
+    /// The number of other processes than `far` to which a process of this host has a lane, or is getting one.
+    #[must_use]
+    pub fn lanes_besides(&self, own: ProcessId, far: ProcessId) -> usize {
+        let is_one = |phase: &Phase| !matches!(phase, Phase::Idle | Phase::Unreachable);
+        let others = self.pairs.values().filter(|ends| ends.own == own && ends.far != far);
+        others.filter(|ends| is_one(&ends.phase)).count()
+    }
+
     /// A process of this host has reported that a lane of its own is broken. A new one is opened when it is wanted.
     pub fn broken(&mut self, own: ProcessId, far: ProcessId, lane: u32) {
         let ends = self.pairs.get_mut(&(own, far));

@@ -1,0 +1,129 @@
+//! The processes of this host for which the relay has messages, each with the ring that they go into.
+//!
+//! What finds no room in a ring is held for that process alone. It is bounded, as senders go only as far as the receiver
+//! has granted. A process that has made room says so, and the relay goes on.
+
+use std::collections::{HashMap, VecDeque};
+
+use landeck_memory::Segment;
+use landeck_transports::lanes::relay_ring::RelayRingSender;
+use landeck_wire::{Class, HostId, ProcessId};
+
+/// The processes, by segment and slot.
+#[derive(Debug, Default)]
+pub(super) struct Receivers {
+    all: HashMap<(u64, u32), RelayReceiver>,
+}
+
+/// A process of this host.
+#[derive(Debug)]
+struct RelayReceiver {
+    incarnation: u32,
+    ring: RelayRingSender,
+    held: VecDeque<HeldPiece>,
+    held_urgent: VecDeque<HeldPiece>,
+}
+
+/// The data of a relayed frame for which the ring had no room.
+#[derive(Debug)]
+struct HeldPiece {
+    /// The place of the source in the far table, and its incarnation.
+    source: (u32, u32),
+    class: Class,
+    data: Box<[u8]>,
+}
+
+impl Receivers {
+    /// Lays the data of a frame for a process, or holds them. Nothing happens if the process is not there any more.
+    pub(super) fn lay(
+        &mut self,
+        segment: &Segment,
+        (slot, incarnation): (u32, u32),
+        source: (u32, u32),
+        class: Class,
+        data: &[u8],
+    ) {
+        let key = (segment.plan().host, slot);
+        if !is_there(segment, slot, incarnation) {
+            return;
+        }
+        let is_known = self.all.get(&key).is_some_and(|it| it.incarnation == incarnation);
+        if !is_known {
+            let Some(ring) = RelayRingSender::new(segment, slot, incarnation) else { return };
+            let (held, held_urgent) = (VecDeque::new(), VecDeque::new());
+            self.all.insert(key, RelayReceiver { incarnation, ring, held, held_urgent });
+        }
+        if let Some(receiver) = self.all.get_mut(&key) {
+            receiver.lay(source, class, data);
+        }
+    }
+
+    /// A process of this host has made room.
+    pub(super) fn has_room(&mut self, process: ProcessId) {
+        let receiver = self.all.get_mut(&(process.host.0, process.slot.0));
+        if let Some(receiver) = receiver.filter(|it| it.incarnation == process.incarnation.0) {
+            receiver.lay_held();
+        }
+    }
+
+    /// A process has ended. What is held for it is dropped.
+    pub(super) fn process_ended(&mut self, process: ProcessId) {
+        let key = (process.host.0, process.slot.0);
+        if self.all.get(&key).is_some_and(|it| it.incarnation == process.incarnation.0) {
+            self.all.remove(&key);
+        }
+    }
+
+    /// The part of a job with this segment is over.
+    pub(super) fn part_over(&mut self, segment: HostId) {
+        self.all.retain(|(of, _), _| *of != segment.0);
+    }
+
+    /// The bytes that are held for a slot.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self, segment: &Segment, slot: u32) -> usize {
+        let Some(one) = self.all.get(&(segment.plan().host, slot)) else { return 0 };
+        one.held.iter().chain(&one.held_urgent).map(|piece| piece.data.len()).sum()
+    }
+}
+
+/// Whether this process of a slot is alive.
+fn is_there(segment: &Segment, slot: u32, incarnation: u32) -> bool {
+    if slot >= segment.plan().slots() {
+        return false;
+    }
+    let record = segment.slot_record(slot);
+    record.incarnation == incarnation && !record.state.is_gone()
+}
+
+impl RelayReceiver {
+    fn lay(&mut self, source: (u32, u32), class: Class, data: &[u8]) {
+        let is_urgent = class == Class::Urgent;
+        let waits = !self.held_urgent.is_empty() || !is_urgent && !self.held.is_empty();
+        if !waits && self.ring.try_push(source, class, data).is_ok() {
+            return;
+        }
+        let held = HeldPiece { source, class, data: data.into() };
+        let queue = if is_urgent { &mut self.held_urgent } else { &mut self.held };
+        queue.push_back(held);
+        self.ring.set_holds(true);
+        self.lay_held(); // room that was made before the process could see this
+    }
+
+    /// Lays what is held, as far as there is room. Urgent messages go first.
+    fn lay_held(&mut self) {
+        let mut has_laid = false;
+        for queue in [&mut self.held_urgent, &mut self.held] {
+            while let Some(piece) = queue.front() {
+                if self.ring.try_push(piece.source, piece.class, &piece.data).is_err() {
+                    return;
+                }
+                has_laid = true;
+                queue.pop_front();
+            }
+        }
+        if has_laid {
+            self.ring.set_holds(false);
+        }
+    }
+}

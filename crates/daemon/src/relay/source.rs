@@ -1,0 +1,210 @@
+//! A process elsewhere that sends messages over this relay: what it may send.
+//!
+//! This is pure. Nothing that comes is trusted: the source is the process to which the connection belongs, and each
+//! frame must name its receiver, have a message that processes send, come in order, and be granted.
+
+use std::collections::HashMap;
+
+use landeck_memory::SegmentPlan;
+use landeck_wire::relayed::{
+    RELAYED_URGENT_MORE, RelayedError, RelayedPiece, relayed_piece_bytes, relayed_window,
+};
+use landeck_wire::{Class, Header, Kind, POSITION_BYTES};
+
+/// The directions from one process elsewhere to processes of this host.
+#[derive(Debug)]
+pub(super) struct RelaySource {
+    slots: u32,
+    window: u64,
+    piece_max: usize,
+    /// By the slot of the receiver.
+    directions: HashMap<u32, SourceDirection>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SourceDirection {
+    /// The incarnation of the receiver.
+    incarnation: u32,
+    sent: u64,
+    granted: u64,
+    sequence: u16,
+}
+
+/// The reason why a connection ends.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SourceError {
+    /// The frame is none that a process sends.
+    #[error(transparent)]
+    Frame(#[from] RelayedError),
+    /// There is no such slot.
+    #[error("a relayed frame is for slot {slot}, and there are {slots}: its sender is broken")]
+    NoSlot {
+        /// The slot.
+        slot: u32,
+        /// Their number.
+        slots: u32,
+    },
+    /// A piece is missing, or came twice.
+    #[error("a relayed piece has number {found} and not {wanted}: its sender is broken")]
+    Order {
+        /// The number that came.
+        found: u16,
+        /// The next one.
+        wanted: u16,
+    },
+    /// The receiver has granted less.
+    #[error("a process sent {sent} pieces over a relay, of which {granted} were granted")]
+    NotGranted {
+        /// The pieces.
+        sent: u64,
+        /// The position up to which it may send.
+        granted: u64,
+    },
+}
+
+impl RelaySource {
+    /// A process that has sent nothing to the processes of a segment.
+    pub(super) fn new(plan: &SegmentPlan) -> Self {
+        Self {
+            slots: plan.slots(),
+            window: relayed_window(plan.ranks),
+            piece_max: relayed_piece_bytes(plan.ranks),
+            directions: HashMap::new(),
+        }
+    }
+
+    /// A process that has said goodbye, and sends nothing more.
+    pub(super) fn closed() -> Self {
+        Self { slots: 0, window: 0, piece_max: 0, directions: HashMap::new() }
+    }
+
+    /// Checks a frame, and counts it. Returns the receiver's slot and incarnation.
+    ///
+    /// # Errors
+    /// [`SourceError`]: the connection must end.
+    pub(super) fn take(
+        &mut self,
+        frame: &Header,
+        data: &[u8],
+    ) -> Result<(u32, u32), SourceError> {
+        let message = RelayedPiece::decode(frame, data, self.piece_max)?.message;
+        let (slot, incarnation, slots) = (frame.context, frame.tag, self.slots);
+        if slot >= slots {
+            return Err(SourceError::NoSlot { slot, slots });
+        }
+        let new = SourceDirection { incarnation, sent: 0, granted: self.window, sequence: 0 };
+        let direction = self.directions.entry(slot).or_insert(new);
+        if direction.incarnation != incarnation {
+            *direction = new;
+        }
+        let is_urgent = message.class == Class::Urgent;
+        let more = if is_urgent { RELAYED_URGENT_MORE } else { 0 };
+        let (sent, granted) = (direction.sent + 1, direction.granted + more);
+        if sent > granted {
+            return Err(SourceError::NotGranted { sent, granted });
+        }
+        let wanted = direction.sequence;
+        if !is_urgent {
+            if message.sequence != wanted {
+                return Err(SourceError::Order { found: message.sequence, wanted });
+            }
+            direction.sequence = wanted.wrapping_add(1);
+        }
+        direction.sent = sent;
+        Ok((slot, incarnation))
+    }
+
+    /// A receiver has granted a position. Returns the frame that tells the source, if it is one that can be.
+    pub(super) fn grant(
+        &mut self,
+        (slot, incarnation): (u32, u32),
+        position: u64,
+    ) -> Option<(Header, [u8; POSITION_BYTES])> {
+        let direction =
+            self.directions.get_mut(&slot).filter(|it| it.incarnation == incarnation)?;
+        let is_possible =
+            position > direction.granted && position <= direction.sent + self.window;
+        if !is_possible {
+            return None;
+        }
+        direction.granted = position;
+        let (context, tag) = (slot, incarnation);
+        let header = Header { context, tag, ..Header::position(Kind::Granted) };
+        Some((header, position.to_le_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source() -> RelaySource {
+        let plan = SegmentPlan::new(1, 2);
+        RelaySource::new(&SegmentPlan { ranks: 64, far: 62, hosts: 2, ..plan })
+    }
+
+    fn frame(
+        kind: Kind,
+        class: Class,
+        sequence: u16,
+        length: usize,
+        slot: u32,
+    ) -> (Header, Vec<u8>) {
+        let message = Header { sequence, class, ..Header::user(kind, length as u32, 7, 9) };
+        let bytes = [&message.encode()[..], &vec![5; length]].concat();
+        (RelayedPiece::frame(class, length, (slot, 3)), bytes)
+    }
+
+    #[test]
+    fn frames_in_order_pass_as_far_as_they_are_granted() {
+        let mut source = source();
+        assert_eq!(source.window, 4);
+        for slot in [0, 1] {
+            for sequence in 0..4 {
+                let (header, data) = frame(Kind::Eager, Class::User, sequence, 100, slot);
+                assert_eq!(source.take(&header, &data), Ok((slot, 3)));
+            }
+        }
+        let (header, data) = frame(Kind::Eager, Class::User, 4, 100, 1);
+        let refused = Err(SourceError::NotGranted { sent: 5, granted: 4 });
+        assert_eq!(source.take(&header, &data), refused);
+        assert_eq!(source.grant((1, 3), 4), None, "nothing new");
+        assert_eq!(source.grant((1, 2), 6), None, "a former process");
+        assert_eq!(source.grant((1, 3), 9), None, "more than a window beyond what was sent");
+        let (told, position) = source.grant((1, 3), 6).expect("a grant");
+        assert_eq!((told.kind, told.context, told.tag), (Kind::Granted, 1, 3));
+        assert_eq!(u64::from_le_bytes(position), 6);
+        assert_eq!(source.take(&header, &data), Ok((1, 3)));
+    }
+
+    #[test]
+    fn urgent_messages_have_no_order_and_go_a_little_further() {
+        let mut source = source();
+        for _ in 0..4 + RELAYED_URGENT_MORE {
+            let (header, data) = frame(Kind::Eager, Class::Urgent, 99, 8, 0);
+            assert_eq!(source.take(&header, &data), Ok((0, 3)));
+        }
+        let (header, data) = frame(Kind::Eager, Class::Urgent, 99, 8, 0);
+        assert!(matches!(source.take(&header, &data), Err(SourceError::NotGranted { .. })));
+        assert!(source.grant((0, 3), 13).is_some());
+        let (header, data) = frame(Kind::Eager, Class::User, 0, 8, 0);
+        assert_eq!(source.take(&header, &data), Ok((0, 3)), "the first of the ordered ones");
+    }
+
+    #[test]
+    fn what_no_process_sends_ends_the_connection() {
+        let refused = |header: &Header, data: &[u8]| source().take(header, data).err();
+        let (header, data) = frame(Kind::Eager, Class::User, 0, 100, 18);
+        assert_eq!(refused(&header, &data), Some(SourceError::NoSlot { slot: 18, slots: 18 }));
+        let (header, data) = frame(Kind::Eager, Class::User, 1, 100, 0);
+        assert_eq!(refused(&header, &data), Some(SourceError::Order { found: 1, wanted: 0 }));
+        let (header, data) = frame(Kind::Goodbye, Class::User, 0, 100, 0);
+        assert_eq!(refused(&header, &data), Some(RelayedError::Form.into()));
+        let (header, data) = frame(Kind::Eager, Class::User, 0, 16_321, 0);
+        assert_eq!(refused(&header, &data), Some(RelayedError::TooLong(16_321).into()));
+        let (header, data) = frame(Kind::Eager, Class::User, 0, 100, 0);
+        assert_eq!(refused(&header, &data[..15]), Some(RelayedError::Short(15).into()));
+        let put = Header { kind: Kind::RelayPut, ..header };
+        assert_eq!(refused(&put, &data), Some(RelayedError::Form.into()));
+    }
+}

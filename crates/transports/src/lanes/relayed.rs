@@ -1,0 +1,630 @@
+//! The relayed path of a process: messages over the relays of other hosts, and those that the relay of its own host
+//! brings.
+//!
+//! A process has one such connection to each host, whatever number of processes it sends to there. It belongs to the
+//! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
+//! goes as far as its receiver has granted. So a receiver that does nothing stops its own senders alone.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
+use landeck_memory::{Bytes, FarProcess, Segment};
+use landeck_wire::handover::{Handover, LaneKeys};
+use landeck_wire::relayed::{
+    RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
+};
+use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::daemon::DaemonSocket;
+use super::framing::DATA_BYTES_MAX;
+use super::relay::{RelayEnd, RelayStream};
+use super::relay_ring::RelayRingReceiver;
+
+/// The bytes that may wait for the network on one connection before ordered messages are refused, and urgent ones.
+const UNSENT_MAX: usize = 256 << 10;
+const UNSENT_MAX_URGENT: usize = 512 << 10;
+/// The most pieces taken from the ring in one poll.
+const PIECES_PER_POLL: u32 = 256;
+/// How often one connection is read in one poll.
+const READS_PER_POLL: u32 = 16;
+
+/// The relayed path.
+pub(super) struct Relayed {
+    segment: Segment,
+    slot: u32,
+    incarnation: u32,
+    /// The number of the first far process as a peer.
+    first_far: u32,
+    window: u64,
+    piece_max: usize,
+    /// Where the relay of this host lays pieces.
+    ring: Option<RelayRingReceiver>,
+    /// The connections, by the numbers of their hosts.
+    links: BTreeMap<u16, Link>,
+    outgoing: HashMap<u32, Outgoing>,
+    /// The far process that has a slot of a host.
+    receivers: HashMap<(u16, u32), u32>,
+    /// The far processes whose last message has pieces that are not sent.
+    unfinished: Vec<u32>,
+    incoming: HashMap<u32, Incoming>,
+    /// The far processes with messages that the sink holds.
+    offering: Vec<u32>,
+    has_left: bool,
+}
+
+/// The connection to the relay of one host.
+#[derive(Default)]
+struct Link {
+    stream: Option<RelayStream>,
+    watched: EventFlags,
+    /// The relay takes messages.
+    is_open: bool,
+    /// The process has said goodbye.
+    has_left: bool,
+    /// The relay has everything that came before the goodbye.
+    is_left: bool,
+    /// The connection has ended, or none leads there.
+    is_over: bool,
+    /// The far processes that wait for the connection, or have used it.
+    users: Vec<u32>,
+}
+
+/// The outgoing direction of a pair.
+struct Outgoing {
+    process: FarProcess,
+    host: u16,
+    /// The number of pieces sent, urgent messages included.
+    sent: u64,
+    granted: u64,
+    /// The number of ordered pieces sent.
+    sequence: u16,
+    /// The message that is not sent to its end.
+    rest: Option<Rest>,
+}
+
+struct Rest {
+    header: Header,
+    data: Vec<u8>,
+    at: usize,
+}
+
+/// The incoming direction of a pair.
+#[derive(Default)]
+struct Incoming {
+    incarnation: u32,
+    sequence: u16,
+    /// The number of pieces taken, urgent messages included.
+    taken: u64,
+    granted: u64,
+    /// The message that has not come to its end.
+    begun: Option<(Header, Vec<u8>)>,
+    /// Whole messages that the sink holds.
+    held: VecDeque<(Header, Vec<u8>)>,
+    held_urgent: VecDeque<(Header, Vec<u8>)>,
+    is_broken: bool,
+}
+
+impl Relayed {
+    /// The relayed path of a process of this segment.
+    pub(super) fn new(segment: &Segment, slot: u32, incarnation: u32) -> Self {
+        let plan = segment.plan();
+        Self {
+            segment: segment.clone(),
+            slot,
+            incarnation,
+            first_far: plan.slots(),
+            window: relayed_window(plan.ranks),
+            piece_max: relayed_piece_bytes(plan.ranks),
+            ring: RelayRingReceiver::new(segment, slot, incarnation),
+            links: BTreeMap::new(),
+            outgoing: HashMap::new(),
+            receivers: HashMap::new(),
+            unfinished: Vec::new(),
+            incoming: HashMap::new(),
+            offering: Vec::new(),
+            has_left: false,
+        }
+    }
+
+    /// Sends a message, or the first piece of it, and keeps the rest.
+    pub(super) fn try_send(
+        &mut self,
+        far: u32,
+        header: &Header,
+        data: Bytes<'_>,
+        daemon: &mut DaemonSocket,
+        epoll: &OwnedFd,
+    ) -> Result<(), SendError> {
+        let record = self.segment.far_record(far);
+        let host = record.host_number;
+        let (slot, incarnation) = (self.slot, self.incarnation);
+        let link = self.links.entry(host).or_insert_with(|| {
+            daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
+            Link::default()
+        });
+        if !link.users.contains(&far) {
+            link.users.push(far);
+        }
+        let Some(stream) = link.stream.as_mut().filter(|_| link.is_open && !link.has_left) else {
+            return Err(SendError::Full);
+        };
+        let window = self.window;
+        let out = self.outgoing.entry(far).or_insert_with(|| {
+            self.receivers.insert((host, record.process.slot), far);
+            Outgoing::new(record.process, host, window)
+        });
+        let is_urgent = header.class == Class::Urgent;
+        let (most, unsent_max) = match is_urgent {
+            true => (out.granted + RELAYED_URGENT_MORE, UNSENT_MAX_URGENT),
+            false => (out.granted, UNSENT_MAX),
+        };
+        let is_in_order = is_urgent || out.rest.is_none();
+        if !is_in_order || out.sent >= most || stream.unsent() >= unsent_max {
+            return Err(SendError::Full);
+        }
+        let header = Header { length: data.len() as u32, ..*header };
+        let whole = data.to_vec();
+        let first = whole.len().min(self.piece_max);
+        let mut pushed = out.push(stream, &header, &whole[..first]);
+        if first < whole.len() {
+            out.rest = Some(Rest { header, data: whole, at: first });
+            pushed = pushed.and_then(|()| out.push_rest(stream, self.piece_max));
+            if out.rest.is_some() {
+                self.unfinished.push(far);
+            }
+        }
+        if let Err(end) = pushed.and_then(|()| stream.flush()) {
+            self.end(host, &end, daemon, epoll);
+        } else {
+            self.watch(host, epoll);
+        }
+        Ok(())
+    }
+
+    /// Takes over a connection to the relay of a host.
+    pub(super) fn connected(
+        &mut self,
+        host: u32,
+        keys: &LaneKeys,
+        socket: Option<OwnedFd>,
+        daemon: &mut DaemonSocket,
+        epoll: &OwnedFd,
+    ) {
+        let Ok(host) = u16::try_from(host) else { return };
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if link.stream.is_some() || link.is_over {
+            return;
+        }
+        let stream = match socket {
+            Some(socket) => RelayStream::new(socket, keys),
+            // The system passed none on: this process has no room for a descriptor.
+            None => Err(RelayEnd::System(rustix::io::Errno::MFILE)),
+        };
+        let opened = stream.and_then(|mut stream| {
+            stream.push(&Header::RELAY_OPEN, &[], &[])?;
+            stream.flush()?;
+            Ok(stream)
+        });
+        match opened {
+            Ok(stream) => {
+                link.stream = Some(stream);
+                self.watch(host, epoll);
+            }
+            Err(end) => self.end(host, &end, daemon, epoll),
+        }
+    }
+
+    /// No address leads to the relay of a host.
+    pub(super) fn refused(&mut self, host: u32, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+        if let Ok(host) = u16::try_from(host) {
+            self.end(host, &RelayEnd::System(rustix::io::Errno::HOSTUNREACH), daemon, epoll);
+        }
+    }
+
+    /// Goes on with a connection whose socket is ready.
+    pub(super) fn ready(&mut self, host: u16, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+        if let Err(end) = self.read(host) {
+            self.end(host, &end, daemon, epoll);
+        }
+        self.tend(daemon, epoll);
+        self.watch(host, epoll);
+    }
+
+    fn read(&mut self, host: u16) -> Result<(), RelayEnd> {
+        for _ in 0..READS_PER_POLL {
+            let Some(link) = self.links.get_mut(&host) else { return Ok(()) };
+            let Some(stream) = &mut link.stream else { return Ok(()) };
+            if !stream.fill()? {
+                return Ok(());
+            }
+            while let Some((header, data)) = stream.first()? {
+                match header.kind {
+                    Kind::RelayOpen if header == Header::RELAY_OPEN => link.is_open = true,
+                    Kind::Goodbye if link.has_left => link.is_left = true,
+                    Kind::Granted => {
+                        let far = self.receivers.get(&(host, header.context));
+                        let out = far.and_then(|far| self.outgoing.get_mut(far));
+                        // Another process may have had the slot before.
+                        if let Some(out) = out.filter(|it| it.process.incarnation == header.tag) {
+                            out.hear_grant(data, self.window)?;
+                        }
+                    }
+                    _ => return Err(BrokenPeer::Form.into()),
+                }
+                stream.consume();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what waits: further pieces, and goodbyes behind them.
+    pub(super) fn tend(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+        for far in std::mem::take(&mut self.unfinished) {
+            let is_gone = self.segment.far_record(far).state.is_gone();
+            let Some(out) = self.outgoing.get_mut(&far) else { continue };
+            let stream = self.links.get_mut(&out.host).and_then(|link| link.stream.as_mut());
+            let Some(stream) = stream.filter(|_| !is_gone) else {
+                out.rest = None;
+                continue;
+            };
+            let (host, pushed) = (out.host, out.push_rest(stream, self.piece_max));
+            if out.rest.is_some() {
+                self.unfinished.push(far);
+            }
+            if let Err(end) = pushed.and_then(|()| stream.flush()) {
+                self.end(host, &end, daemon, epoll);
+            }
+        }
+        if self.links.is_empty() {
+            return;
+        }
+        for host in self.links.keys().copied().collect::<Vec<_>>() {
+            let is_whole =
+                !self.unfinished.iter().any(|far| self.outgoing[far].host == host);
+            let says_goodbye = self.has_left && is_whole;
+            let Some(link) = self.links.get_mut(&host) else { continue };
+            let Some(stream) = &mut link.stream else { continue };
+            let mut result = Ok(());
+            if says_goodbye && link.is_open && !link.has_left {
+                link.has_left = true;
+                result = stream.push(&Header::GOODBYE, &[], &[]);
+            }
+            if let Err(end) = result.and_then(|()| stream.flush()) {
+                self.end(host, &end, daemon, epoll);
+            }
+            self.watch(host, epoll);
+        }
+    }
+
+    /// Whether [`Relayed::tend`] may have something to do.
+    #[inline]
+    pub(super) fn needs_care(&self) -> bool {
+        !self.unfinished.is_empty() || self.has_left
+    }
+
+    /// Watches the socket of a connection for what it now waits for.
+    fn watch(&mut self, host: u16, epoll: &OwnedFd) {
+        let Some(link) = self.links.get_mut(&host) else { return };
+        let Some(stream) = &link.stream else { return };
+        let mut wanted = EventFlags::IN;
+        wanted.set(EventFlags::OUT, stream.unsent() > 0);
+        if wanted == link.watched {
+            return;
+        }
+        let data = EventData::new_u64(key(host));
+        let watched = match link.watched.is_empty() {
+            true => epoll::add(epoll, stream, data, wanted),
+            false => epoll::modify(epoll, stream, data, wanted),
+        };
+        if watched.is_ok() {
+            link.watched = wanted;
+        }
+    }
+
+    /// A connection has ended. What follows is the arbiter's word.
+    fn end(&mut self, host: u16, end: &RelayEnd, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if let Some(stream) = link.stream.take() {
+            let _ = epoll::delete(epoll, &stream);
+        }
+        link.is_open = false;
+        let was_over = std::mem::replace(&mut link.is_over, true);
+        if was_over || link.has_left {
+            return;
+        }
+        let errno = match end {
+            RelayEnd::Closed => 0,
+            RelayEnd::System(errno) => errno.raw_os_error(),
+            RelayEnd::Broken(_) | RelayEnd::Keys(_) => libc::EPROTO,
+        };
+        for far in &link.users {
+            daemon.say(Handover::Broken { far: *far, lane: 0, errno });
+        }
+    }
+
+    /// Takes what the relay of this host has laid, and offers it to the sink with what that held before.
+    #[inline]
+    pub(super) fn poll<S: Sink + ?Sized>(
+        &mut self,
+        sink: &mut S,
+        daemon: &mut DaemonSocket,
+    ) -> bool {
+        let mut any = !self.offering.is_empty() && self.offer(sink, daemon);
+        let Some(mut ring) = self.ring.take() else { return any };
+        for _ in 0..PIECES_PER_POLL {
+            match ring.peek() {
+                Ok(None) => break,
+                Ok(Some((frame, data))) => {
+                    any |= self.arrived(&frame, data, sink, daemon);
+                    if ring.consume(&frame) {
+                        daemon.say(Handover::Room);
+                    }
+                }
+                // Only the relay writes there. No far process is at fault, and none can be heard any more.
+                Err(broken) => {
+                    ring.close();
+                    sink.broken(Peer(self.slot), broken);
+                    break;
+                }
+            }
+        }
+        self.ring = Some(ring);
+        any
+    }
+
+    /// Takes one piece; whether the sink has taken a message.
+    fn arrived<S: Sink + ?Sized>(
+        &mut self,
+        frame: &Header,
+        data: Bytes<'_>,
+        sink: &mut S,
+        daemon: &mut DaemonSocket,
+    ) -> bool {
+        let far = frame.context;
+        if far >= self.segment.plan().far {
+            return false;
+        }
+        let (window, peer) = (self.window, Peer(self.first_far + far));
+        let from = self.incoming.entry(far).or_default();
+        if from.incarnation != frame.tag {
+            if from.incarnation > frame.tag {
+                return false; // from a former process, which nobody waits for
+            }
+            *from = Incoming { incarnation: frame.tag, granted: window, ..Incoming::default() };
+        }
+        if from.is_broken {
+            return false;
+        }
+        let was_holding = from.holds();
+        match from.arrived(peer, frame, data, self.piece_max, sink) {
+            Ok(any) => {
+                if !was_holding && from.holds() {
+                    self.offering.push(far);
+                }
+                from.grant(far, window, daemon);
+                any
+            }
+            Err(broken) => {
+                from.is_broken = true;
+                sink.broken(peer, broken);
+                daemon.say(Handover::Broken { far, lane: 0, errno: libc::EPROTO });
+                false
+            }
+        }
+    }
+
+    /// Offers the messages that the sink held.
+    fn offer<S: Sink + ?Sized>(&mut self, sink: &mut S, daemon: &mut DaemonSocket) -> bool {
+        let mut any = false;
+        for far in std::mem::take(&mut self.offering) {
+            let Some(from) = self.incoming.get_mut(&far) else { continue };
+            any |= from.offer(Peer(self.first_far + far), sink);
+            from.grant(far, self.window, daemon);
+            if from.holds() {
+                self.offering.push(far);
+            }
+        }
+        any
+    }
+
+    /// Whether nothing more can arrive from a far process over the relay.
+    pub(super) fn is_read_out(&self, far: u32) -> bool {
+        // In this order: the relay first lays everything, and then says that it takes no more.
+        let open = self.segment.far_relayed(far).load(Ordering::Acquire);
+        let is_open = open != 0 && open == self.segment.far_record(far).process.incarnation;
+        let has_held = || self.incoming.get(&far).is_some_and(Incoming::holds);
+        !is_open && self.ring.as_ref().is_none_or(RelayRingReceiver::is_empty) && !has_held()
+    }
+
+    /// Whether a far process has sent something over the relay.
+    pub(super) fn has_heard(&self, far: u32) -> bool {
+        self.incoming.contains_key(&far)
+    }
+
+    /// Says goodbye to all relays behind everything that was sent.
+    pub(super) fn leave(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+        self.has_left = true;
+        self.tend(daemon, epoll);
+    }
+
+    /// Whether something waits for the network, for a grant, or for a relay's word that it has everything.
+    pub(super) fn has_unsent(&self) -> bool {
+        let waits = |link: &Link| {
+            let is_leaving = self.has_left && link.is_open && !link.is_left;
+            link.stream.as_ref().is_some_and(|stream| stream.unsent() > 0 || is_leaving)
+        };
+        !self.unfinished.is_empty() || self.links.values().any(waits)
+    }
+
+    /// Forgets a far process.
+    pub(super) fn forget(&mut self, far: u32) {
+        if let Some(out) = self.outgoing.remove(&far) {
+            self.receivers.remove(&(out.host, out.process.slot));
+        }
+        self.unfinished.retain(|unfinished| *unfinished != far);
+        self.offering.retain(|offering| *offering != far);
+        // Pieces of the former process may still lie in the ring.
+        if let Some(from) = self.incoming.get_mut(&far) {
+            let incarnation = from.incarnation;
+            *from = Incoming { incarnation, is_broken: true, ..Incoming::default() };
+        }
+    }
+}
+
+/// The key of a host's connection in events, which no far process has.
+pub(super) fn key(host: u16) -> u64 {
+    1 << 32 | u64::from(host)
+}
+
+/// The host of a connection with this key.
+pub(super) fn host_of(key: u64) -> Option<u16> {
+    (key >> 32 == 1).then_some(key as u16)
+}
+
+impl Outgoing {
+    fn new(process: FarProcess, host: u16, granted: u64) -> Self {
+        Self { process, host, sent: 0, granted, sequence: 0, rest: None }
+    }
+
+    /// Appends a piece.
+    fn push(
+        &mut self,
+        stream: &mut RelayStream,
+        header: &Header,
+        piece: &[u8],
+    ) -> Result<(), RelayEnd> {
+        let message = Header { sequence: self.sequence, ..*header };
+        let receiver = (self.process.slot, self.process.incarnation);
+        let frame = RelayedPiece::frame(header.class, piece.len(), receiver);
+        stream.push(&frame, &message.encode(), piece)?;
+        self.sent += 1;
+        if header.class != Class::Urgent {
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
+    fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
+        let Some(mut rest) = self.rest.take() else { return Ok(()) };
+        while self.sent < self.granted
+            && rest.at < rest.data.len()
+            && stream.unsent() < UNSENT_MAX
+        {
+            let end = rest.data.len().min(rest.at + piece_max);
+            self.push(stream, &rest.header, &rest.data[rest.at..end])?;
+            rest.at = end;
+        }
+        if rest.at < rest.data.len() {
+            self.rest = Some(rest);
+        }
+        Ok(())
+    }
+
+    fn hear_grant(&mut self, data: &[u8], window: u64) -> Result<(), BrokenPeer> {
+        let position: &[u8; POSITION_BYTES] = data.try_into().map_err(|_| BrokenPeer::Form)?;
+        let position = u64::from_le_bytes(*position);
+        // Positions only grow, and nobody grants beyond what was sent and a window.
+        if position < self.granted || position > self.sent + window {
+            return Err(BrokenPeer::Form);
+        }
+        self.granted = position;
+        Ok(())
+    }
+}
+
+impl Incoming {
+    fn holds(&self) -> bool {
+        !self.held.is_empty() || !self.held_urgent.is_empty()
+    }
+
+    /// Takes one piece; whether the sink has taken a message.
+    fn arrived<S: Sink + ?Sized>(
+        &mut self,
+        peer: Peer,
+        frame: &Header,
+        data: Bytes<'_>,
+        piece_max: usize,
+        sink: &mut S,
+    ) -> Result<bool, BrokenPeer> {
+        let mut head = [0; HEADER_BYTES];
+        let piece_bytes =
+            data.len().checked_sub(HEADER_BYTES).ok_or(BrokenPeer::Form)?;
+        data.copy_to_slice(&mut head);
+        let message = message_of(frame, &head, piece_bytes, piece_max)
+            .map_err(|_| BrokenPeer::Form)?;
+        let piece = data.part(HEADER_BYTES, piece_bytes);
+        if message.length as usize > DATA_BYTES_MAX {
+            let (length, most) = (u64::from(message.length), DATA_BYTES_MAX as u64);
+            return Err(BrokenPeer::TooLong { length, most });
+        }
+        if message.class == Class::Urgent {
+            if self.held_urgent.is_empty()
+                && sink.arrive(peer, &message, piece) == Verdict::Taken
+            {
+                self.taken += 1;
+                return Ok(true);
+            }
+            self.held_urgent.push_back((message, piece.to_vec()));
+            return Ok(false);
+        }
+        if message.sequence != self.sequence {
+            return Err(BrokenPeer::Order { found: message.sequence, wanted: self.sequence });
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        let is_whole = self.begun.is_none() && message.length as usize == piece_bytes;
+        if is_whole && self.held.is_empty() {
+            if sink.arrive(peer, &message, piece) == Verdict::Taken {
+                self.taken += 1;
+                return Ok(true);
+            }
+            self.held.push_back((message, piece.to_vec()));
+            return Ok(false);
+        }
+        let (begun, mut bytes) = self.begun.take().unwrap_or_else(|| {
+            (message, Vec::with_capacity(message.length as usize))
+        });
+        let is_its = Header { sequence: begun.sequence, ..message } == begun
+            && bytes.len() + piece_bytes <= begun.length as usize
+            && (piece_bytes > 0 || begun.length == 0);
+        if !is_its {
+            return Err(BrokenPeer::Form);
+        }
+        piece.append_to(&mut bytes);
+        if bytes.len() < begun.length as usize {
+            self.taken += 1;
+            self.begun = Some((begun, bytes));
+            return Ok(false);
+        }
+        // Its last piece counts when the sink has taken it.
+        self.held.push_back((begun, bytes));
+        Ok(self.offer(peer, sink))
+    }
+
+    /// Offers whole messages.
+    fn offer<S: Sink + ?Sized>(&mut self, peer: Peer, sink: &mut S) -> bool {
+        let mut any = false;
+        for queue in [&mut self.held_urgent, &mut self.held] {
+            while let Some((header, data)) = queue.front()
+                && sink.arrive(peer, header, Bytes::from(&data[..])) == Verdict::Taken
+            {
+                queue.pop_front();
+                self.taken += 1;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Lets the sender go on when it has used up half of what it had.
+    fn grant(&mut self, far: u32, window: u64, daemon: &mut DaemonSocket) {
+        let position = self.taken + window;
+        if position - self.granted >= (window / 2).max(1) {
+            self.granted = position;
+            daemon.say(Handover::Granted { far, position });
+        }
+    }
+}
