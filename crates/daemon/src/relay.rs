@@ -25,6 +25,10 @@ use landeck_wire::{Header, HostId, HostNumber, Kind, ProcessId};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod hostile;
 mod receivers;
 mod source;
 
@@ -67,7 +71,11 @@ enum Order {
     /// A host is lost.
     Lost(HostNumber),
     /// A process of this host lets a process elsewhere send up to a position.
-    Granted { receiver: ProcessId, source: ProcessId, position: u64 },
+    Granted {
+        receiver: ProcessId,
+        source: ProcessId,
+        position: u64,
+    },
     /// A process of this host has made room.
     Room(ProcessId),
     /// A job has no part here any more.
@@ -112,6 +120,18 @@ impl Relay {
     /// The part of a job with this segment is over.
     pub(crate) fn part_over(&self, segment: HostId) {
         self.order(Order::Over(segment));
+    }
+
+    /// Serves a process, where the thread was started before.
+    #[cfg(test)]
+    fn serve_here(&self, caller: RelayCaller) {
+        self.order(Order::Serve(Box::new(caller)));
+    }
+
+    /// A relay whose thread runs.
+    #[cfg(test)]
+    fn started() -> Self {
+        Self { orders: Self::start().ok() }
     }
 
     fn start() -> io::Result<(Sender<Order>, Arc<OwnedFd>)> {

@@ -155,6 +155,8 @@ pub struct ObservedWait {
     pub board: u64,
     /// The number of a collective operation on the board; zero where it has none.
     pub number: u32,
+    /// The number of the channel that the message takes ([`landeck_wire::way::Way`]); zero where it is not known.
+    pub way: u8,
 }
 
 /// A group whose members meet on a board of one host.
@@ -327,9 +329,10 @@ impl<'a> Look<'a> {
     }
 
     fn wait(&self, wait: WaitRecord) -> ObservedWait {
-        let WaitRecord { operation, peer, tag, context, bytes, since_ns, board, number } = wait;
+        let WaitRecord { operation, peer, tag, context, bytes, since_ns, board, number, way } =
+            wait;
         let peer = peer.map(|peer| self.process(peer));
-        ObservedWait { operation, peer, tag, context, bytes, since_ns, board, number }
+        ObservedWait { operation, peer, tag, context, bytes, since_ns, board, number, way }
     }
 
     /// The groups in which these processes wait.

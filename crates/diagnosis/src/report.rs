@@ -7,6 +7,7 @@ use landeck_collectives::Signature;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
+use landeck_wire::way::Way;
 use landeck_wire::{ContextId, ProcessId};
 
 use crate::conduct::{Conducts, conducts, lasting};
@@ -372,6 +373,7 @@ impl Words<'_> {
         if wait.operation == Operation::Send && wait.bytes > 0 {
             let _ = write!(text, ", {}", size(wait.bytes));
         }
+        text += &self.way(member);
         if wait.operation.has_message() {
             text += &self.talk(member);
         }
@@ -381,6 +383,21 @@ impl Words<'_> {
             text += &self.missing(at, member);
         }
         text
+    }
+
+    /// The channel of a message, in a job on several hosts.
+    fn way(&self, member: &Member) -> String {
+        let names = &self.now.names;
+        let (Some(peer), true) = (member.wait.peer, names.span_hosts()) else {
+            return String::new();
+        };
+        let receiver = if member.wait.operation == Operation::Send { peer } else { member.process };
+        match Way::from_number(member.wait.way) {
+            Some(Way::Ring | Way::Heap) => ", through memory".to_owned(),
+            Some(Way::Lane) => ", over a lane".to_owned(),
+            Some(Way::Relay) => format!(", over the relay of {}", names.host(receiver)),
+            None => String::new(),
+        }
     }
 
     /// The group of a message, with the program's tag or with the purpose of the message.

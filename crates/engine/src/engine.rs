@@ -763,6 +763,7 @@ impl Engine {
                     since_ns: 0,
                     board: self.endpoint.board_of(context).unwrap_or(0),
                     number: running.number_on_board().unwrap_or(0),
+                    way: record.way,
                 }
             }
             OperationId::Signal(_) => {

@@ -419,7 +419,9 @@ impl Core {
             | Kind::RelayPut
             | Kind::RelayGet
             | Kind::RelayWord
-            | Kind::RelayAnswer => {
+            | Kind::RelayAnswer
+            | Kind::Relayed
+            | Kind::RelayOpen => {
                 self.broken(from, BrokenPeer::Form);
             }
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}

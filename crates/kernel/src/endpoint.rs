@@ -731,6 +731,8 @@ impl<N: Channel> Endpoint<N> {
             _ => (Operation::Wait, 0, None, 0),
         };
         let board = self.board_of(context).unwrap_or(0);
-        WaitRecord { operation, peer, tag, context, bytes, board, ..WaitRecord::default() }
+        let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), bytes));
+        let way = way.map_or(0, |way| way as u8);
+        WaitRecord { operation, peer, tag, context, bytes, board, way, ..WaitRecord::default() }
     }
 }

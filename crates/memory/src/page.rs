@@ -156,6 +156,8 @@ pub struct WaitRecord {
     pub board: u64,
     /// In a collective operation: its number on the board; zero where it has none.
     pub number: u32,
+    /// The number of the channel that the message takes; zero where it is not known.
+    pub way: u8,
 }
 
 impl WaitRecord {
@@ -163,6 +165,7 @@ impl WaitRecord {
         let first = self.operation as u64
             | u64::from(self.peer.is_some()) << 8
             | u64::from(self.tag.is_some()) << 16
+            | u64::from(self.way) << 24
             | u64::from(self.peer.unwrap_or(0)) << 32;
         let second = u64::from(self.context) | u64::from(self.tag.unwrap_or(0)) << 32;
         [first, second, self.bytes, self.since_ns, self.board, u64::from(self.number)]
@@ -181,6 +184,7 @@ impl WaitRecord {
             since_ns,
             board,
             number: number as u32,
+            way: (first >> 24) as u8,
         }
     }
 }
@@ -414,6 +418,7 @@ mod tests {
             since_ns: 99,
             board: 1 << 50,
             number: u32::MAX,
+            way: 255,
         };
         for record in [exact, WaitRecord { peer: None, tag: None, ..exact }, WaitRecord::default()]
         {

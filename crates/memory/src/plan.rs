@@ -527,7 +527,10 @@ mod tests {
             assert!(plan.relay_words(plan.relay_rings()) <= plan.relay_ring(0));
             assert_eq!(plan.relay_ring(plan.relay_rings()), plan.relay_credit(0));
             assert!(plan.relay_credit(plan.relay_rings()) <= plan.total_bytes());
-            assert_eq!((plan.relay_ring(0) % PAGE_BYTES, plan.relay_credit(0) % PAGE_BYTES), (0, 0));
+            assert_eq!(
+                (plan.relay_ring(0) % PAGE_BYTES, plan.relay_credit(0) % PAGE_BYTES),
+                (0, 0)
+            );
             for start in [plan.common_page(), plan.far_record(0), plan.world_table()] {
                 assert_eq!(start % PAGE_BYTES, 0);
             }

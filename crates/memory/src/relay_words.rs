@@ -46,6 +46,7 @@ impl RelayWords {
         self.ready().store(0, Ordering::Release);
         let ring = RingMemory::of_relay(&self.segment, self.slot)?;
         ring.clear();
+        self.holds().store(0, Ordering::Release);
         self.ready().store(incarnation, Ordering::Release);
         Some(ring)
     }

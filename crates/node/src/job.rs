@@ -14,6 +14,7 @@ use landeck_wire::HostId;
 
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::loan::Loan;
+use crate::paths::Paths;
 use crate::tuning;
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
@@ -280,15 +281,16 @@ impl Job {
 /// on one host needs neither.
 ///
 /// # Errors
-/// [`ErrorKind::NoDaemon`].
+/// [`ErrorKind::NoDaemon`], [`ErrorKind::Path`].
 fn connect_to_hosts(shared: &Shared) -> Result<()> {
     let plan = shared.segment.plan();
     if !plan.spans_hosts() {
         return Ok(());
     }
-    let incarnation = shared.segment.slot_record(shared.slot).incarnation;
+    let paths = Paths::from_environment()?;
+    let (segment, slot) = (&shared.segment, shared.slot);
     let connected = connect_to_daemon(HostId(plan.host))
-        .and_then(|socket| Lanes::new(socket, shared.slot, incarnation, plan.slots(), plan.far));
+        .and_then(|socket| Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max));
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;
     shared.engine.enter()?.set_network(Box::new(lanes));
     shared.forget_wake_thread();

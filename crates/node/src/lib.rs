@@ -65,6 +65,7 @@ pub mod message_world;
 pub mod modes;
 pub mod nonblocking;
 pub mod outbox;
+mod paths;
 mod peers;
 pub mod persistent;
 pub mod port;

@@ -115,6 +115,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
             }
+            for program in &mut programs {
+                program.exports.extend(run.hosts.path_variable());
+            }
             let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
             let wishes = Wishes { overrides, nearness };
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };

@@ -4,6 +4,7 @@
 use crate::values::{time, whole};
 use clap::{ArgAction, Args, ValueEnum};
 use landeck::unstable::host::budget::PROCESSES_MAX;
+use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::hosts_wish::{
     HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
 };
@@ -104,6 +105,12 @@ pub(crate) struct HostsArguments {
     /// Do not encrypt messages between hosts
     #[arg(long, help_heading = HOSTS)]
     plain: bool,
+    /// The path of messages between hosts: auto, lane, relay.
+    ///
+    /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
+    /// relay where there can be none. Also LANDECK_PATH [default: auto]
+    #[arg(long, value_name = "PATH", value_enum, hide_possible_values = true, help_heading = HOSTS)]
+    path: Option<PathAsked>,
     /// Start one process on one host if nothing says how many, as mpiexec does.
     #[arg(long, hide = true)]
     one_by_default: bool,
@@ -122,6 +129,26 @@ enum StartHow {
     Ssh,
     Slurm,
     ByHand,
+}
+
+/// A value of `--path`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PathAsked {
+    Auto,
+    Lane,
+    Relay,
+}
+
+impl HostsArguments {
+    /// The variable that tells the processes which path is asked for.
+    pub(crate) fn path_variable(&self) -> Option<Export> {
+        let value = match self.path? {
+            PathAsked::Auto => "auto",
+            PathAsked::Lane => "lane",
+            PathAsked::Relay => "relay",
+        };
+        Some(Export { name: "LANDECK_PATH".into(), value: Some(value.into()) })
+    }
 }
 
 /// A value of `--map-by`: the distribution on each host, and that over hosts.

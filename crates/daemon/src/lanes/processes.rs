@@ -60,7 +60,8 @@ impl Lanes {
                 Ok(Some(socket)) => {
                     let token = tools.reactor.token();
                     if tools.reactor.watch(&socket, token, EventFlags::IN).is_ok() {
-                        self.residents.insert(token, Resident { job, socket, process: None, lanes_max: 0 });
+                        self.residents
+                            .insert(token, Resident { job, socket, process: None, lanes_max: 0 });
                     }
                 }
                 Err(_) => return,

@@ -69,21 +69,16 @@ impl Receivers {
     /// A process has ended. What is held for it is dropped.
     pub(super) fn process_ended(&mut self, process: ProcessId) {
         let key = (process.host.0, process.slot.0);
-        if self.all.get(&key).is_some_and(|it| it.incarnation == process.incarnation.0) {
-            self.all.remove(&key);
+        if self.all.get(&key).is_some_and(|it| it.incarnation == process.incarnation.0)
+            && let Some(receiver) = self.all.remove(&key)
+        {
+            receiver.ring.set_holds(false);
         }
     }
 
     /// The part of a job with this segment is over.
     pub(super) fn part_over(&mut self, segment: HostId) {
         self.all.retain(|(of, _), _| *of != segment.0);
-    }
-
-    /// The bytes that are held for a slot.
-    #[cfg(test)]
-    pub(super) fn held_bytes(&self, segment: &Segment, slot: u32) -> usize {
-        let Some(one) = self.all.get(&(segment.plan().host, slot)) else { return 0 };
-        one.held.iter().chain(&one.held_urgent).map(|piece| piece.data.len()).sum()
     }
 }
 

@@ -82,11 +82,7 @@ impl RelaySource {
     ///
     /// # Errors
     /// [`SourceError`]: the connection must end.
-    pub(super) fn take(
-        &mut self,
-        frame: &Header,
-        data: &[u8],
-    ) -> Result<(u32, u32), SourceError> {
+    pub(super) fn take(&mut self, frame: &Header, data: &[u8]) -> Result<(u32, u32), SourceError> {
         let message = RelayedPiece::decode(frame, data, self.piece_max)?.message;
         let (slot, incarnation, slots) = (frame.context, frame.tag, self.slots);
         if slot >= slots {
@@ -122,8 +118,7 @@ impl RelaySource {
     ) -> Option<(Header, [u8; POSITION_BYTES])> {
         let direction =
             self.directions.get_mut(&slot).filter(|it| it.incarnation == incarnation)?;
-        let is_possible =
-            position > direction.granted && position <= direction.sent + self.window;
+        let is_possible = position > direction.granted && position <= direction.sent + self.window;
         if !is_possible {
             return None;
         }

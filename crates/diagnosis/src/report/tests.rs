@@ -68,6 +68,28 @@ fn a_circle_leads_over_hosts() {
 }
 
 #[test]
+fn the_channel_of_a_message_is_named() {
+    for (way, operation, words) in [
+        (0, Operation::Receive, "receive from rank 3 on n2 (pid 413), a group"),
+        (3, Operation::Receive, "receive from rank 3 on n2 (pid 413), over a lane, a group"),
+        (
+            4,
+            Operation::Receive,
+            "receive from rank 3 on n2 (pid 413), over the relay of n1, a group",
+        ),
+        (4, Operation::Send, "send to rank 3 on n2 (pid 413), over the relay of n2, a group"),
+        (1, Operation::Send, "send to rank 3 on n2 (pid 413), through memory, a group"),
+    ] {
+        let mut pictures = two_hosts();
+        let member = &mut pictures[0].members[0];
+        waits(member, operation, Some(process(2, 1)));
+        member.wait.way = way;
+        let text = report(pictures, Vec::new()).text();
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn a_far_process_that_computes_is_awaited() {
     let mut pictures = two_hosts();
     waits(&mut pictures[0].members[1], Operation::Receive, Some(process(2, 1)));

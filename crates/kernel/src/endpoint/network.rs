@@ -1,7 +1,9 @@
 //! An endpoint and its network to processes on other hosts.
 
 use landeck_channel::{Channel, Peer};
-use landeck_wire::ContextId;
+use landeck_memory::Operation;
+use landeck_wire::way::{Receiver, Way, choose};
+use landeck_wire::{Class, ContextId};
 
 use super::Endpoint;
 use crate::arrival::Core;
@@ -33,6 +35,21 @@ impl<N: Channel> Endpoint<N> {
     /// The network to other hosts, for changes.
     pub fn network_mut(&mut self) -> Option<&mut (dyn Channel + 'static)> {
         self.far.as_deref_mut()
+    }
+
+    /// The channel of a message that this process waits to send to a peer, or to receive from it.
+    #[cold]
+    pub(crate) fn way_of_wait(&self, operation: Operation, peer: Peer, bytes: u64) -> Option<Way> {
+        match &self.far {
+            Some(network) if self.is_far(peer) => match operation {
+                Operation::Send => network.way_to(peer, Class::User, bytes),
+                _ => network.way_from(peer),
+            },
+            _ => {
+                let in_message = self.near.data_bytes_max() as u64;
+                Some(choose(Receiver::Near { in_message }, Class::User, bytes))
+            }
+        }
     }
 
     /// Asks the daemon for further numbers of groups, over the network. Nothing happens on one host.

@@ -282,8 +282,7 @@ impl Relayed {
             return;
         }
         for host in self.links.keys().copied().collect::<Vec<_>>() {
-            let is_whole =
-                !self.unfinished.iter().any(|far| self.outgoing[far].host == host);
+            let is_whole = !self.unfinished.iter().any(|far| self.outgoing[far].host == host);
             let says_goodbye = self.has_left && is_whole;
             let Some(link) = self.links.get_mut(&host) else { continue };
             let Some(stream) = &mut link.stream else { continue };
@@ -510,9 +509,7 @@ impl Outgoing {
     /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
     fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
         let Some(mut rest) = self.rest.take() else { return Ok(()) };
-        while self.sent < self.granted
-            && rest.at < rest.data.len()
-            && stream.unsent() < UNSENT_MAX
+        while self.sent < self.granted && rest.at < rest.data.len() && stream.unsent() < UNSENT_MAX
         {
             let end = rest.data.len().min(rest.at + piece_max);
             self.push(stream, &rest.header, &rest.data[rest.at..end])?;
@@ -551,20 +548,17 @@ impl Incoming {
         sink: &mut S,
     ) -> Result<bool, BrokenPeer> {
         let mut head = [0; HEADER_BYTES];
-        let piece_bytes =
-            data.len().checked_sub(HEADER_BYTES).ok_or(BrokenPeer::Form)?;
+        let piece_bytes = data.len().checked_sub(HEADER_BYTES).ok_or(BrokenPeer::Form)?;
         data.copy_to_slice(&mut head);
-        let message = message_of(frame, &head, piece_bytes, piece_max)
-            .map_err(|_| BrokenPeer::Form)?;
+        let message =
+            message_of(frame, &head, piece_bytes, piece_max).map_err(|_| BrokenPeer::Form)?;
         let piece = data.part(HEADER_BYTES, piece_bytes);
         if message.length as usize > DATA_BYTES_MAX {
             let (length, most) = (u64::from(message.length), DATA_BYTES_MAX as u64);
             return Err(BrokenPeer::TooLong { length, most });
         }
         if message.class == Class::Urgent {
-            if self.held_urgent.is_empty()
-                && sink.arrive(peer, &message, piece) == Verdict::Taken
-            {
+            if self.held_urgent.is_empty() && sink.arrive(peer, &message, piece) == Verdict::Taken {
                 self.taken += 1;
                 return Ok(true);
             }
@@ -584,9 +578,10 @@ impl Incoming {
             self.held.push_back((message, piece.to_vec()));
             return Ok(false);
         }
-        let (begun, mut bytes) = self.begun.take().unwrap_or_else(|| {
-            (message, Vec::with_capacity(message.length as usize))
-        });
+        let (begun, mut bytes) = self
+            .begun
+            .take()
+            .unwrap_or_else(|| (message, Vec::with_capacity(message.length as usize)));
         let is_its = Header { sequence: begun.sequence, ..message } == begun
             && bytes.len() + piece_bytes <= begun.length as usize
             && (piece_bytes > 0 || begun.length == 0);

@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, bold, roman};
 
 /// Names and effects; `docs/environment.md` has equal rows.
-const VARIABLES: [(&str, &str); 13] = [
+const VARIABLES: [(&str, &str); 15] = [
     ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
     (
         "LANDECK_CLUSTERS",
@@ -13,6 +13,12 @@ const VARIABLES: [(&str, &str); 13] = [
         "LANDECK_CHECKING",
         "1: members of every collective operation compare counts, types and operations first, and a difference is \
          an error; 0: they do not (default)",
+    ),
+    ("LANDECK_PATH", "the path of messages between hosts, as --path: auto, lane or relay"),
+    (
+        "LANDECK_LANES",
+        "the most lanes of a process, beyond which messages go over relays; else half of its limit of open files, and \
+         at most 1024",
     ),
     (
         "LANDECK_JOB",
