@@ -198,7 +198,8 @@ impl RelayedHosts {
         let socket = self.hosts[to as usize].daemon.as_ref().unwrap();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(&[descriptor])));
+        let descriptors = [descriptor];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
         let bytes = message.encode();
         sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).unwrap();
     }

@@ -11,6 +11,7 @@ mod leaving;
 mod mailboxes;
 mod messages;
 mod regions;
+mod relayed;
 #[path = "../support/mod.rs"]
 mod support;
 mod waiting;
