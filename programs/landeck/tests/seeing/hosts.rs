@@ -50,6 +50,7 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
             "{said}"
         );
         assert!(said.contains("receive from rank 2 on n2 (pid "), "{said}");
+        assert!(said.contains("), over a lane, "), "{said}");
         assert!(said.contains("one of them has to send first"), "{said}");
         let said = until_said(&hosts, host, &["ps"], &["4 processes on 2 hosts", "HOST"]);
         assert!(said.contains("rank 0        n1") && said.contains("rank 3        n2"), "{said}");
