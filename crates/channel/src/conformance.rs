@@ -5,10 +5,12 @@
 
 #![expect(clippy::missing_panics_doc, reason = "tests panic")]
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use landeck_memory::Bytes;
+use landeck_memory::heap::{Block, Heap};
+use landeck_memory::{Buffer, Bytes, Segment, SegmentPlan};
 use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -48,7 +50,7 @@ macro_rules! conformance_tests {
             a_message_too_long_is_refused, nobody_is_no_peer, an_end_is_noticed,
             who_leaves_or_dies_is_read_out, what_was_sent_before_a_goodbye_arrives,
             a_place_can_be_used_again, the_thorough_look_delivers_and_gives_credit,
-            descriptors_wake, unsent_bytes_leave
+            descriptors_wake, unsent_bytes_leave, places_change_nothing
         }
 
         #[test]
@@ -407,11 +409,38 @@ pub fn unsent_bytes_leave<N: Network>() {
     world.settle();
 }
 
+/// A sink that gives places for parts sees the bytes that one without places sees, whichever of the parts have one.
+pub fn places_change_nothing<N: Network>() {
+    let mut world = World::<N>::new(3);
+    world.arrivals[1].give_places();
+    let longest = world.network.endpoint(0).data_bytes_max();
+    for number in 0..600 {
+        let length = match number % 6 {
+            0 => longest,
+            1 => longest - number,
+            2 => number,
+            _ => number * 53 % longest,
+        };
+        let kind = if number % 7 == 6 { Kind::Eager } else { Kind::Part };
+        for to in [1, 2] {
+            world.send_as(0, to, Header::user(kind, length as u32, 3, number as u32));
+        }
+        if number % 50 == 20 {
+            world.hold(1, 0, true);
+            world.poll_all();
+            world.hold(1, 0, false);
+        }
+    }
+    world.settle();
+}
+
 /// Four endpoints send, poll in every possible way, hold and release at random. `below` returns random numbers below a
 /// bound.
 pub fn random_traffic<N: Network>(below: &mut dyn FnMut(u64) -> u64) {
     const PEERS: u64 = 4;
     let mut world = World::<N>::new(PEERS as u32);
+    world.arrivals[0].give_places();
+    world.arrivals[2].give_places();
     let longest = world.network.endpoint(0).data_bytes_max() as u64;
     for _ in 0..20_000 {
         let (one, other) = (below(PEERS) as u32, below(PEERS) as u32);
@@ -422,7 +451,9 @@ pub fn random_traffic<N: Network>(below: &mut dyn FnMut(u64) -> u64) {
                     1..5 => below(longest.min(2_000)),
                     _ => below(64),
                 };
-                let _ = world.try_send(one, other, length as usize);
+                let kind = if below(3) == 0 { Kind::Part } else { Kind::Eager };
+                let header = Header::user(kind, length as u32, one, world.sent);
+                let _ = world.try_send_as(one, other, header);
             }
             5 => world.poll_by(one, |channel, sink| channel.poll_thoroughly(sink)),
             6 => world.poll_by(one, |channel, sink| channel.poll_into(sink)),
@@ -454,9 +485,66 @@ pub struct Arrivals {
     taken: Vec<Arrival>,
     broken: Vec<(Peer, BrokenPeer)>,
     held: BTreeSet<Peer>,
+    places: Option<Places>,
+}
+
+/// Memory for arriving parts.
+struct Places {
+    heap: Heap,
+    /// The part of each peer that has begun to arrive, and how much of it has.
+    begun: BTreeMap<Peer, (Block, usize)>,
+    asked: u32,
+}
+
+impl std::fmt::Debug for Places {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Places").finish_non_exhaustive()
+    }
+}
+
+impl Places {
+    /// One in so many parts that ask for a place gets none.
+    const REFUSED: u32 = 5;
+
+    fn new() -> Self {
+        let plan = SegmentPlan { heap_bytes_per_process: 4 << 20, ..SegmentPlan::new(1, 1) };
+        let heap = Heap::of(&Segment::local(&plan), 0).expect("a new segment has the slot");
+        Self { heap, begun: BTreeMap::new(), asked: 0 }
+    }
+
+    fn place(&mut self, from: Peer, length: usize) -> Option<Buffer> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(Self::REFUSED) {
+            return None;
+        }
+        let (block, filled) = match self.begun.entry(from) {
+            Entry::Occupied(begun) => begun.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert((self.heap.allocate(length).ok()?, 0)),
+        };
+        assert_eq!(length, block.len() - *filled, "a place was asked for another part");
+        Some(block.buffer().part(*filled, length))
+    }
 }
 
 impl Arrivals {
+    /// From now on gives places for most parts.
+    pub fn give_places(&mut self) {
+        self.places = Some(Places::new());
+    }
+
+    /// The whole message of which these are the last bytes.
+    fn joined(&mut self, from: Peer, header: &Header, last: Bytes<'_>) -> Arrival {
+        let mut data = Vec::new();
+        if header.kind == Kind::Part
+            && let Some(places) = &mut self.places
+            && let Some((block, filled)) = places.begun.remove(&from)
+        {
+            data.extend_from_slice(&block[..filled]);
+        }
+        last.append_to(&mut data);
+        Arrival { from, header: Header { length: data.len() as u32, ..*header }, data }
+    }
+
     /// From now on holds, or takes, the messages of a peer.
     pub fn hold(&mut self, from: Peer, hold: bool) {
         if hold {
@@ -487,8 +575,27 @@ impl Sink for Arrivals {
         if self.held.contains(&from) {
             return Verdict::Held;
         }
-        self.taken.push(Arrival { from, header: *header, data: data.to_vec() });
+        let arrival = self.joined(from, header, data);
+        self.taken.push(arrival);
         Verdict::Taken
+    }
+
+    fn place(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        assert_eq!(header.kind, Kind::Part, "only parts have a place");
+        if self.held.contains(&from) {
+            return None;
+        }
+        self.places.as_mut()?.place(from, header.length as usize)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
+        let begun = self.places.as_mut().and_then(|places| places.begun.get_mut(&from));
+        let (block, filled) = begun.expect("this sink has given a place");
+        *filled += bytes;
+        if *filled == block.len() {
+            let arrival = self.joined(from, header, Bytes::EMPTY);
+            self.taken.push(arrival);
+        }
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {

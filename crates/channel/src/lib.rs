@@ -14,7 +14,8 @@
 //! - A channel has bounded buffers. A message that the sink holds back stays in the channel, together with those behind
 //!   it from the same peer; other peers continue.
 //! - Everything that comes from outside is validated before the sink sees it.
-//! - The length in the header is that of the data beside it.
+//! - The length in the header is that of the data beside it. A part may arrive as several shorter ones
+//!   ([`Sink::place`]), whose data are those of the part, in order.
 //!
 //! | module | content |
 //! |---|---|
@@ -34,7 +35,7 @@ pub mod recorder;
 
 use std::os::fd::BorrowedFd;
 
-use landeck_memory::{Bytes, Segment};
+use landeck_memory::{Buffer, Bytes, Segment};
 use landeck_wire::way::Way;
 use landeck_wire::{Class, Header};
 
@@ -56,6 +57,18 @@ pub enum Verdict {
 pub trait Sink {
     /// Offers a message. `data` are valid during the call only.
     fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict;
+
+    /// The place for the data of a part ([`landeck_wire::Kind::Part`]) that is arriving, exactly as long as the header says;
+    /// the channel writes there from the beginning before it calls this sink again, says with [`Sink::placed`] how much it
+    /// wrote, and brings the rest as a shorter part, into another place or through [`Sink::arrive`].
+    ///
+    /// So a place is asked for again before each write, and no write follows the end of its receive.
+    fn place(&mut self, _from: Peer, _header: &Header) -> Option<Buffer> {
+        None
+    }
+
+    /// Records that the first `bytes` bytes of a part are in its place. The header is that of [`Sink::place`].
+    fn placed(&mut self, _from: Peer, _header: &Header, _bytes: usize) {}
 
     /// Reports that a peer sent something that no sender sends. The channel has dropped it and will not listen to the
     /// peer again.

@@ -5,7 +5,7 @@
 use landeck_channel::conformance::{self, Network};
 use landeck_channel::loopback::{Loopback, Wires};
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
-use landeck_memory::Bytes;
+use landeck_memory::{Buffer, Bytes};
 use landeck_testing::Watchdog;
 use landeck_wire::Header;
 use std::time::Duration;
@@ -20,6 +20,7 @@ const FORGETS_NOTHING: u8 = 5;
 const DROPS_WHAT_IS_HELD: u8 = 6;
 const TAKES_WITHOUT_END: u8 = 7;
 const READS_OUT_THE_LIVING: u8 = 8;
+const UNDERCOUNTS_PLACED: u8 = 9;
 
 /// A loopback endpoint that is faulty now and then.
 struct Wrong<const HOW: u8> {
@@ -68,10 +69,10 @@ impl<const HOW: u8> Channel for Wrong<HOW> {
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> bool {
-        if HOW == DROPS_WHAT_IS_HELD {
-            self.inner.poll(&mut Hasty(sink))
-        } else {
-            self.inner.poll(sink)
+        match HOW {
+            DROPS_WHAT_IS_HELD => self.inner.poll(&mut Hasty(sink)),
+            UNDERCOUNTS_PLACED => self.inner.poll(&mut Undercounting(sink)),
+            _ => self.inner.poll(sink),
         }
     }
 
@@ -97,6 +98,27 @@ impl Sink for Hasty<'_> {
     fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
         let _ = self.0.arrive(from, header, data);
         Verdict::Taken
+    }
+
+    fn broken(&mut self, from: Peer, what: BrokenPeer) {
+        self.0.broken(from, what);
+    }
+}
+
+/// Says less than has come to places.
+struct Undercounting<'a>(&'a mut dyn Sink);
+
+impl Sink for Undercounting<'_> {
+    fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
+        self.0.arrive(from, header, data)
+    }
+
+    fn place(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        self.0.place(from, header)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
+        self.0.placed(from, header, bytes.saturating_sub(1));
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
@@ -194,4 +216,11 @@ fn a_peer_that_is_not_forgotten_is_noticed() {
 fn a_living_peer_that_is_read_out_is_noticed() {
     let _watchdog = watchdog();
     conformance::who_leaves_or_dies_is_read_out::<Endpoints<READS_OUT_THE_LIVING>>();
+}
+
+#[test]
+#[should_panic(expected = "a place was asked for another part")]
+fn data_that_are_counted_wrongly_in_their_place_are_noticed() {
+    let _watchdog = watchdog();
+    conformance::places_change_nothing::<Endpoints<UNDERCOUNTS_PLACED>>();
 }

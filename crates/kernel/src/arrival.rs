@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{BlockRange, Borrowed, Heap};
-use landeck_memory::{Bytes, MessageCells, Segment, Tally};
+use landeck_memory::{Buffer, Bytes, MessageCells, Segment, Tally};
 use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
@@ -380,24 +380,63 @@ impl Core {
     }
 
     fn arrive_part(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
-        let id = RequestId::from_bits(u64::from(header.tag) << 32 | u64::from(header.context));
-        let id = match self.requests.get(id) {
+        let id = self.collecting_id(header);
+        let Some(collecting) = self.collecting(id, from) else { return };
+        let left = collecting.status.bytes - collecting.position;
+        let length = data.len() as u64;
+        if length > left {
+            return self.broken(from, BrokenPeer::TooLong { length, most: left });
+        }
+        collecting.target.write(collecting.position, data);
+        self.count_part(id, from, length);
+    }
+
+    /// The request whose data a part carries.
+    #[inline]
+    fn collecting_id(&self, part: &Header) -> RequestId {
+        let id = RequestId::from_bits(u64::from(part.tag) << 32 | u64::from(part.context));
+        match self.requests.get(id) {
             Some(&Work::Passed { to }) => to,
             _ => id,
-        };
-        let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Collecting(Collecting { target, status, position, .. }) = work else { return };
-        if status.peer != from {
+        }
+    }
+
+    /// The receive that collects parts of this sender in a request, if there is one.
+    #[inline]
+    fn collecting(&mut self, id: RequestId, from: Peer) -> Option<&mut Collecting> {
+        match self.requests.get_mut(id) {
+            Some(Work::Collecting(collecting)) if collecting.status.peer == from => {
+                Some(collecting)
+            }
+            _ => None,
+        }
+    }
+
+    /// Counts bytes that were written to their target, and completes the receive with the last one.
+    fn count_part(&mut self, id: RequestId, from: Peer, bytes: u64) {
+        let Some(collecting) = self.collecting(id, from) else { return };
+        collecting.position += bytes;
+        if collecting.position < collecting.status.bytes {
             return;
         }
-        target.write(*position, data);
-        *position += data.len() as u64;
-        if *position >= status.bytes
-            && let Work::Collecting(whole) = std::mem::replace(work, Work::Free)
-        {
+        let Some(work) = self.requests.get_mut(id) else { return };
+        if let Work::Collecting(whole) = std::mem::replace(work, Work::Free) {
             self.requests.put(id, Work::Done(whole.target.complete(whole.status)));
             self.forget_named(id, whole.named);
         }
+    }
+
+    /// The place of a part whose receive is into one piece of memory with room for all of it.
+    fn place_of_part(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        let id = self.collecting_id(header);
+        let Collecting { target: Target::Area(area), position, status, .. } =
+            &*self.collecting(id, from)?
+        else {
+            return None;
+        };
+        let (buffer, length) = (area.as_buffer()?, u64::from(header.length));
+        let is_inside = length <= status.bytes.min(buffer.len() as u64).saturating_sub(*position);
+        is_inside.then(|| buffer.part(*position as usize, length as usize))
     }
 
     #[cold]
@@ -453,6 +492,15 @@ impl Sink for Core {
             }
             None => self.keep(label, Kept::new(data)),
         }
+    }
+
+    #[inline]
+    fn place(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        if header.kind == Kind::Part { self.place_of_part(from, header) } else { None }
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
+        self.count_part(self.collecting_id(header), from, bytes as u64);
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
@@ -526,6 +574,14 @@ impl Sink for Direct<'_> {
         self.core.count_received(bytes);
         self.result = Some(put(self.area, self.status, data));
         Verdict::Taken
+    }
+
+    fn place(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        self.core.place(from, header)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
+        self.core.placed(from, header, bytes);
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
@@ -609,6 +665,14 @@ impl Sink for DirectOwn<'_> {
             return Verdict::Taken;
         }
         self.core.arrive(from, header, data)
+    }
+
+    fn place(&mut self, from: Peer, header: &Header) -> Option<Buffer> {
+        self.core.place(from, header)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
+        self.core.placed(from, header, bytes);
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {

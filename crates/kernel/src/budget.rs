@@ -78,9 +78,85 @@ impl NetworkBudget {
     }
 }
 
+/// How often a wait for one far process looks at the network in a row, before anything else is looked at.
+///
+/// A waiter whose core is wanted by another task gives it away after a few polls. Between neighbours these take longer
+/// than a message; between hosts a message takes longer. So each poll is several looks here, as long as messages come
+/// within them. Where they do not, because the sender waits for this core, one poll is one look.
+#[derive(Debug)]
+pub(crate) struct FarLooks {
+    looks: u32,
+    polls: u32,
+    /// Polls in a row that found nothing.
+    in_vain: u32,
+}
+
+impl FarLooks {
+    /// The most looks of a poll.
+    const MOST: u32 = 16;
+    /// Polls in vain after which a poll has half as many looks.
+    const PATIENCE: u32 = 8;
+    /// One poll in so many has the most looks, to see whether that pays by now.
+    const EXPLORE_EVERY: u32 = 16;
+
+    /// How many looks the next poll has.
+    #[inline]
+    pub(crate) fn next(&mut self) -> u32 {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(Self::EXPLORE_EVERY) { Self::MOST } else { self.looks }
+    }
+
+    /// Records that this look of a poll, counted from zero, has found something.
+    #[inline]
+    pub(crate) fn found(&mut self, look: u32) {
+        self.in_vain = 0;
+        if look > 0 {
+            self.looks = Self::MOST;
+        }
+    }
+
+    /// Records that a poll with so many looks has found nothing.
+    pub(crate) fn failed(&mut self, looks: u32) {
+        if looks <= 1 {
+            return;
+        }
+        self.in_vain += 1;
+        if self.in_vain >= Self::PATIENCE {
+            self.in_vain = 0;
+            self.looks = (self.looks / 2).max(1);
+        }
+    }
+}
+
+impl Default for FarLooks {
+    fn default() -> Self {
+        Self { looks: Self::MOST, polls: 0, in_vain: 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_poll_has_several_looks_while_messages_come_within_them() {
+        let mut looks = FarLooks::default();
+        for _ in 0..100 {
+            assert_eq!(looks.next(), FarLooks::MOST);
+            looks.found(9);
+        }
+        (0..1_000).for_each(|_| looks.failed(FarLooks::MOST));
+        let tried: Vec<u32> = (0..FarLooks::EXPLORE_EVERY).map(|_| looks.next()).collect();
+        assert_eq!(tried.iter().filter(|&&tried| tried == FarLooks::MOST).count(), 1);
+        assert_eq!(
+            tried.iter().filter(|&&tried| tried == 1).count() as u32,
+            FarLooks::EXPLORE_EVERY - 1
+        );
+        looks.found(0);
+        assert_eq!(looks.next(), 1, "the first look would have found it anyway");
+        looks.found(1);
+        assert_eq!(looks.next(), FarLooks::MOST);
+    }
 
     fn due(budget: &mut NetworkBudget, looks: u32, has_found: bool) -> u32 {
         (0..looks).filter(|_| budget.is_due(has_found)).count() as u32

@@ -11,7 +11,7 @@ use landeck_wire::{Class, Flags, Header, Kind};
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::backlog::Line;
-use crate::budget::NetworkBudget;
+use crate::budget::{FarLooks, NetworkBudget};
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId};
@@ -52,6 +52,7 @@ pub struct Endpoint<N: Channel> {
     /// The number of far peers: zero without a network, so that one comparison tells the route.
     pub(crate) far_peers: u32,
     pub(crate) budget: NetworkBudget,
+    pub(crate) far_looks: FarLooks,
     pub(crate) core: Core,
     /// The buffer for packing data whose parts lie apart.
     pub(crate) scratch: Vec<u8>,
@@ -68,6 +69,7 @@ impl<N: Channel> Endpoint<N> {
             first_far: segment.plan().slots(),
             far_peers: 0,
             budget: NetworkBudget::default(),
+            far_looks: FarLooks::default(),
             core: Core::new(segment, slot, heap),
             scratch: Vec::new(),
         })
@@ -486,7 +488,7 @@ impl<N: Channel> Endpoint<N> {
         };
         let result = direct.result;
         if result.is_none() && self.far.is_some() {
-            self.count_direct_look(wanted, any);
+            return self.receive_from_network(wanted, area, is_whole, status, any);
         }
         result
     }
@@ -501,7 +503,7 @@ impl<N: Channel> Endpoint<N> {
         };
         let completion = direct.completion;
         if completion.is_none() && self.far.is_some() {
-            self.count_direct_look(wanted, any);
+            return self.receive_own_from_network(wanted, any);
         }
         completion
     }
@@ -586,6 +588,12 @@ impl<N: Channel> Endpoint<N> {
                 if self.core.is_busy() {
                     self.advance();
                 }
+            }
+            Some(work)
+                if self.far.is_some()
+                    && work.depends_on().is_some_and(|peer| self.is_far(peer)) =>
+            {
+                self.progress_for_far(id);
             }
             _ => {
                 self.progress();

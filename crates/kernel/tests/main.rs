@@ -7,6 +7,7 @@ mod endpoints;
 mod full_heap;
 mod heap_return;
 mod meeting;
+mod placed_parts;
 mod put_back;
 mod revocation;
 mod succession;

@@ -6,10 +6,14 @@ use landeck_wire::way::{Receiver, Way, choose};
 use landeck_wire::{Class, ContextId};
 
 use super::Endpoint;
-use crate::arrival::Core;
+use crate::area::Area;
+use crate::arrival::{Core, Direct, DirectOwn};
 use crate::budget::Interest;
+use crate::failure::Failure;
 use crate::mailboxes::FIRST_MAILBOX;
 use crate::matching::Wanted;
+use crate::request::{Completion, RequestId};
+use crate::status::Status;
 use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
@@ -81,27 +85,108 @@ impl<N: Channel> Endpoint<N> {
         self.budget.is_due(has_found) && self.poll_network()
     }
 
-    /// Counts a look for a receive that has no request.
-    #[cold]
-    pub(crate) fn count_direct_look(&mut self, wanted: &Wanted, has_found: bool) {
+    /// Counts a look for a receive that has no request; returns how often to look at the network for it.
+    fn direct_looks(&mut self, wanted: &Wanted, has_found: bool) -> u32 {
         let interest = self.interest_in(wanted);
         if interest != Interest::Nothing {
             self.budget.expect(interest);
         }
-        self.look_at_network(has_found);
+        match (self.budget.is_due(has_found), interest) {
+            (false, _) => 0,
+            (true, Interest::Surely) => self.far_looks.next(),
+            (true, _) => 1,
+        }
+    }
+
+    /// The look at the network of a receive that has no request, and that has found nothing at the neighbours.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn receive_from_network(
+        &mut self,
+        wanted: &Wanted,
+        area: &Area,
+        is_whole: bool,
+        status: &mut Status,
+        has_found: bool,
+    ) -> Option<Result<(), Box<Failure>>> {
+        let looks = self.direct_looks(wanted, has_found);
+        for look in 0..looks {
+            let Some(network) = &mut self.far else { break };
+            let core = &mut self.core;
+            let mut direct = Direct { core, wanted, area, is_whole, status, result: None };
+            let any = network.poll(&mut direct);
+            let result = direct.result;
+            self.after_network();
+            if result.is_some() || any {
+                self.far_looks.found(look);
+                return result;
+            }
+        }
+        self.far_looks.failed(looks);
+        None
+    }
+
+    /// The look at the network of a receive that has neither a request nor memory for the data.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn receive_own_from_network(
+        &mut self,
+        wanted: &Wanted,
+        has_found: bool,
+    ) -> Option<Completion> {
+        let looks = self.direct_looks(wanted, has_found);
+        for look in 0..looks {
+            let Some(network) = &mut self.far else { break };
+            let mut direct = DirectOwn { core: &mut self.core, wanted, completion: None };
+            let any = network.poll(&mut direct);
+            let completion = direct.completion;
+            self.after_network();
+            if completion.is_some() || any {
+                self.far_looks.found(look);
+                return completion;
+            }
+        }
+        self.far_looks.failed(looks);
+        None
+    }
+
+    /// Makes progress for a request that depends on a far process.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn progress_for_far(&mut self, id: RequestId) {
+        if self.progress() || self.is_done(id) {
+            return;
+        }
+        let looks = self.far_looks.next();
+        for look in 1..looks {
+            let mut any = self.poll_network();
+            if self.core.is_busy() {
+                any |= self.advance();
+            }
+            if any || self.is_done(id) {
+                return self.far_looks.found(look);
+            }
+        }
+        self.far_looks.failed(looks);
     }
 
     #[cold]
     #[inline(never)]
     fn poll_network(&mut self) -> bool {
         let Some(network) = &mut self.far else { return false };
-        let mut any = network.poll(&mut self.core);
-        any |= self.look_at_leavers();
+        let any = network.poll(&mut self.core);
+        any | self.after_network()
+    }
+
+    /// What follows each look at the network; returns whether a far process is newly gone.
+    #[inline]
+    fn after_network(&mut self) -> bool {
+        let is_change = self.look_at_leavers();
         if self.budget.needs_review() {
             let interest = self.interest();
             self.budget.review(interest);
         }
-        any
+        is_change
     }
 
     /// The look at the network before sleep.

@@ -5,6 +5,7 @@
 //! bytes are in it. It comes from and returns to a [`Spare`] that all lanes of a process share.
 
 use landeck_channel::BrokenPeer;
+use landeck_memory::Bytes;
 use landeck_wire::{HEADER_BYTES, Header};
 
 use super::sealing::Opening;
@@ -142,8 +143,37 @@ impl Framing {
         }))
     }
 
-    fn staged(&self) -> &[u8] {
+    /// The bytes that were read and not consumed.
+    #[inline]
+    pub(super) fn staged(&self) -> &[u8] {
         self.memory.as_ref().map_or(&[], |memory| &memory[self.begin..self.end])
+    }
+
+    /// The header of the first frame, if that is there and the frame is not whole yet.
+    #[inline]
+    pub(super) fn begun(&self, opening: &Opening) -> Option<Header> {
+        if self.opened.is_some() || self.is_empty() {
+            return None;
+        }
+        let Ok(Some(Extent::Frame(header, length))) = self.extent() else { return None };
+        let whole = HEADER_BYTES + length + opening.tag_bytes();
+        (self.end - self.begin < whole).then_some(header)
+    }
+
+    /// Continues behind so many bytes, which went elsewhere.
+    pub(super) fn skip(&mut self, bytes: usize) {
+        self.begin = (self.begin + bytes).min(self.end);
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        }
+    }
+
+    /// Appends bytes that were read elsewhere, as far as there is room.
+    pub(super) fn append(&mut self, bytes: Bytes<'_>, spare: &mut Spare) {
+        if !bytes.is_empty() {
+            let appended = bytes.copy_to_slice(self.room(spare));
+            self.filled(appended);
+        }
     }
 
     /// Whether no bytes wait here, not even a part of a frame.

@@ -12,6 +12,9 @@ use rustix::io::Errno;
 use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::socket::{self, Moved};
+use placing::Parts;
+
+mod placing;
 
 /// The most bytes of messages that are gathered before they are sent.
 const GATHERED_BYTES_MAX: usize = 16 * 1024;
@@ -20,6 +23,8 @@ const GATHERED_MESSAGE_BYTES_MAX: usize = 4 * 1024;
 /// The sender learns of this many received frames, or bytes in them, at the latest.
 const REPORT_FRAMES: u64 = 64;
 const REPORT_BYTES: u64 = 128 * 1024;
+/// The longest rest of a part.
+const REST_BYTES_MAX: usize = DATA_BYTES_MAX;
 
 /// A lane.
 pub(super) struct Lane {
@@ -48,6 +53,9 @@ struct Incoming {
     unreported_bytes: u64,
     /// The other side has said that nothing follows.
     is_complete: bool,
+    parts: Parts,
+    /// The fault of a frame that was not opened in the staging memory.
+    fault: Option<BrokenPeer>,
 }
 
 /// The outgoing half of a lane.
@@ -91,6 +99,8 @@ impl Lane {
             reported: 0,
             unreported_bytes: 0,
             is_complete: false,
+            parts: Parts::default(),
+            fault: None,
         };
         let outgoing = Outgoing {
             sealing: Sealing::new(keys).map_err(|CannotSeal| Errno::KEYREJECTED)?,
@@ -117,7 +127,7 @@ impl Lane {
     /// Whether there is something to offer, or an end to notice.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
-        self.is_over() || !self.incoming.framing.is_empty()
+        self.is_over() || !self.incoming.framing.is_empty() || self.incoming.fault.is_some()
     }
 
     /// Whether nothing more can arrive, and nothing that has arrived waits here.
@@ -177,6 +187,7 @@ impl Lane {
             return Err(SendError::Full);
         }
         let header = Header { sequence: out.sent as u16, length: data.len() as u32, ..*header };
+        self.incoming.parts.are_expected |= header.kind == Kind::Accept;
         let is_first = gathers && !std::mem::replace(&mut out.in_burst, gathers);
         let gathers = gathers && !is_first && data.len() <= GATHERED_MESSAGE_BYTES_MAX;
         if self.incoming.is_report_due() {
@@ -223,16 +234,24 @@ impl Lane {
         }
     }
 
-    /// Reads data that have arrived, at most one staging memory.
+    /// Reads data that have arrived, at most one staging memory, or one part to its place. Returns whether the sink has
+    /// learned of any.
     #[inline]
-    pub(super) fn read(&mut self, epoll: &OwnedFd, spare: &mut Spare) {
-        let Some(socket) = &self.socket else { return };
-        let room = self.incoming.framing.room(spare);
-        if room.is_empty() {
-            return;
-        }
-        match socket::receive(socket, room) {
-            Ok(Moved::Bytes(bytes)) => self.incoming.framing.filled(bytes),
+    pub(super) fn read<S: Sink + ?Sized>(
+        &mut self,
+        from: Peer,
+        sink: &mut S,
+        epoll: &OwnedFd,
+        spare: &mut Spare,
+    ) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        let incoming = &mut self.incoming;
+        let (moved, any) = match incoming.place(from, sink) {
+            Some(to) => incoming.read_to(socket, from, to, sink, spare),
+            None => (incoming.read_staged(socket, spare), false),
+        };
+        match moved {
+            Ok(Moved::Bytes(_)) => {}
             Ok(Moved::Later) => self.incoming.framing.rest(spare),
             Ok(Moved::Closed) => {
                 let errno = self.outgoing.mute.map_or(0, Errno::raw_os_error);
@@ -240,6 +259,7 @@ impl Lane {
             }
             Err(error) => self.finish(error.raw_os_error(), epoll),
         }
+        any
     }
 
     /// Offers the messages that have arrived.
@@ -260,7 +280,7 @@ impl Lane {
                 Ok(First::None) => break,
                 Err(broken) => {
                     sink.broken(from, broken);
-                    self.incoming.framing.clear(spare);
+                    self.incoming.clear(spare);
                     self.incoming.is_complete = false;
                     self.finish(libc::EPROTO, epoll);
                     break;
@@ -268,7 +288,7 @@ impl Lane {
             }
         }
         if self.is_over() {
-            self.incoming.framing.clear(spare); // the rest of a frame will not come
+            self.incoming.clear(spare); // the rest of a frame will not come
             if self.incoming.is_complete {
                 self.broke = None; // it has ended in good order
             }
@@ -292,7 +312,7 @@ impl Lane {
 
     /// Drops the data that have arrived, and frees the memory.
     pub(super) fn forget(&mut self, epoll: &OwnedFd, spare: &mut Spare) {
-        self.incoming.framing.clear(spare);
+        self.incoming.clear(spare);
         self.finish(0, epoll);
     }
 
@@ -339,8 +359,14 @@ impl Incoming {
         sink: &mut S,
         outgoing: &mut Outgoing,
     ) -> Result<First, BrokenPeer> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
         if self.is_complete && !self.framing.is_empty() {
             return Err(BrokenPeer::AfterGoodbye);
+        }
+        if self.parts.rest.is_some() {
+            return Ok(self.offer_rest(from, sink));
         }
         let Some((header, data)) = self.framing.first(&mut self.opening)? else {
             return Ok(First::None);
@@ -367,11 +393,34 @@ impl Incoming {
                 }
                 self.received += 1;
                 self.unreported_bytes += u64::from(header.length);
+                self.parts.clear();
+                self.parts.are_expected = header.kind == Kind::Part;
                 First::Taken
             }
         };
         self.framing.consume(&self.opening);
         Ok(fate)
+    }
+
+    /// Offers the rest of a part whose first bytes went to their place.
+    #[cold]
+    fn offer_rest<S: Sink + ?Sized>(&mut self, from: Peer, sink: &mut S) -> First {
+        let Some((rest, data)) = self.rest_of_part() else { return First::None };
+        if sink.arrive(from, &rest, Bytes::from(data)) == Verdict::Held {
+            return First::Held;
+        }
+        self.framing.skip(rest.length as usize);
+        self.unreported_bytes += u64::from(rest.length);
+        self.received += 1;
+        self.parts.clear();
+        First::Taken
+    }
+
+    /// Drops what has arrived.
+    fn clear(&mut self, spare: &mut Spare) {
+        self.framing.clear(spare);
+        self.parts.clear();
+        self.fault = None;
     }
 
     /// Tells the other side, in the next bytes, how much was received.

@@ -235,40 +235,40 @@ impl Lanes {
     #[inline]
     fn poll_once<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> (bool, usize) {
         self.tend(false);
-        let events = self.look(everywhere);
-        let mut any = self.offer(sink);
+        let (mut any, events) = self.look(everywhere, sink);
+        any |= self.offer(sink);
         if let Some(relayed) = &mut self.relayed {
             any |= relayed.poll(sink, &mut self.daemon);
         }
         (any, events)
     }
 
-    /// Handles the sockets' events; returns their number.
+    /// Handles the sockets' events; returns whether parts have come to their place, and the number of events.
     #[inline]
-    fn look(&mut self, everywhere: bool) -> usize {
+    fn look<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> (bool, usize) {
         self.looks = self.looks.wrapping_add(1);
         if let [only] = self.open[..]
             && !everywhere
             && !self.looks.is_multiple_of(DIRECT_LOOKS)
         {
-            self.read(only);
-            return 0;
+            return (self.read(only, sink), 0);
         }
-        self.look_everywhere()
+        self.look_everywhere(sink)
     }
 
-    fn look_everywhere(&mut self) -> usize {
+    fn look_everywhere<S: Sink + ?Sized>(&mut self, sink: &mut S) -> (bool, usize) {
         const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.daemon.flush();
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
         let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
             Ok(events) => events,
-            Err(_) => return 0,
+            Err(_) => return (false, 0),
         };
+        let mut any = false;
         for event in events.iter() {
             let (data, flags) = (event.data, event.flags);
             if data.u64() == DAEMON {
-                self.hear_daemon();
+                self.hear_daemon(sink);
                 if flags.contains(EventFlags::OUT) {
                     self.daemon.flush();
                     self.watch_daemon();
@@ -287,20 +287,24 @@ impl Lanes {
             {
                 lane.tend(false, &self.epoll, &mut self.spare);
             }
-            self.read(far);
+            any |= self.read(far, sink);
         }
-        events.len()
+        (any, events.len())
     }
 
-    /// Reads a lane.
+    /// Reads a lane; returns whether parts have come to their place.
     #[inline]
-    fn read(&mut self, far: u32) {
-        let Some(place) = self.places.get_mut(far as usize) else { return };
-        let Some(lane) = &mut place.lane else { return };
-        lane.read(&self.epoll, &mut self.spare);
+    fn read<S: Sink + ?Sized>(&mut self, far: u32, sink: &mut S) -> bool {
+        let Some(place) = self.places.get_mut(far as usize) else { return false };
+        let Some(lane) = &mut place.lane else { return false };
+        let any = lane.read(Peer(self.first_far + far), sink, &self.epoll, &mut self.spare);
+        if lane.needs_care() && !std::mem::replace(&mut place.is_tended, true) {
+            self.tended.push(far);
+        }
         if lane.has_news() && !std::mem::replace(&mut place.is_offering, true) {
             self.offering.push(far);
         }
+        any
     }
 
     /// Sends what waits in lanes.
@@ -383,11 +387,11 @@ impl Lanes {
     }
 
     #[cold]
-    fn hear_daemon(&mut self) {
+    fn hear_daemon<S: Sink + ?Sized>(&mut self, sink: &mut S) {
         for _ in 0..HEARD_MAX {
             match self.daemon.hear() {
                 Some(Heard::Message(Handover::Lane { far, lane, keys }, socket)) => {
-                    self.accept(far, lane, &keys, socket);
+                    self.accept(far, lane, &keys, socket, sink);
                 }
                 Some(Heard::Message(Handover::Unreachable { far }, _)) => self.refused(far),
                 Some(Heard::Message(Handover::Relayed { host, keys }, socket)) => {
@@ -420,7 +424,14 @@ impl Lanes {
     }
 
     /// Takes over a lane, or closes it if it is none that can be used.
-    fn accept(&mut self, far: u32, number: u32, keys: &LaneKeys, socket: Option<OwnedFd>) {
+    fn accept<S: Sink + ?Sized>(
+        &mut self,
+        far: u32,
+        number: u32,
+        keys: &LaneKeys,
+        socket: Option<OwnedFd>,
+        sink: &mut S,
+    ) {
         let Some(place) = self.places.get_mut(far as usize) else { return };
         if place.last.is_some_and(|last| number <= last) {
             return;
@@ -456,7 +467,7 @@ impl Lanes {
         self.open.retain(|open| *open != far);
         self.open.push(far);
         self.tend_later(far);
-        self.read(far);
+        self.read(far, sink); // only a header can be there, so no part comes to its place yet
     }
 
     fn want(&mut self, far: u32) {
@@ -513,11 +524,11 @@ impl Channel for Lanes {
         match lane {
             Some(far) if !self.looks.is_multiple_of(DIRECT_LOOKS) => {
                 self.tend(false);
-                self.read(far);
+                let placed = self.read(far, sink);
                 if !self.places[far as usize].is_offering {
-                    return false;
+                    return placed;
                 }
-                let any = self.offer_from(far, sink);
+                let any = self.offer_from(far, sink) | placed;
                 let is_held = self.places[far as usize].is_offering;
                 if !is_held {
                     self.offering.retain(|offering| *offering != far);

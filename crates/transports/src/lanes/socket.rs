@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use landeck_memory::Bytes;
+use landeck_memory::{Buffer, Bytes};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, sockopt};
 
@@ -41,6 +41,37 @@ pub(super) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Result<Moved, Errno>
         Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Later),
         Err(error) => Err(error),
     }
+}
+
+/// Receives into a place, and what follows it into `room`.
+#[inline]
+pub(super) fn receive_to(socket: &OwnedFd, place: Buffer, room: &mut [u8]) -> Result<Moved, Errno> {
+    let mut parts = [
+        libc::iovec { iov_base: place.bytes().start().as_ptr().cast(), iov_len: place.len() },
+        libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() },
+    ];
+    // SAFETY: a message header of zeroes names no address, no parts and no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len() as _;
+    // SAFETY: the message and its parts live until the call returns, and the system writes nothing later. `room` is
+    // exclusively ours. The sink has given the place since it was last called, so the receive that it belongs to has not
+    // ended, and by the promise of `Buffer::new` its range stays mapped and nobody else writes there.
+    let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    match usize::try_from(bytes) {
+        Ok(0) => Ok(Moved::Closed),
+        Ok(bytes) => Ok(Moved::Bytes(bytes)),
+        Err(_) => match last_error() {
+            Errno::AGAIN | Errno::INTR => Ok(Moved::Later),
+            error => Err(error),
+        },
+    }
+}
+
+/// The number of bytes that have arrived and are not read.
+#[inline]
+pub(super) fn unread(socket: &OwnedFd) -> usize {
+    rustix::io::ioctl_fionread(socket).map_or(0, |bytes| bytes as usize)
 }
 
 #[inline]
