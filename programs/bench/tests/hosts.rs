@@ -24,13 +24,15 @@ fn compile(folder: &Path, source: &str, target: &str, library: Option<&Path>) {
 
 #[test]
 fn a_figure_over_two_hosts_is_measured() {
-    let _watchdog = Watchdog::start(Duration::from_secs(300));
     let name = "a_figure_over_two_hosts_is_measured";
     let Some(hosts) = Hosts::or_skip(name, &Wish::hosts(2)) else { return };
     drop(hosts);
     let built = build(env!("CARGO"), &["landeck-launcher", "landeckd", "landeck-mpi"]);
-    let folder = std::env::temp_dir().join(format!("landeck-bench-hosts-{}", std::process::id()));
-    fs::create_dir_all(folder.join("front")).expect("the temporary folder can be written");
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    // The hosts have a /tmp of their own.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-hosts");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("front")).expect("the target folder can be written");
     let library = built.join("libmpi_abi.so");
     symlink(&library, folder.join("front/libmpi_abi.so.1")).expect("a link can be made");
     compile(&folder, "points", "points.abi", Some(&library));

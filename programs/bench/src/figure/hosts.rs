@@ -54,7 +54,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "hosts_rest",
         title: "Processor time of a host's daemon while the processes of the job sleep",
-        parts: &[over_both(2, &["rest", "wait_ms=4000"])],
+        parts: &[over_both(2, &["rest", "wait_ms=5000"])],
         who: Who::OursOverHosts,
         targets: &[Target { form: "host", ..target(2, 0, Value(0.5), Value(0.2)) }],
         ..POINTS
