@@ -12,6 +12,7 @@
  *   deck_sync, deck_scatter_gather, deck_reduce, deck_barrier
  *                      what deck.c does over DECK: broadcast and barrier, scatter and gather, reduce, barrier
  *   growth             barrier, allreduce and broadcast of 8 bytes, each a form of its own
+ *   three              the same of every size; barrier of none
  *   overlap            a non-blocking allreduce while the process computes as long as one takes alone:
  *                      the share of it that the computation did not hide
  *   overlap_call       the same; the time in the call that starts it
@@ -270,6 +271,14 @@ static void measure_growth(void) {
     measure_operation("growth", "broadcast", find_operation("broadcast"), 8);
 }
 
+static void measure_three(void) {
+    measure_operation("three", "barrier", find_operation("barrier"), 0);
+    for (int i = 0; i < settings.bytes.count; i++) {
+        measure_operation("three", "allreduce", find_operation("allreduce"), settings.bytes.values[i]);
+        measure_operation("three", "broadcast", find_operation("broadcast"), settings.bytes.values[i]);
+    }
+}
+
 /* ------------------------------------------------------------------ beside a computation */
 
 /* Keeps a core busy and touches no memory; the result is used, so that it is not left out. */
@@ -372,6 +381,7 @@ int main(int argc, char **argv) {
     allocate_buffers();
     if (wanted) measure_every_size(figure, wanted);
     else if (!strcmp(figure, "growth")) measure_growth();
+    else if (!strcmp(figure, "three")) measure_three();
     else if (!strcmp(figure, "overlap")) measure_overlap(figure, false);
     else if (!strcmp(figure, "overlap_call")) measure_overlap(figure, true);
     else fail("unknown figure; they stand at the head of bench/collectives.c");

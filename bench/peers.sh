@@ -150,7 +150,7 @@ build_iceoryx2() {
 
 mkdir -p "$folder" "$machine" || exit 1
 command -v gcc >/dev/null || { say "no gcc: install a C compiler (apt-get install gcc libc6-dev)" >&2; exit 1; }
-[ $programs = no ] || for program in bare nothing counter; do
+[ $programs = no ] || for program in bare nothing counter sockets; do
     gcc -std=c11 -O2 -Wall -Wextra -o "$folder/$program" "$sources/$program.c" || exit 1
 done
 

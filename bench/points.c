@@ -17,17 +17,23 @@
  *   threads   the first of round, and an allreduce of 8 bytes, by what MPI_Init_thread was asked for:
  *             level=single or level=multiple                                         (n = 2)
  *   packing   MPI_Pack of a vector, of structures, of faces of a block, and the same by hand
+ *   kill      processes of the second half of the ranks kill themselves, one after the other: from there until a receive
+ *             fails in each process of the first half                                (n even, Landeck)
+ *   rest      processor time of this host's landeckd while all processes sleep for wait_ms  (Landeck)
  *
  * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
  * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s. With new=1 round,
  * crowd and pairs write each message anew before they send it, in the time that counts.
  * programs/bench/src/points does the same over Landeck's own interface, line for line, but for the last
- * two; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
+ * four; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
  * Irecv, Wait, Waitall, Finalize.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "batches.h"
 
@@ -528,6 +534,93 @@ static void measure_packing(void) {
     pack("face of columns", "by hand: face of columns", face(2), 1, pack_face, 2);
 }
 
+/* ------------------------------------------------------------------ several hosts */
+
+static void sleep_until(double when_s) {
+    struct timespec when = {(time_t)when_s, (long)(1e9 * (when_s - (double)(time_t)when_s))};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL)) {}
+}
+
+/* Says when it will die, so that the survivors wait and sleep by then, and dies. */
+static void die_announced(void) {
+    double when_s = now_s() + 0.1;
+    for (int survivor = 0; survivor < size / 2; survivor++) send_words(&when_s, 1, survivor, TAG_DATA);
+    sleep_until(when_s);
+    kill(getpid(), SIGKILL);
+}
+
+/* Hosts that are namespaces of one computer have one clock, so two processes may compare their times. */
+static void survive(int victim) {
+    double died_s;
+    receive_words(&died_s, 1, victim, TAG_DATA);
+    int result = MPI_Recv(incoming, 8, MPI_BYTE, victim, TAG_MARKER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double noticed_s = now_s();
+    if (result == MPI_SUCCESS) fail("received a message that nobody sent");
+    print_value("kill", "", 0, 0, "ms", 1e3 * (noticed_s - died_s));
+}
+
+static void measure_kill(void) {
+    int64_t ignored;
+    if (size % 2) fail("kill needs an even number of processes");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int victim = size - 1; victim >= size / 2; victim--) {
+        if (rank == victim) die_announced();
+        else if (rank < size / 2) survive(victim);
+        else MPI_Recv(&ignored, 8, MPI_BYTE, victim, TAG_MARKER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The processor time of one process of this name, with all threads; 0 for all others. */
+static double time_if_called_s(const char *pid, const char *name) {
+    char path[600], line[64] = "";
+    double sum_s = 0;
+    snprintf(path, sizeof path, "/proc/%s/comm", pid);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    if (!fgets(line, sizeof line, file)) line[0] = 0;
+    fclose(file);
+    line[strcspn(line, "\n")] = 0;
+    if (strcmp(line, name)) return 0;
+    snprintf(path, sizeof path, "/proc/%s/task", pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        unsigned long long ran_ns;
+        snprintf(path, sizeof path, "/proc/%s/task/%s/schedstat", pid, task->d_name);
+        if (!(file = fopen(path, "r"))) continue;
+        if (fscanf(file, "%llu", &ran_ns) == 1) sum_s += 1e-9 * (double)ran_ns;
+        fclose(file);
+    }
+    if (tasks) closedir(tasks);
+    return sum_s;
+}
+
+/* The processor time of all daemons on this host: ticks of a hundredth second would be too coarse for it. */
+static double daemons_s(void) {
+    double sum_s = 0;
+    DIR *processes = opendir("/proc");
+    for (struct dirent *process; processes && (process = readdir(processes));) {
+        if (process->d_name[0] >= '0' && process->d_name[0] <= '9') sum_s += time_if_called_s(process->d_name, "landeckd");
+    }
+    if (processes) closedir(processes);
+    return sum_s;
+}
+
+/* Every two processes talk first, so that all connections are there. */
+static void measure_rest(void) {
+    char form[32];
+    for (int other = 0; other < size; other++) {
+        if (rank < other) send_word(0, other, TAG_DATA), (void)receive_word(other, TAG_DATA);
+        if (rank > other) (void)receive_word(other, TAG_DATA), send_word(0, other, TAG_DATA);
+    }
+    sleep_until(now_s() + 0.3);
+    double start_s = now_s(), before_s = daemons_s();
+    sleep_until(start_s + 1e-3 * settings.wait_ms);
+    double share = (daemons_s() - before_s) / (now_s() - start_s);
+    if (before_s <= 0) fail("there is no landeckd on this host");
+    snprintf(form, sizeof form, "host of rank %d", rank);
+    print_value("rest", form, 0, 0, "%", 100 * share);
+}
+
 /* ------------------------------------------------------------------ the command line */
 
 static const struct {
@@ -537,6 +630,7 @@ static const struct {
     {"round", measure_round},       {"crowd", measure_crowd}, {"pairs", measure_pairs},   {"stream", measure_stream},
     {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"burst", measure_burst},
     {"join", measure_join},         {"threads", measure_threads}, {"packing", measure_packing},
+    {"kill", measure_kill},         {"rest", measure_rest},
 };
 
 /* Touched before anything is measured. A window of messages fits into `incoming`. */

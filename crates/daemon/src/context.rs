@@ -247,6 +247,12 @@ impl<'a> Context<'a> {
         self.hub.trunks.add_streams(host, child_output, child_input, now);
     }
 
+    /// When the trunks have something to do, if nothing happens before.
+    #[cfg(test)]
+    pub(crate) fn trunks_deadline(&self) -> Option<Duration> {
+        self.hub.trunks.deadline()
+    }
+
     /// Issues a token, by which one host joins by hand within 15 minutes.
     ///
     /// # Errors

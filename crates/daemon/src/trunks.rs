@@ -449,7 +449,10 @@ impl Trunks {
             };
             next.into_iter().chain(link.hopeless_at(self.lease))
         });
-        let streams = self.streams.values().map(|(_, _, at)| *at);
+        // Streams that are not needed have no time: it would be over soon, and the loop would never sleep again.
+        let awaited = |host: &HostNumber| self.links.get(host).is_some_and(awaits_streams);
+        let streams = self.streams.iter().filter(|(host, _)| awaited(host));
+        let streams = streams.map(|(_, (_, _, at))| *at);
         dials.chain(trunks).chain(links).chain(streams).min()
     }
 
@@ -466,9 +469,8 @@ impl Trunks {
         if !link.is_wanted || link.trunk().is_some() {
             return;
         }
-        let streams_due = self.streams.get(&host).is_some_and(|(_, _, at)| {
-            now >= *at && link.is_unreached() && !matches!(link.attempt, Attempt::Opening(_))
-        });
+        let is_over = |(_, _, at): &(OwnedFd, OwnedFd, Duration)| now >= *at;
+        let streams_due = self.streams.get(&host).is_some_and(is_over) && awaits_streams(link);
         if streams_due {
             return self.begin_streams(reactor, host, now);
         }
@@ -590,6 +592,12 @@ impl Trunks {
         let milliseconds = u32::try_from(self.silence.as_millis()).unwrap_or(u32::MAX);
         let _ = set_tcp_user_timeout(socket, milliseconds.max(OPENING_TIME.as_millis() as u32 / 2));
     }
+}
+
+/// Whether a link takes streams as soon as their time has come.
+fn awaits_streams(link: &Link) -> bool {
+    let is_opening = matches!(link.attempt, Attempt::Opening(_));
+    link.is_wanted && link.trunk().is_none() && link.is_unreached() && !is_opening
 }
 
 mod traffic;

@@ -1,7 +1,8 @@
 //! The candidates that take part in a launch, and the reasons why others are left out.
 
 use crate::candidate::Candidate::{
-    self, Bare, Counter, Iceoryx2, Landeck, Mpich, MpichThrottled, Queues,
+    self, Bare, Counter, Iceoryx2, Landeck, LandeckMpi, LandeckPlain, Mpich, MpichThrottled,
+    Queues, Sockets,
 };
 use crate::candidate::Program;
 use crate::figure::{Figure, Method, Who};
@@ -30,17 +31,26 @@ pub(crate) fn attendance(
 ) -> Attendance {
     let crowded = n > processors;
     let collective = figure.program != Program::Points;
+    if candidate.is_for_hosts() && !figure.is_over_hosts() {
+        return HasNoPart;
+    }
     match candidate.of_this_build() {
-        Landeck if figure.who == Who::Mpi => HasNoPart,
+        Landeck if figure.who == Who::Mpi || figure.is_over_hosts() => HasNoPart,
         Landeck => TakesPart,
+        // Seals cost messages; a start without them is no other one.
+        LandeckPlain if figure.own() != LandeckPlain => HasNoPart,
+        LandeckPlain | LandeckMpi if figure.is_over_hosts() => TakesPart,
+        Sockets if !figure.has_floor => HasNoPart,
+        Sockets => TakesPart,
         candidate if figure.who == Who::OursAnd(candidate) => TakesPart,
         Queues | Iceoryx2 => HasNoPart,
-        _ if !matches!(figure.who, Who::Everybody | Who::Mpi) => HasNoPart,
+        _ if !matches!(figure.who, Who::Everybody | Who::Mpi | Who::OverHosts(_)) => HasNoPart,
+        Bare | Counter if figure.is_over_hosts() => HasNoPart,
         Bare if figure.method == Method::Inside => HasNoPart,
         Counter if !figure.has_floor => HasNoPart,
         Bare | Counter => TakesPart,
         // Only there is it another comparison than MPICH as shipped.
-        MpichThrottled if !crowded => HasNoPart,
+        MpichThrottled if !crowded || figure.method == Method::BeyondRemoteShell => HasNoPart,
         Mpich if collective && crowded => LeftOut(
             "as shipped it never gives up its processor, so that each operation takes whole time slices of the scheduler; mpich-throttled stands for it",
         ),
@@ -90,6 +100,24 @@ mod tests {
         assert_eq!(of(Candidate::OpenMpi, "loan", 2), HasNoPart);
         assert_eq!((of(Iceoryx2, "loan", 2), of(Iceoryx2, "round", 2)), (TakesPart, HasNoPart));
         assert_eq!((of(Queues, "mailbox", 2), of(Queues, "loan", 2)), (TakesPart, HasNoPart));
+    }
+
+    #[test]
+    fn over_hosts_ours_stand_beside_all_who_speak_mpi_and_the_floor() {
+        for candidate in [LandeckPlain, LandeckMpi, Candidate::OpenMpi, Mpich, Sockets] {
+            assert_eq!(of(candidate, "hosts_round", 2), TakesPart);
+        }
+        for candidate in [Landeck, Bare, Counter, Queues, MpichThrottled] {
+            assert_eq!(of(candidate, "hosts_round", 2), HasNoPart);
+        }
+        assert_eq!(of(LandeckPlain, "round", 2), HasNoPart);
+        assert_eq!(of(Sockets, "round", 2), HasNoPart);
+        assert_eq!(of(LandeckPlain, "hosts_start", 4), HasNoPart);
+        assert_eq!(
+            (of(LandeckMpi, "hosts_kill", 4), of(Mpich, "hosts_kill", 4)),
+            (TakesPart, HasNoPart)
+        );
+        assert!(matches!(of(Mpich, "hosts_collectives", 4), LeftOut(_)));
     }
 
     #[test]

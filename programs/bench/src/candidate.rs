@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::thread;
+
+use crate::cluster::Cluster;
 
 /// The program in C that measures a figure over MPI; over Landeck's own interface one program knows all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(crate) enum Program {
 pub(crate) enum Candidate {
     Landeck,
     LandeckMpi,
+    /// Landeck behind MPI with `--plain`: messages between hosts are not sealed.
+    LandeckPlain,
     /// Another installation of Landeck, to compare with: `--against`.
     OtherLandeck,
     /// The other installation of Landeck, behind MPI.
@@ -35,16 +40,19 @@ pub(crate) enum Candidate {
     Bare,
     /// A barrier of one shared counter, without message passing.
     Counter,
+    /// A TCP connection between two hosts, without message passing.
+    Sockets,
 }
 
 use Candidate::{
-    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi,
-    OtherLandeck, OtherLandeckMpi, Queues,
+    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, LandeckPlain, Mpich, MpichThrottled,
+    OpenMpi, OtherLandeck, OtherLandeckMpi, Queues, Sockets,
 };
 
 /// In the order of the tables.
-pub(crate) const ALL: [Candidate; 12] = [
+pub(crate) const ALL: [Candidate; 14] = [
     Landeck,
+    LandeckPlain,
     LandeckMpi,
     OtherLandeck,
     OtherLandeckMpi,
@@ -56,6 +64,7 @@ pub(crate) const ALL: [Candidate; 12] = [
     Iceoryx2,
     Bare,
     Counter,
+    Sockets,
 ];
 
 impl Candidate {
@@ -63,6 +72,7 @@ impl Candidate {
         match self {
             Landeck => "landeck",
             LandeckMpi => "landeck-mpi",
+            LandeckPlain => "landeck-plain",
             OtherLandeck => "other",
             OtherLandeckMpi => "other-mpi",
             Mpich => "mpich",
@@ -73,6 +83,7 @@ impl Candidate {
             Iceoryx2 => "iceoryx2",
             Bare => "bare",
             Counter => "counter",
+            Sockets => "sockets",
         }
     }
 
@@ -81,6 +92,7 @@ impl Candidate {
         match self {
             Landeck => "Landeck",
             LandeckMpi => "Landeck behind MPI",
+            LandeckPlain => "Landeck, --plain",
             OtherLandeck => "the other Landeck",
             OtherLandeckMpi => "the other Landeck behind MPI",
             Mpich => "MPICH 5.0.2",
@@ -91,6 +103,7 @@ impl Candidate {
             Iceoryx2 => "iceoryx2 0.10.0",
             Bare => "bare program",
             Counter => "shared counter",
+            Sockets => "raw sockets",
         }
     }
 
@@ -102,7 +115,8 @@ impl Candidate {
             IntelMpi => Some("impi"),
             Queues => Some("queues"),
             Iceoryx2 => Some("iceoryx2"),
-            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi | Bare | Counter => None,
+            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi | Bare
+            | Counter | Sockets => None,
         }
     }
 
@@ -125,8 +139,19 @@ impl Candidate {
     }
 
     /// Whether its program starts its own processes, and knows one figure only.
-    fn starts_itself(self) -> bool {
-        matches!(self, Counter | Queues | Iceoryx2)
+    pub(crate) fn starts_itself(self) -> bool {
+        matches!(self, Counter | Queues | Iceoryx2 | Sockets)
+    }
+
+    /// Whether it is measured over hosts.
+    pub(crate) fn is_over_hosts(self) -> bool {
+        self.is_for_hosts()
+            || matches!(self, LandeckMpi | OpenMpi | IntelMpi | Mpich | MpichThrottled)
+    }
+
+    /// Whether it is measured over hosts alone.
+    pub(crate) fn is_for_hosts(self) -> bool {
+        matches!(self, LandeckPlain | Sockets)
     }
 
     pub(crate) fn is_peer(self) -> bool {
@@ -145,6 +170,8 @@ pub(crate) struct Places {
     pub(crate) programs: PathBuf,
     /// The prefix of another installation of Landeck.
     pub(crate) other: Option<PathBuf>,
+    /// The hosts that jobs are spread over, if they are.
+    pub(crate) cluster: Option<Rc<Cluster>>,
     /// That may be used here.
     pub(crate) processors: u32,
 }
@@ -158,21 +185,22 @@ impl Places {
             std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
         let programs = beside_this.unwrap_or_else(|| root.join("target/release"));
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        Places { peers: root.join("bench-peers"), programs, root, other: None, processors }
+        let peers = root.join("bench-peers");
+        Places { peers, programs, root, other: None, cluster: None, processors }
     }
 
     /// The files that must exist before the candidate can be measured.
     pub(crate) fn needs(&self, candidate: Candidate) -> Vec<PathBuf> {
         match candidate {
             Landeck | OtherLandeck => vec![self.launcher(candidate), self.points(candidate)],
-            LandeckMpi | OtherLandeckMpi => vec![
+            LandeckMpi | LandeckPlain | OtherLandeckMpi => vec![
                 self.launcher(candidate),
                 self.libraries(candidate).join("libmpi_abi.so.1"),
                 self.points(candidate),
                 self.program(candidate, Program::Collectives),
             ],
             Bare => vec![self.peers.join("bare"), self.peers.join("nothing")],
-            Counter | Queues | Iceoryx2 => vec![self.points(candidate)],
+            Counter | Queues | Iceoryx2 | Sockets => vec![self.points(candidate)],
             peer => vec![
                 self.launcher(peer),
                 self.points(peer),
@@ -190,7 +218,7 @@ impl Places {
     pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
         match (program, candidate.of_this_build(), candidate.peer()) {
             (Program::Deck, Landeck, _) => self.peers.join("deck"),
-            (Program::Collectives | Program::Deck, LandeckMpi, _) => {
+            (Program::Collectives | Program::Deck, LandeckMpi | LandeckPlain, _) => {
                 self.peers.join("collectives.abi")
             }
             (Program::Collectives | Program::Deck, _, Some(peer)) => {
@@ -204,11 +232,12 @@ impl Places {
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {
             Landeck | OtherLandeck => self.commands(candidate).join("landeck-points"),
-            LandeckMpi | OtherLandeckMpi => self.peers.join("points.abi"),
+            LandeckMpi | LandeckPlain | OtherLandeckMpi => self.peers.join("points.abi"),
             Bare => self.peers.join("nothing"),
             Counter => self.peers.join("counter"),
             Queues => self.peers.join("queues"),
             Iceoryx2 => self.peers.join("loans"),
+            Sockets => self.peers.join("sockets"),
             peer => self.peers.join(format!("points.{}", peer.peer().unwrap_or_default())),
         }
     }
@@ -225,7 +254,7 @@ impl Places {
         let mut command = Command::new(self.launcher(candidate));
         let own_processor = n <= self.processors;
         match candidate {
-            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi => {
+            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi => {
                 command.arg("run").args(["-n", &n.to_string()]);
                 if own_processor {
                     command.args(["--bind-to", "core"]);
@@ -239,7 +268,7 @@ impl Places {
                     &["--oversubscribe"][..]
                 });
             }
-            IntelMpi | Bare | Counter | Queues | Iceoryx2 => {
+            IntelMpi | Bare | Counter | Queues | Iceoryx2 | Sockets => {
                 command.args(["-n", &n.to_string()]);
             }
             Mpich | MpichThrottled => {
@@ -257,7 +286,8 @@ impl Places {
         command
     }
 
-    fn set_environment(&self, candidate: Candidate, command: &mut Command) {
+    /// Sets the variables that the candidate needs anywhere, and takes away those that would change it.
+    pub(crate) fn set_environment(&self, candidate: Candidate, command: &mut Command) {
         for (name, _) in std::env::vars_os() {
             if name
                 .to_str()
@@ -267,7 +297,7 @@ impl Places {
             }
         }
         match candidate {
-            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi => {
+            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi => {
                 command.env("LD_LIBRARY_PATH", self.libraries(candidate));
             }
             MpichThrottled => {
@@ -277,11 +307,11 @@ impl Places {
             IntelMpi => {
                 command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
             }
-            Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 => {}
+            Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 | Sockets => {}
         }
     }
 
-    fn launcher(&self, candidate: Candidate) -> PathBuf {
+    pub(crate) fn launcher(&self, candidate: Candidate) -> PathBuf {
         match candidate.peer() {
             _ if candidate.starts_itself() => self.points(candidate),
             Some(peer) => self.peers.join(format!("venv-{peer}/bin/mpiexec")),
@@ -300,7 +330,7 @@ impl Places {
     /// The folder of the library of Landeck that the candidate's programs find.
     fn libraries(&self, candidate: Candidate) -> PathBuf {
         let library = match candidate {
-            LandeckMpi => self.front(),
+            LandeckMpi | LandeckPlain => self.front(),
             _ => self.deck(),
         };
         match self.other_of(candidate) {
@@ -313,6 +343,11 @@ impl Places {
     fn other_of(&self, candidate: Candidate) -> Option<&Path> {
         let is_other = candidate.of_this_build() != candidate;
         is_other.then(|| self.other.as_deref().unwrap_or(Path::new("/nonexistent")))
+    }
+
+    /// The daemon that connects the hosts of a job.
+    pub(crate) fn daemon(&self) -> PathBuf {
+        self.programs.join("landeckd")
     }
 
     /// The library of Landeck that carries MPI's standard binary interface, as it is built.
@@ -350,6 +385,7 @@ mod tests {
             peers: "/r/bench-peers".into(),
             programs: "/r/target/release".into(),
             other: Some("/opt/before".into()),
+            cluster: None,
             processors: 2,
         }
     }

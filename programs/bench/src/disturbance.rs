@@ -4,6 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::launch;
+
 /// A launch during which others took more than this share of all processors is disturbed.
 pub(crate) const DISTURBED_SHARE: f64 = 0.04;
 
@@ -43,7 +45,8 @@ pub(crate) fn wait_for_calm(deadline: Instant) {
     }
 }
 
-/// User, nice, system, interrupts and what the hypervisor took, of all processors.
+/// User, nice, system and what the hypervisor took, of all processors. Interrupts count for nobody: those of a job's own
+/// packets would count as others'.
 fn all_s() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     busy_ticks(stat.lines().next()?).map(seconds)
@@ -60,17 +63,26 @@ fn busy_ticks(line: &str) -> Option<u64> {
             .get(..8)?
             .iter()
             .enumerate()
-            .filter(|(place, _)| ![3, 4].contains(place))
+            .filter(|(place, _)| ![3, 4, 5, 6].contains(place))
             .map(|(_, ticks)| ticks)
             .sum(),
     )
 }
 
-/// This process and its children that have been waited for.
+/// This process and all that it started: those that live, such as the first processes of hosts, and those that their
+/// parents have waited for.
 fn own_s() -> Option<f64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let own = ticks_of("self")?;
+    let others = launch::descendants().into_iter();
+    let others = others.filter_map(|pid| ticks_of(&pid.as_raw_nonzero().to_string()));
+    Some(seconds(own + others.sum::<u64>()))
+}
+
+/// A process and its children that have been waited for.
+fn ticks_of(process: &str) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let fields = stat.rsplit(')').next()?.split_whitespace().skip(11).take(4);
-    Some(seconds(fields.filter_map(|field| field.parse::<u64>().ok()).sum()))
+    Some(fields.filter_map(|field| field.parse::<u64>().ok()).sum())
 }
 
 fn seconds(ticks: u64) -> f64 {
@@ -82,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_time_is_not_busy() {
-        assert_eq!(busy_ticks("cpu  100 20 30 9999 8888 4 5 6 0 0"), Some(165));
+    fn idle_time_and_interrupts_are_not_busy() {
+        assert_eq!(busy_ticks("cpu  100 20 30 9999 8888 4 5 6 0 0"), Some(156));
         assert_eq!(busy_ticks("intr 1 2"), None);
     }
 

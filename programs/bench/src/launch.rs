@@ -159,7 +159,8 @@ fn reap_orphans() {
     }
 }
 
-fn descendants() -> Vec<Pid> {
+/// All living processes that this one started, directly or not.
+pub(crate) fn descendants() -> Vec<Pid> {
     let parents: Vec<(i32, i32)> = fs::read_dir("/proc")
         .into_iter()
         .flatten()

@@ -7,6 +7,7 @@ mod against;
 mod attendance;
 mod candidate;
 mod chart;
+mod cluster;
 mod disturbance;
 mod figure;
 mod instructions;
@@ -27,12 +28,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use landeck::unstable::host::say::say;
 
 use crate::candidate::{Candidate, Places};
+use crate::cluster::Cluster;
 use crate::figure::Figure;
 use crate::papers::PapersOptions;
 use crate::problem::Problem;
@@ -97,12 +100,18 @@ struct RunOptions {
     /// Figures of messages to and fro and of collective operations heed it
     #[arg(long)]
     new_data: bool,
+    /// Measure jobs over so many hosts, which are made of network namespaces; these have figures of their own
+    #[arg(long, value_name = "N", conflicts_with = "against", value_parser = clap::value_parser!(u16).range(2..=2))]
+    hosts: Option<u16>,
     /// Compare with another installation of Landeck, such as one of an earlier version, and not with peers
     #[arg(long, value_name = "PREFIX", conflicts_with = "peers")]
     against: Option<PathBuf>,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     output: PathBuf,
+    /// Where the peers and the programs over MPI are
+    #[arg(long, value_name = "DIR", hide = true)]
+    folder: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -117,6 +126,9 @@ fn main() -> ExitCode {
     };
     let mut places = Places::of_this_build();
     places.other.clone_from(&arguments.run.against);
+    if let Some(folder) = &arguments.run.folder {
+        places.peers.clone_from(folder);
+    }
     let done = match &arguments.command {
         None => prepare(&arguments, &places).and_then(|()| run(&arguments.run, &places)),
         Some(Subject::List) => say(&list(&places)).map_err(Problem::from),
@@ -151,9 +163,10 @@ fn fault(error: &clap::Error) -> String {
 }
 
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
-    let figures = chosen_figures(&options.figures)?;
+    let figures = chosen_figures(options)?;
+    let places = &on_hosts(options, places)?;
     let candidates = match &options.against {
-        None => present_candidates(places, &options.peers)?,
+        None => present_candidates(places, options)?,
         Some(prefix) => against::candidates(places, prefix)?,
     };
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
@@ -187,7 +200,7 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
 /// Everything that is measured is there and fresh, unless that is not wanted.
 fn prepare(arguments: &CommandLine, places: &Places) -> Result<(), Problem> {
     check_peers(&arguments.run.peers)?;
-    chosen_figures(&arguments.run.figures)?;
+    chosen_figures(&arguments.run)?;
     if arguments.no_build {
         return Ok(());
     }
@@ -231,14 +244,34 @@ fn link_library(built: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(built, link)
 }
 
-fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
+/// The places, with the hosts that jobs are spread over if that is wanted.
+fn on_hosts(options: &RunOptions, places: &Places) -> Result<Places, Problem> {
+    let mut places = places.clone();
+    if let Some(hosts) = options.hosts {
+        if !places.daemon().exists() {
+            return Err(Problem::NotBuilt { path: places.daemon() });
+        }
+        places.cluster = Some(Rc::new(Cluster::make(u32::from(hosts))?));
+    }
+    Ok(places)
+}
+
+/// Those that are named, or else all of one host, or of several.
+fn chosen_figures(options: &RunOptions) -> Result<Vec<&'static Figure>, Problem> {
+    let names = &options.figures;
+    let has_hosts = options.hosts.is_some();
     if names.is_empty() {
-        return Ok(Figure::all().collect());
+        return Ok(Figure::all().filter(|figure| figure.is_over_hosts() == has_hosts).collect());
     }
     let known = || Figure::all().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
     let find = |name: &String| {
-        Figure::by_name(name)
-            .ok_or_else(|| Problem::NoSuchFigure { name: name.clone(), known: known() })
+        let name = name.clone();
+        match Figure::by_name(&name) {
+            None => Err(Problem::NoSuchFigure { name, known: known() }),
+            Some(figure) if figure.is_over_hosts() == has_hosts => Ok(figure),
+            Some(_) if has_hosts => Err(Problem::NeedsOneHost { name }),
+            Some(_) => Err(Problem::NeedsHosts { name }),
+        }
     };
     names.iter().map(find).collect()
 }
@@ -257,7 +290,7 @@ fn build_own(places: &Places) -> Result<(), Problem> {
     let mut build = Command::new(&cargo);
     build.current_dir(&places.root).args(["build", "--release", "--quiet"]);
     build.args(["-p", "landeck-launcher", "-p", "landeck-bench", "-p", "landeck-mpi"]);
-    build.args(["-p", "landeck-deck"]);
+    build.args(["-p", "landeck-deck", "-p", "landeckd"]);
     match build.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Problem::DoesNotBuild),
@@ -275,9 +308,11 @@ fn install_peers(places: &Places, peers: &[String]) -> Result<(), Problem> {
 }
 
 /// Those who can be measured; the others are named.
-fn present_candidates(places: &Places, peers: &[String]) -> Result<Vec<Candidate>, Problem> {
+fn present_candidates(places: &Places, options: &RunOptions) -> Result<Vec<Candidate>, Problem> {
+    let (peers, has_hosts) = (&options.peers, options.hosts.is_some());
     let wanted = |candidate: &Candidate| {
         candidate.of_this_build() == *candidate
+            && (if has_hosts { candidate.is_over_hosts() } else { !candidate.is_for_hosts() })
             && candidate.peer().is_none_or(|peer| peers.iter().any(|name| name == peer))
     };
     let mut present = Vec::new();

@@ -94,7 +94,7 @@ impl Picture {
             Line {
                 name: candidate.title().to_owned(),
                 colour: colour(candidate),
-                is_thick: candidate == Candidate::Landeck,
+                is_thick: matches!(candidate, Candidate::Landeck | Candidate::LandeckPlain),
                 values: self.points.iter().filter_map(spread).collect(),
             }
         };
@@ -188,7 +188,7 @@ fn note(results: &Results) -> String {
 /// Returns the colour of a candidate, which is one in all pictures.
 pub(crate) fn colour(candidate: Candidate) -> RGBColor {
     match candidate {
-        Candidate::Landeck => RGBColor(0, 84, 166),
+        Candidate::Landeck | Candidate::LandeckPlain => RGBColor(0, 84, 166),
         Candidate::LandeckMpi => RGBColor(70, 150, 220),
         Candidate::OpenMpi => RGBColor(200, 90, 0),
         Candidate::IntelMpi => RGBColor(0, 130, 80),
@@ -196,7 +196,7 @@ pub(crate) fn colour(candidate: Candidate) -> RGBColor {
         Candidate::MpichThrottled => RGBColor(200, 90, 150),
         Candidate::Queues | Candidate::Iceoryx2 => RGBColor(0, 130, 80),
         Candidate::OtherLandeck | Candidate::OtherLandeckMpi => RGBColor(120, 120, 120),
-        Candidate::Bare | Candidate::Counter => RGBColor(120, 120, 120),
+        Candidate::Bare | Candidate::Counter | Candidate::Sockets => RGBColor(120, 120, 120),
     }
 }
 

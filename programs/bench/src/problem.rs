@@ -28,6 +28,12 @@ pub(crate) enum Problem {
         "there is nothing to compare with below {prefix}. Give the prefix of an installation (make install)."
     )]
     NoInstallation { prefix: PathBuf },
+    #[error("figure '{name}' needs several hosts: add --hosts 2.")]
+    NeedsHosts { name: String },
+    #[error("figure '{name}' is one of one host: leave --hosts out.")]
+    NeedsOneHost { name: String },
+    #[error("there are no hosts to measure on: {why}")]
+    NoHosts { why: String },
     #[error("{path} is not there: run without --no-build.")]
     NotBuilt { path: PathBuf },
     #[error("{path} cannot be written: {error}. Choose another folder with --output.")]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::candidate::{ALL, Candidate};
 use crate::disturbance::DISTURBED_SHARE;
-use crate::figure::{Figure, Limit, Method};
+use crate::figure::{Figure, Limit, Method, Surcharge};
 use crate::machine::Machine;
 use crate::probe::Probe;
 use crate::sample::Point;
@@ -258,23 +258,27 @@ impl Results {
         [(true, limits.must), (false, limits.goal)]
             .into_iter()
             .filter_map(|(must, limit)| self.verdict(point, must, limit?))
-            .chain(figure.front_adds_ns(point).and_then(|more| self.front_verdict(point, more)))
+            .chain(
+                figure
+                    .surcharge(point)
+                    .and_then(|surcharge| self.surcharge_verdict(point, surcharge)),
+            )
             .collect()
     }
 
-    /// Whether it takes at most so much more through MPI than over Landeck's own interface.
-    fn front_verdict(&self, point: &Point, more: f64) -> Option<Verdict> {
+    /// Whether one way of ours takes at most so much more than another one.
+    fn surcharge_verdict(&self, point: &Point, surcharge: Surcharge) -> Option<Verdict> {
         self.where_most_ran(|wanted| {
-            let own = self.row_where(Candidate::Landeck, point, wanted)?.spread.median;
-            let value = self.row_where(Candidate::LandeckMpi, point, wanted)?.spread.median;
-            let limit = own + more;
+            let cheap = self.row_where(surcharge.cheap, point, wanted)?.spread.median;
+            let value = self.row_where(surcharge.dear, point, wanted)?.spread.median;
+            let limit = cheap + surcharge.most_ns;
             Some(Verdict {
                 point: point.clone(),
                 must: false,
                 value,
                 limit,
                 unit: self.unit().to_owned(),
-                what: format!("through MPI {more} more than without"),
+                what: format!("{} {}", short(surcharge.most_ns), surcharge.what),
                 met: value <= limit,
             })
         })
@@ -361,6 +365,10 @@ impl Results {
             Limit::BeyondForm(form, more) => {
                 let other = own(&Point { form: form.into(), ..point.clone() })?;
                 Some((other.spread.median + more, format!("{more} more than {form}")))
+            }
+            Limit::TimesForm(form, factor) => {
+                let other = own(&Point { form: form.into(), ..point.clone() })?;
+                Some((factor * other.spread.median, format!("{factor} x {form}")))
             }
             Limit::OfForm(called, factor) => {
                 let other =

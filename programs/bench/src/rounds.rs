@@ -182,6 +182,10 @@ fn measure_once(
     let before = probe::line_ns();
     let (samples, trouble) = match (figure.method, candidate) {
         (Method::Inside, _) => inside(figure, part, candidate, places, effort),
+        (Method::Repeated, _) => repeated(figure, part, candidate, places, effort),
+        (Method::BeyondRemoteShell, _) => {
+            beyond_remote_shell(figure, part, candidate, places, effort)
+        }
         (Method::BeyondBare, Candidate::Bare) => bare_memory(part.n, places),
         (Method::BeyondBare, _) => inside(figure, part, candidate, places, effort),
         (Method::WallClock, _) => wall_clock(figure, part, candidate, places, effort),
@@ -192,6 +196,9 @@ fn measure_once(
         if figure.method == Method::BeyondBare { mean } else { crate::statistics::median };
     let values = summarise(samples, summary);
     let trouble = trouble.or_else(|| values.is_empty().then(|| "printed no value".to_owned()));
+    if let Some(cluster) = places.cluster.as_ref().filter(|_| trouble.is_some()) {
+        cluster.end();
+    }
     Launch { candidate: candidate.name(), round, n: part.n, line_ns, others_share, values, trouble }
 }
 
@@ -233,15 +240,103 @@ fn inside(
 ) -> (Vec<Sample>, Option<String>) {
     let mut arguments: Vec<String> =
         part.arguments.iter().map(|&argument| argument.to_owned()).collect();
-    if figure.method == Method::Inside {
+    if matches!(figure.method, Method::Inside | Method::Repeated) {
         arguments.push(format!("batches={}", effort.batches));
         arguments.push(format!("limit_s={}", effort.limit_s));
         arguments.extend(effort.is_new.then(|| "new=1".to_owned()));
     }
-    let mut command =
-        places.command(candidate, part.n, &places.program(candidate, figure.program), &arguments);
-    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
+    let program = places.program(candidate, figure.program);
+    let mut command = match command(candidate, part, places, &program, &arguments) {
+        Ok(command) => command,
+        Err(why) => return (Vec::new(), Some(why)),
+    };
+    let mut outcome = launch::run(&mut command, effort.timeout_of(part.n));
+    for sample in &mut outcome.samples {
+        figure.name.clone_into(&mut sample.point.figure);
+        if let Some(form) = part.form {
+            form.clone_into(&mut sample.point.form);
+        }
+    }
     (outcome.samples, outcome.trouble)
+}
+
+/// The command that starts a part here, or on the hosts.
+fn command(
+    candidate: Candidate,
+    part: &Part,
+    places: &Places,
+    program: &Path,
+    arguments: &[String],
+) -> Result<Command, String> {
+    match &places.cluster {
+        Some(cluster) => cluster.command(places, candidate, part, program, arguments),
+        None => Ok(places.command(candidate, part.n, program, arguments)),
+    }
+}
+
+/// The samples of several launches, until one goes wrong.
+fn repeated(
+    figure: &Figure,
+    part: &Part,
+    candidate: Candidate,
+    places: &Places,
+    effort: &Effort,
+) -> (Vec<Sample>, Option<String>) {
+    let mut all = Vec::new();
+    for _ in 0..effort.starts {
+        let (samples, trouble) = inside(figure, part, candidate, places, effort);
+        all.extend(samples);
+        if trouble.is_some() {
+            return (all, trouble);
+        }
+    }
+    (all, None)
+}
+
+/// Whole launches, each just after a remote shell whose time it is less.
+fn beyond_remote_shell(
+    figure: &Figure,
+    part: &Part,
+    candidate: Candidate,
+    places: &Places,
+    effort: &Effort,
+) -> (Vec<Sample>, Option<String>) {
+    let mut samples = Vec::new();
+    for _ in 0..=effort.starts {
+        match one_beyond_remote_shell(part, candidate, places, effort) {
+            Ok(beyond_s) => samples.push(Sample {
+                point: whole_launch(figure, part.n),
+                unit: "ms".to_owned(),
+                value: beyond_s * 1e3,
+            }),
+            Err(trouble) => return (samples, Some(trouble)),
+        }
+    }
+    (samples, None)
+}
+
+fn one_beyond_remote_shell(
+    part: &Part,
+    candidate: Candidate,
+    places: &Places,
+    effort: &Effort,
+) -> Result<f64, String> {
+    let cluster = places.cluster.as_ref().ok_or("there are no hosts")?;
+    let shell = cluster.remote_shell()?;
+    let arguments: Vec<String> =
+        part.arguments.iter().map(|&argument| argument.to_owned()).collect();
+    let mut command = command(candidate, part, places, &places.points(candidate), &arguments)?;
+    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
+    match outcome.trouble {
+        Some(trouble) => Err(trouble),
+        // A launch that is faster than the shell is possible, and then its value is below zero.
+        None => Ok(outcome.wall.as_secs_f64() - shell.as_secs_f64()),
+    }
+}
+
+/// The point of a figure whose values are whole launches.
+fn whole_launch(figure: &Figure, n: u32) -> Point {
+    Point { figure: figure.name.to_owned(), form: String::new(), n, bytes: 0, pending: 0 }
 }
 
 fn wall_clock(
@@ -251,13 +346,7 @@ fn wall_clock(
     places: &Places,
     effort: &Effort,
 ) -> (Vec<Sample>, Option<String>) {
-    let point = Point {
-        figure: figure.name.to_owned(),
-        form: String::new(),
-        n: part.n,
-        bytes: 0,
-        pending: 0,
-    };
+    let point = whole_launch(figure, part.n);
     let mut samples = Vec::new();
     for _ in 0..effort.starts {
         let (wall, trouble) = if candidate == Candidate::Bare {

@@ -28,3 +28,17 @@ fn a_wrong_line_is_answered_by_one_line() {
         );
     }
 }
+
+#[test]
+fn a_figure_that_needs_hosts_says_so() {
+    for (arguments, words) in [
+        (&["--figure", "hosts_round"][..], "add --hosts 2"),
+        (&["--hosts", "2", "--figure", "round"], "leave --hosts out"),
+        (&["--hosts", "3"], "'3'"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck-bench"));
+        let ended = command.arg("--no-build").args(arguments).output().expect("it can be started");
+        let complaint = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && complaint.contains(words), "{complaint}");
+    }
+}

@@ -114,6 +114,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("fronts/c_boundary", &[]),
     ("fronts/", &["node", "c_boundary"]),
     ("programs/landeckd", &["daemon"]),
+    ("programs/bench", &["node", "testing"]),
     ("programs/", &["node", "simulator", "load"]),
     ("examples/", &["node"]),
     ("xtask", &["testing"]),

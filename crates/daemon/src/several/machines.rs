@@ -192,6 +192,25 @@ fn where_no_port_is_reached_the_streams_of_ssh_are_the_trunk() {
 }
 
 #[test]
+fn streams_that_nobody_needs_do_not_wake_the_daemon() {
+    let _watchdog = limited();
+    let mut zero = arbiter();
+    let (from_child, _output) = rustix::pipe::pipe().unwrap();
+    let (_input, to_child) = rustix::pipe::pipe().unwrap();
+    let mut one = host(&mut zero, Way::default());
+    let number = one.entry.host;
+    zero.ask(move |context| context.add_stdio_trunk(number, from_child, to_child));
+    zero.wait_up(1);
+    one.wait_up(0);
+    // Both sides have dialled; what is left of that ends soon.
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while let Some(due) = zero.ask(|context| context.trunks_deadline()) {
+        assert!(Instant::now() < give_up, "the trunks have something to do at {due:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn a_token_admits_one_host() {
     let _watchdog = limited();
     let mut zero = arbiter();

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod deck;
+mod hosts;
 mod messages;
 
 use crate::candidate::{Candidate, Program};
@@ -18,7 +19,7 @@ pub(crate) struct Figure {
     pub(crate) program: Program,
     pub(crate) method: Method,
     pub(crate) who: Who,
-    /// Whether the shared counter is the floor of all of its points.
+    /// Whether the shared counter, or between hosts the raw sockets, are the floor of all of its points.
     pub(crate) has_floor: bool,
     pub(crate) targets: &'static [Target],
     /// The limits of a point for which there is no target.
@@ -31,6 +32,12 @@ pub(crate) struct Figure {
 pub(crate) struct Part {
     pub(crate) n: u32,
     pub(crate) arguments: &'static [&'static str],
+    /// The hosts that the processes are spread over.
+    pub(crate) hosts: u32,
+    /// The form of its points, where the program does not know it.
+    pub(crate) form: Option<&'static str>,
+    /// Whether processes of it are killed, and the others go on.
+    pub(crate) kills: bool,
 }
 
 /// The candidates that can run a figure.
@@ -44,6 +51,10 @@ pub(crate) enum Who {
     Ours,
     /// Landeck, and one that can do nothing else.
     OursAnd(Candidate),
+    /// Candidates that speak MPI, over hosts. This one of ours is judged.
+    OverHosts(Candidate),
+    /// Landeck alone, over hosts.
+    OursOverHosts,
 }
 
 /// Where the values come from.
@@ -56,6 +67,10 @@ pub(crate) enum Method {
     BeyondBare,
     /// The wall clock of whole launches, beside that of as many bare programs.
     WallClock,
+    /// The wall clock of whole launches, each less that of a remote shell just before it.
+    BeyondRemoteShell,
+    /// Like `Inside`, in several launches that count as one.
+    Repeated,
 }
 
 /// The horizontal axis of a plot.
@@ -111,8 +126,19 @@ pub(crate) enum Limit {
     BeyondPending(u64, f64),
     /// So much more than Landeck's own value of another form.
     BeyondForm(&'static str, f64),
+    /// So many times Landeck's own value of another form.
+    TimesForm(&'static str, f64),
     /// So many times Landeck's own value of the form that is called so and then like this one.
     OfForm(&'static str, f64),
+}
+
+/// So many nanoseconds more than one candidate another one may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Surcharge {
+    pub(crate) cheap: Candidate,
+    pub(crate) dear: Candidate,
+    pub(crate) most_ns: f64,
+    pub(crate) what: &'static str,
 }
 
 impl Target {
@@ -128,7 +154,13 @@ impl Target {
 impl Figure {
     /// Every figure, in the order in which they are measured.
     pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
-        messages::FIGURES.iter().chain(collectives::FIGURES).chain(deck::FIGURES)
+        let of_one_host = messages::FIGURES.iter().chain(collectives::FIGURES).chain(deck::FIGURES);
+        of_one_host.chain(hosts::FIGURES)
+    }
+
+    /// Whether it needs several hosts.
+    pub(crate) fn is_over_hosts(&self) -> bool {
+        matches!(self.who, Who::OverHosts(_) | Who::OursOverHosts)
     }
 
     pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {
@@ -138,20 +170,36 @@ impl Figure {
     /// The candidate of ours that is judged.
     pub(crate) fn own(&self) -> Candidate {
         match self.who {
-            Who::Mpi => Candidate::LandeckMpi,
+            Who::Mpi | Who::OursOverHosts => Candidate::LandeckMpi,
+            Who::OverHosts(judged) => judged,
             _ => Candidate::Landeck,
         }
     }
 
-    /// How many nanoseconds more than over Landeck's own interface a point may take through MPI.
-    pub(crate) fn front_adds_ns(&self, point: &Point) -> Option<f64> {
-        if self.who != Who::Everybody || point.n != 2 || point.bytes > 8 {
+    /// What one way of ours may add to another one at a point.
+    pub(crate) fn surcharge(&self, point: &Point) -> Option<Surcharge> {
+        if point.n != 2 || point.bytes > 8 {
             return None;
         }
-        match self.name {
-            "round" => Some(12.0),
-            "barrier" | "broadcast" | "allreduce" | "reduce" | "gather" | "scatter"
-            | "allgather" | "alltoall" => Some(15.0),
+        let through_mpi = |most_ns| Surcharge {
+            cheap: Candidate::Landeck,
+            dear: Candidate::LandeckMpi,
+            most_ns,
+            what: "through MPI, more than without",
+        };
+        match (self.name, self.who) {
+            ("hosts_round", _) => Some(Surcharge {
+                cheap: Candidate::LandeckPlain,
+                dear: Candidate::LandeckMpi,
+                most_ns: 1_500.0,
+                what: "sealed, more than plain",
+            }),
+            ("round", Who::Everybody) => Some(through_mpi(12.0)),
+            (
+                "barrier" | "broadcast" | "allreduce" | "reduce" | "gather" | "scatter"
+                | "allgather" | "alltoall",
+                Who::Everybody,
+            ) => Some(through_mpi(15.0)),
             _ => None,
         }
     }
@@ -169,7 +217,7 @@ impl Figure {
 }
 
 const fn part(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { n, arguments }
+    Part { n, arguments, hosts: 1, form: None, kills: false }
 }
 
 fn no_rule(_: &Point, _: u32) -> Limits {
@@ -219,6 +267,24 @@ mod tests {
         assert_eq!(small.must, Some(Limit::OfBestPeer(1.0)));
         assert_eq!(small.goal, Some(Limit::OfBestPeer(0.8)));
         assert_eq!(limits(&point("reduce", "", 4, 65_536, 0), 4).goal, None);
+    }
+
+    #[test]
+    fn between_hosts_plain_messages_are_judged_and_seals_may_add_little() {
+        let figure = Figure::by_name("hosts_round").unwrap();
+        let small = point("hosts_round", "", 2, 8, 0);
+        assert_eq!(figure.own(), Candidate::LandeckPlain);
+        assert_eq!(limits(&small, 2).must, Some(Limit::OfBestPeer(1.2)));
+        let surcharge = figure.surcharge(&small).unwrap();
+        assert_eq!((surcharge.dear, surcharge.most_ns), (Candidate::LandeckMpi, 1_500.0));
+        assert_eq!(figure.surcharge(&Point { bytes: 1_024, ..small }), None);
+    }
+
+    #[test]
+    fn neighbours_of_a_job_on_two_hosts_are_judged_by_those_of_one() {
+        let goal = |form| limits(&point("hosts_neighbours", form, 4, 8, 0), 2).goal;
+        assert_eq!(goal("job on two hosts"), Some(Limit::TimesForm("job on one host", 1.05)));
+        assert_eq!(goal("job on one host"), None);
     }
 
     #[test]

@@ -1,0 +1,101 @@
+//! Figures of a job on two hosts.
+
+use super::Limit::{OfBestPeer, TimesForm, Value};
+use super::{Axis, Figure, Limit, Method, Part, Target, Who, no_rule};
+use crate::candidate::{Candidate, Program};
+
+/// The form of a job on one host, beside which one on two hosts stands.
+const ON_ONE_HOST: &str = "job on one host";
+
+/// In the order in which they are measured.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "hosts_round",
+        title: "Half of a round trip between two hosts, TCP",
+        parts: &[over_both(2, &["round", "bytes=8,1024,65536,1048576"])],
+        who: Who::OverHosts(Candidate::LandeckPlain),
+        has_floor: true,
+        targets: &[message(8), message(1 << 10), message(64 << 10), message(1 << 20)],
+        axis: Axis::Bytes,
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_neighbours",
+        title: "Half of a round trip of 8 B between two neighbours, while two others wait in a receive",
+        parts: &[
+            Part { hosts: 1, form: Some(ON_ONE_HOST), ..over_both(4, &["crowd"]) },
+            Part { form: Some("job on two hosts"), ..over_both(4, &["crowd"]) },
+        ],
+        who: Who::OursOverHosts,
+        targets: &[Target {
+            form: "job on two",
+            ..target(4, 8, TimesForm(ON_ONE_HOST, 1.1), TimesForm(ON_ONE_HOST, 1.05))
+        }],
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_start",
+        title: "Start and end of 4 processes on two hosts, beyond a remote shell that starts `true`",
+        parts: &[over_both(4, &["join"])],
+        method: Method::BeyondRemoteShell,
+        who: Who::OverHosts(Candidate::LandeckMpi),
+        targets: &[target(4, 0, Value(150.0), Value(50.0))],
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_kill",
+        title: "From the end of a killed process until a receive from it fails on the other host",
+        parts: &[Part { kills: true, ..over_both(4, &["kill"]) }],
+        method: Method::Repeated,
+        who: Who::OursOverHosts,
+        targets: &[target(4, 0, Value(100.0), Value(20.0))],
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_rest",
+        title: "Processor time of a host's daemon while the processes of the job sleep",
+        parts: &[over_both(2, &["rest", "wait_ms=5000"])],
+        who: Who::OursOverHosts,
+        targets: &[Target { form: "host", ..target(2, 0, Value(0.5), Value(0.2)) }],
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_collectives",
+        title: "Collective operations over two hosts",
+        parts: &[
+            over_both(2, &["three", "bytes=8,65536"]),
+            over_both(4, &["three", "bytes=8,65536", "batch_ms=20"]),
+        ],
+        program: Program::Collectives,
+        who: Who::OverHosts(Candidate::LandeckPlain),
+        ..POINTS
+    },
+];
+
+/// What most of them have in common.
+const POINTS: Figure = Figure {
+    name: "",
+    title: "",
+    parts: &[],
+    program: Program::Points,
+    method: Method::Inside,
+    who: Who::OursOverHosts,
+    has_floor: false,
+    targets: &[],
+    rule: no_rule,
+    axis: Axis::Strips,
+};
+
+/// Half of the processes on each of two hosts.
+const fn over_both(n: u32, arguments: &'static [&'static str]) -> Part {
+    Part { n, arguments, hosts: 2, form: None, kills: false }
+}
+
+const fn target(n: u32, bytes: u64, must: Limit, goal: Limit) -> Target {
+    let (must, goal) = (Some(must), Some(goal));
+    Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal }
+}
+
+const fn message(bytes: u64) -> Target {
+    target(2, bytes, OfBestPeer(1.2), OfBestPeer(1.0))
+}
