@@ -102,8 +102,8 @@ pub enum ObjectError {
 /// Where the names of a kind of object are valid, in the words of an error.
 const fn scope(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox => "",
-        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => " on this host",
+        ObjectKind::Mailbox | ObjectKind::Group => "",
+        ObjectKind::Segment | ObjectKind::Semaphore => " on this host",
     }
 }
 
