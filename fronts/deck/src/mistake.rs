@@ -213,6 +213,8 @@ fn code_of_group(error: &GroupError) -> c_int {
         GroupError::TwiceInProcess { .. } => errors::TWICE,
         GroupError::LeftBehind { .. } => errors::LEFTBEHIND,
         GroupError::Broken { .. } => errors::BROKEN,
+        GroupError::Unreached { .. } => errors::UNREACHED,
+        GroupError::InDoubt { .. } => errors::INDOUBT,
         GroupError::NoServer { .. } | GroupError::NoServingLauncher { .. } => errors::NOSERVER,
         _ => errors::SYSTEM,
     }
