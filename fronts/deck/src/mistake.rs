@@ -231,7 +231,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
         ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. } => errors::TAKEN,
-        ObjectError::Unknown { .. } => errors::UNKNOWN,
+        ObjectError::Unknown { .. } | ObjectError::UnknownHere { .. } => errors::UNKNOWN,
         ObjectError::Gone { .. } => errors::GONE,
         ObjectError::Size { bytes: 0, .. } => errors::VALUE,
         ObjectError::Size { .. } | ObjectError::NoMemory { .. } => errors::NOMEMORY,

@@ -297,13 +297,14 @@ impl Mailbox {
         };
         let wanted = self.wanted(None);
         let found = shared.wait_until(&record, limit.deadline_ns(), |engine| {
+            // First, so that this look finds what it brings.
+            let is_followed = groups.follow(engine);
             match groups.is_ready_by_log() {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),
             }
             engine.refresh();
-            let is_followed = groups.follow(engine);
             let posted = engine.probe(wanted).map(|status| Ok(Found::Posted(status)));
             posted.or((!is_followed).then_some(Ok(Found::Unserved)))
         });
