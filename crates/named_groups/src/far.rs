@@ -3,6 +3,7 @@
 //! The name of a group stands at the arbiter and leads to its server. When the server is gone, another process of its
 //! host takes the seat and the name. A client waits for that for a while, and goes on where it was.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::log_copy::{Directory, Inbox, Link, LogCopy};
 use crate::options::GroupOptions;
 use crate::replica::{Home, LocalState, Replica};
 use crate::server_client::ServerClient;
-use crate::server_handle::ServerHandle;
+use crate::server_handle::{ServerHandle, WeakCopy};
 use crate::time_limit::TimeLimit;
 
 /// How long a client waits until another process of a group's host serves it.
@@ -33,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a name may stay after its group has ended.
 const END_TIME: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long a server has to answer a call that may not wait.
+/// How long a server has to answer a call that may wait for less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 type Handles<'a> = (&'a Arc<Shared>, &'a Arc<ServerHandle>);
@@ -95,6 +96,14 @@ impl Replica {
         name: &ObjectName,
     ) -> Result<Arc<Self>> {
         let found = find(shared, name)?;
+        let mut copies = server_handle.copies();
+        let known = copies.iter().filter_map(WeakCopy::upgrade);
+        let mut known = known.filter_map(|copy| copy.downcast::<Self>().ok());
+        let known = known.find(|known| known.is_copy_of(&found));
+        if let Some(known) = known {
+            drop(copies);
+            return known.catch_up(TimeLimit::Unlimited).map(|()| known);
+        }
         if shared.segment.rank_of(shared.slot).is_none() {
             let why = "a guest or a restarted process uses the groups of its own host only";
             return Err(unreached(shared, name.as_str(), found.owner, why));
@@ -110,7 +119,12 @@ impl Replica {
         let opened = await_opening(shared, name, &inbox);
         let opened = opened.and_then(|()| Self::copied((shared, server_handle), name, &inbox));
         match opened {
-            Ok(make) => Ok(make(client)),
+            Ok(make) => {
+                let made = make(client);
+                let copy: Arc<dyn Any + Send + Sync> = made.clone();
+                copies.push(Arc::downgrade(&copy));
+                Ok(made)
+            }
             Err(error) => {
                 let mut engine = shared.engine.enter()?;
                 engine.end_stream(client.context);
@@ -118,6 +132,15 @@ impl Replica {
                 Err(error)
             }
         }
+    }
+
+    /// Whether this is a copy of the log that a name leads to. A process has one copy of a log: its requests have one
+    /// count.
+    fn is_copy_of(&self, found: &Object) -> bool {
+        let is_it = |copy: &LogCopy| {
+            (copy.directory().home(), copy.number()) == (found.owner.host, found.words[1])
+        };
+        self.copy().is_some_and(is_it) && !self.has_ended_here()
     }
 
     /// The replica that begins with the first feed in the inbox.
@@ -187,10 +210,9 @@ impl Replica {
         limit: TimeLimit,
         awaits_delivery: bool,
     ) -> Result<()> {
-        let until = match limit {
-            TimeLimit::Now => deadline_ns(Some(ANSWER_WITHIN)),
-            limit => limit.deadline_ns(),
-        };
+        // However short the limit is, a server that is there answers.
+        let answers_until = deadline_ns(Some(ANSWER_WITHIN));
+        let until = limit.deadline_ns().map(|until| until.max(answers_until.unwrap_or(until)));
         loop {
             if self.has_ended_here() || self.look_once(copy, until, limit, awaits_delivery)? {
                 return Ok(());

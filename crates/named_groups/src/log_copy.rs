@@ -22,7 +22,7 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::feed::{FeedHead, FeedItem, LastRequest, Opened, items};
 use crate::origin::process_word;
-use crate::server_client::{FEED_TAG, RequestKind, bytes_of};
+use crate::server_client::{FEED_TAG, LAST_LOOK, RequestKind, bytes_of};
 use crate::server_handle::lock;
 
 /// Feeds that may wait here before the server gets no receipt for the next one.
@@ -243,9 +243,15 @@ impl Inbox {
         }
     }
 
-    /// Gives up what was said.
+    /// Follows no more, and gives up what was said.
     pub(crate) fn close(&self, endpoint: &mut Endpoint<SharedMemory>) {
-        lock(&self.state).said.drain(..).for_each(|(id, _)| endpoint.abandon(id));
+        let state = &mut *lock(&self.state);
+        self.say(state, endpoint, RequestKind::Follow, 0, [LAST_LOOK, 0], Vec::new());
+        // Its words stay for as long as it goes on.
+        if let Some((_, words)) = state.said.pop_if(|(_, words)| words[1] == LAST_LOOK) {
+            Box::leak(words);
+        }
+        state.said.drain(..).for_each(|(id, _)| endpoint.abandon(id));
     }
 }
 

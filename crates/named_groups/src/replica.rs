@@ -135,7 +135,14 @@ impl Replica {
         match replica.with(|local| Ok(local.state.phase()))? {
             Phase::Ended => {
                 replica.retire();
-                Err(replica.destroyed())
+                match shared.segment.plan().spans_hosts() {
+                    // Its name goes everywhere, but not at once.
+                    true => {
+                        let (kind, name) = (ObjectKind::Group, name.as_str().to_owned());
+                        Err(ObjectError::Unknown { kind, name }.into())
+                    }
+                    false => Err(replica.destroyed()),
+                }
             }
             Phase::Open | Phase::Destroying => Ok(replica),
         }

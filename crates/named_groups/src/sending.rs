@@ -211,7 +211,10 @@ impl Replica {
         match self.request_broadcast(client, broadcast, limit)? {
             Answer::Accepted(_) => Ok(SendAttempt::Accepted),
             Answer::NotNow => Ok(SendAttempt::NoRoom),
-            _ => Err(self.with(|local| Ok(self.why_refused(local)))?),
+            _ => {
+                self.catch_up(TimeLimit::Unlimited)?;
+                Err(self.with(|local| Ok(self.why_refused(local)))?)
+            }
         }
     }
 

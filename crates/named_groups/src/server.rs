@@ -252,13 +252,10 @@ impl Server<'_> {
             return Ok(());
         }
         let context = open_context(shared)?;
-        let name = match replica.serves_other_hosts() {
-            true => Some(self.publish(&replica, context, &name)?),
-            false => None,
-        };
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
         shared.engine.enter()?.watch_mailbox(context, arrival);
+        let name = self.publish(&replica, context, &name)?;
         let who = process_word(process.slot, process.incarnation);
         let seated = replica.with(|local| {
             let details = [who, u64::from(context), 0];

@@ -12,6 +12,8 @@ use landeck_memory::plain::bytes_of_mut;
 use crate::error::Result;
 use crate::server_handle::lock;
 
+/// The look of a client that follows no more.
+pub(crate) const LAST_LOOK: u64 = u64::MAX;
 /// The tag of what a server tells a client on another host. Lower tags are the numbers of requests.
 pub(crate) const FEED_TAG: u32 = 1 << Asking::NUMBER_BITS;
 /// Replies that are kept; older ones belong to requests that were given up.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck_engine::{Engine, deadline_ns};
+use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_groups::service::{Ask, Asking, EntryWord, Outcome, Phase};
 use landeck_host::job_names;
 use landeck_host::objects::{ObjectError, ObjectKind, ObjectName};
@@ -17,7 +17,7 @@ use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::follower::{FeedBasis, Follower};
 use crate::replica::{LocalState, Replica};
-use crate::server_client::{FEED_TAG, RequestKind};
+use crate::server_client::{FEED_TAG, LAST_LOOK, RequestKind};
 
 /// How long a name may stay after its last group has ended.
 const NAME_TIME: Duration = Duration::from_secs(2);
@@ -26,13 +26,17 @@ const LAST_TIME: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Server<'_> {
-    /// Gives a group its name on all hosts, and returns the number of the name. It leads to the mailbox for requests.
+    /// Gives a group its name on all hosts, if there are several, and returns the number of the name. It leads to the
+    /// mailbox for requests.
     pub(super) fn publish(
         &self,
         replica: &Replica,
         context: u32,
         name: &ObjectName,
-    ) -> Result<u64> {
+    ) -> Result<Option<u64>> {
+        if !replica.serves_other_hosts() {
+            return Ok(None);
+        }
         let number = replica.object().map_or(0, |object| object.number());
         let (segment, process) = (&self.shared.segment, self.shared.process());
         let (words, kind) = ([u64::from(context), number], ObjectKind::Group);
@@ -41,7 +45,11 @@ impl Server<'_> {
             match job_names::publish(segment, process, kind, name, words) {
                 // The server of a group of this host that has ended, or lost its seat, gives it back.
                 Err(ObjectError::Taken { .. }) if now_ns() < until => self.pause()?,
-                published => return Ok(published?.number),
+                Ok(named) => return Ok(Some(named.number)),
+                Err(error) => {
+                    self.shared.engine.enter()?.close_mailbox(context);
+                    return Err(error.into());
+                }
             }
         }
     }
@@ -93,6 +101,10 @@ impl Server<'_> {
     ) -> Result<()> {
         let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
         match kind {
+            RequestKind::Follow if second == LAST_LOOK => {
+                let is_its = |it: &Follower| (it.peer, it.context) == (client.peer, client.context);
+                return served.forget(self.shared, is_its);
+            }
             RequestKind::Follow => {
                 served.follower(client, third).look(second, more.first() == Some(&1));
             }
@@ -321,10 +333,15 @@ impl ServedGroup {
     }
 
     /// Forgets followers that are gone.
-    fn drop_the_gone(&mut self, shared: &landeck_engine::Shared) -> Result<()> {
+    fn drop_the_gone(&mut self, shared: &Shared) -> Result<()> {
+        let replica = self.replica.clone();
+        self.forget(shared, |it| replica.how_it_left(it.peer, it.incarnation).is_some())
+    }
+
+    /// Forgets followers, and holds no broadcasts for them.
+    fn forget(&mut self, shared: &Shared, is_one: impl Fn(&Follower) -> bool) -> Result<()> {
         let Self { replica, followers, .. } = self;
-        let is_gone = |it: &mut Follower| replica.how_it_left(it.peer, it.incarnation).is_some();
-        for mut gone in followers.extract_if(.., is_gone) {
+        for mut gone in followers.extract_if(.., |follower| is_one(follower)) {
             gone.give_up(&mut *shared.engine.enter()?);
             for ticket in gone.tickets {
                 replica.log.is_held(false);
@@ -335,7 +352,7 @@ impl ServedGroup {
         Ok(())
     }
 
-    fn feed(&mut self, shared: &landeck_engine::Shared) -> Result<()> {
+    fn feed(&mut self, shared: &Shared) -> Result<()> {
         let Self { replica, followers, is_over, .. } = self;
         let basis = FeedBasis { replica, is_last: *is_over };
         for follower in followers {

@@ -429,8 +429,8 @@ fn without_a_process_on_the_logs_host_calls_end_with_its_name() {
             };
             assert_eq!(host, "n1", "{unreached}");
         }
-        member.leave().unwrap();
         println!("{DONE}");
+        drop(member);
         return job.leave().unwrap();
     }
     let Some(ended) = run(test, &["--on-failure", "notify"]) else { return };
