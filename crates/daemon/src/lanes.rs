@@ -15,6 +15,7 @@ use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
+use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
@@ -28,6 +29,7 @@ use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 
+mod guests;
 mod names;
 mod processes;
 mod relays;
@@ -76,6 +78,15 @@ pub(crate) enum LanesEvent {
     HasRoom {
         /// The process.
         process: ProcessId,
+    },
+    /// A guest of this host has ended. The guardian reports only the processes that it has started.
+    GuestEnded {
+        /// The job.
+        job: JobId,
+        /// The guest.
+        process: ProcessId,
+        /// How it has ended.
+        end: ProcessEnd,
     },
     /// A lane has ended, and no word says why: the job cannot go on.
     JobBroken {
@@ -161,6 +172,7 @@ pub(crate) struct Lanes {
     awaited: Vec<AwaitedSecret>,
     reports: Vec<BrokenReport>,
     names: names::NamesAsked,
+    leaving: guests::LeavingGuests,
     relays: relays::RelayDials,
     events: Vec<LanesEvent>,
 }
@@ -190,6 +202,7 @@ impl Lanes {
             awaited: Vec::new(),
             reports: Vec::new(),
             names: names::NamesAsked::default(),
+            leaving: guests::LeavingGuests::default(),
             relays: relays::RelayDials::default(),
             events: Vec::new(),
         }
@@ -373,6 +386,7 @@ impl Lanes {
         let outputs = self.machine_of_lanes.look(now);
         self.perform(tools, outputs, None);
         self.judge_reports(tools);
+        self.look_at_leaving_guests(tools);
     }
 
     /// When [`Lanes::tick`] is due.
@@ -380,7 +394,8 @@ impl Lanes {
         let dials = self.dials.values().map(|one| one.dial.deadline());
         let relays = self.relays.dials.values().map(|(dial, _)| dial.deadline());
         let reports = self.reports.iter().map(|report| report.due);
-        dials.chain(relays).chain(reports).chain(self.machine_of_lanes.next_look()).min()
+        let others = self.machine_of_lanes.next_look().into_iter().chain(self.leaving.due());
+        dials.chain(relays).chain(reports).chain(others).min()
     }
 
     fn cipher(&self, trunks: &Trunks, host: HostNumber) -> Cipher {

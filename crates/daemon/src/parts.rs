@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_groups::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_memory::plan::JobName;
-use landeck_memory::{FarRecord, Segment, SlotRecord, SlotState};
+use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
 use landeck_wire::word::{HostEntry, ProcessEnd};
 use landeck_wire::{HostId, HostNumber, JobId, ProcessId};
 
@@ -45,6 +45,25 @@ impl PartOfHost {
     pub(crate) fn has_lost(&self, host: HostNumber) -> bool {
         let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
         its.filter(|record| record.host_number == host.0).any(|record| record.is_host_lost)
+    }
+
+    /// Adds a guest of another host to the segment's table, if the host has processes there and the table has room.
+    fn meet(&mut self, guest: ProcessId) -> bool {
+        let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
+        let host = its.into_iter().find(|record| record.process.host == guest.host.0);
+        let place = self.far.len() as u32;
+        let is_new = guest.host != self.host_id() && self.place(guest).is_none();
+        let Some(host) = host.filter(|_| is_new && place < self.segment.plan().far) else {
+            return false;
+        };
+        let (slot, incarnation) = (guest.slot.0, guest.incarnation.0);
+        let process = FarProcess { host: guest.host.0, slot, incarnation };
+        let (host_number, state) = (host.host_number, SlotState::Alive);
+        let record = FarRecord { process, host_number, state, ..FarRecord::default() };
+        self.segment.set_far_record(place, record);
+        self.far.push(guest);
+        self.places.insert(guest, place);
+        true
     }
 
     /// Whether a far process has ended, or its host is lost.
@@ -100,6 +119,19 @@ impl Parts {
     pub(crate) fn with_segment(&self, segment: HostId) -> Option<(JobId, &PartOfHost)> {
         let found = self.parts.iter().find(|(_, part)| part.host_id() == segment);
         found.map(|(job, part)| (*job, part))
+    }
+
+    /// Adds a guest of another host to the table of a segment, whose processes may need it from now on. The processes
+    /// that a job began with are there already.
+    pub(crate) fn meet(&mut self, segment: HostId, guest: ProcessId, words: &WordFollower) {
+        let mut parts = self.parts.values_mut();
+        let Some(part) = parts.find(|part| part.host_id() == segment) else { return };
+        if part.meet(guest) {
+            if let (Some(place), Some(end)) = (part.place(guest), words.end_of(guest)) {
+                set_end(&part.segment, place, end);
+            }
+            part.segment.announce_membership();
+        }
     }
 
     /// The jobs with a part here.
@@ -201,7 +233,7 @@ fn lose(part: &PartOfHost, host: HostNumber) -> bool {
 mod tests {
     use super::*;
     use landeck_groups::hosts::Snapshot;
-    use landeck_memory::{FarProcess, SegmentPlan};
+    use landeck_memory::SegmentPlan;
     use landeck_wire::{HostIncarnation, Incarnation, Slot};
 
     const JOB: JobId = JobId(7);
@@ -260,6 +292,35 @@ mod tests {
             seen,
             [(SlotState::Dead, true), (SlotState::Departed, false), (SlotState::Alive, false)]
         );
+    }
+
+    #[test]
+    fn a_guest_of_a_known_host_gets_a_place_while_there_is_room() {
+        let words = WordFollower::new(Snapshot::default());
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
+        let segment = Segment::local(&SegmentPlan { ranks: 2, far: 2, hosts: 2, ..plan });
+        let process = FarProcess { host: 99, slot: 0, incarnation: 1 };
+        let rank = FarRecord { process, host_number: 1, rank: Some(1), ..FarRecord::default() };
+        segment.set_far_record(0, FarRecord { state: SlotState::Alive, ..rank });
+        let mut parts = Parts::default();
+        parts.add(JOB, segment.clone(), vec![far(0)], &words);
+        let strange = ProcessId { host: HostId(77), ..far(5) };
+        for guest in [far(0), strange, far(5), far(6)] {
+            parts.meet(HostId(1), guest, &words);
+        }
+        let part = parts.get(JOB).unwrap();
+        assert_eq!(
+            (part.place(far(5)), part.place(strange), part.place(far(6))),
+            (Some(1), None, None)
+        );
+        let record = segment.far_record(1);
+        let (number, rank) = (record.host_number, record.rank);
+        assert_eq!(
+            (record.process.slot, number, rank, record.state),
+            (5, 1, None, SlotState::Alive)
+        );
+        parts.write(&change(FarSubject::Process(far(5)), FarState::Left));
+        assert_eq!(segment.far_record(1).state, SlotState::Departed);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::places::Places;
 use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};
+use crate::streams::{MessageSink, Streams};
 use crate::table::{CollectiveId, Table};
 
 mod board_calls;
@@ -110,6 +111,8 @@ pub struct Engine {
     watchers: Vec<Watcher>,
     /// The watchers that have ended. Their memory may enter the engine when it is dropped, so that happens elsewhere.
     ended_watchers: Vec<Watcher>,
+    /// The contexts whose messages are taken as they come.
+    streams: Streams,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -165,6 +168,7 @@ impl Engine {
             withdrawn: Vec::new(),
             watchers: Vec::new(),
             ended_watchers: Vec::new(),
+            streams: Streams::default(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -447,6 +451,7 @@ impl Engine {
             || !self.endpoint.is_idle()
             || self.endpoint.has_watched_mailboxes()
             || !self.watchers.is_empty()
+            || !self.streams.is_empty()
     }
 
     /// Has somebody look from now on, before this process sleeps and while its thread does what is
@@ -456,9 +461,24 @@ impl Engine {
         self.have_watched();
     }
 
+    /// Gives the messages of a mailbox to a sink as they come, whenever the watchers look. The mailbox has no other
+    /// receiver.
+    pub fn stream(&mut self, context: u32, sink: MessageSink) {
+        self.streams.add(context, sink);
+        self.have_watched();
+    }
+
+    /// Ends the stream of a mailbox.
+    pub fn end_stream(&mut self, context: u32) {
+        self.streams.end(context, &mut self.endpoint);
+    }
+
     /// Has all watchers look now.
     #[inline]
     pub fn have_watched(&mut self) {
+        if !self.streams.is_empty() {
+            self.streams.take(&mut self.endpoint);
+        }
         if !self.watchers.is_empty() {
             let ended = self.watchers.extract_if(.., |watcher| !watcher());
             self.ended_watchers.extend(ended);

@@ -1,4 +1,4 @@
-//! Names of mailboxes in a job on several hosts. Processes ask the daemon of their host, which asks the arbiter.
+//! Names of mailboxes and groups in a job on several hosts. Processes ask the daemon of their host, which asks the arbiter.
 //!
 //! A question is that of an object at the agent ([`landeck_groups::door`]), on a connection of its own. The answer is
 //! that of an object too, behind the owner's host identity (64 bits), because the owner may be elsewhere.
@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use landeck_groups::door::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
-use landeck_groups::hosts::{NameAnswer, NameQuestion, NamedMailbox};
+use landeck_groups::hosts::{NameAnswer, NameQuestion, Named, NamedKind};
 use landeck_memory::Segment;
 use landeck_wire::{HostId, HostNumber, ProcessId};
 use rustix::event::{Timespec, poll};
@@ -22,17 +22,18 @@ const OWNER_BYTES: usize = size_of::<u64>();
 const END_TIME: Duration = Duration::from_secs(2);
 const END_LOOK: Duration = Duration::from_millis(1);
 
-/// Gives a mailbox of the process a name in its job, which lasts until the process takes it back or ends.
+/// Gives a mailbox or a group of the process a name in its job, which lasts until the process takes it back or ends.
 ///
 /// # Errors
 /// [`ObjectError`].
 pub fn publish(
     segment: &Segment,
     process: ProcessId,
+    kind: ObjectKind,
     name: &ObjectName,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Name).named(name);
+    let question = ObjectQuestion::new(process, kind, Asked::Name).named(name);
     let question = ObjectQuestion { words, ..question };
     let until = Instant::now() + END_TIME;
     loop {
@@ -41,25 +42,26 @@ pub fn publish(
                 let moment = Timespec { tv_sec: 0, tv_nsec: END_LOOK.as_nanos() as i64 };
                 let _ = poll(&mut [], Some(&moment));
             }
-            Err(taken) => return Err(taken_by(segment, name, &taken)),
+            Err(taken) => return Err(taken_by(segment, kind, name, &taken)),
             Ok(named) => return Ok(named),
         }
     }
 }
 
-/// Finds the mailbox with this name in the job.
+/// Finds the mailbox or group with this name in the job.
 ///
 /// # Errors
 /// [`ObjectError`].
 pub fn find(
     segment: &Segment,
     process: ProcessId,
+    kind: ObjectKind,
     name: &ObjectName,
 ) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find).named(name);
+    let question = ObjectQuestion::new(process, kind, Asked::Find).named(name);
     match ask(segment, &question)? {
         // The owner's end is on the way to the arbiter.
-        Ok(found) if is_over(segment, found.owner) => Err(unknown(Some(name))),
+        Ok(found) if is_over(segment, found.owner) => Err(unknown(kind, Some(name))),
         Ok(found) | Err(found) => Ok(found),
     }
 }
@@ -68,12 +70,17 @@ pub fn find(
 ///
 /// # Errors
 /// [`ObjectError`].
-pub fn withdraw(segment: &Segment, process: ProcessId, number: u64) -> Result<(), ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Close);
+pub fn withdraw(
+    segment: &Segment,
+    process: ProcessId,
+    kind: ObjectKind,
+    number: u64,
+) -> Result<(), ObjectError> {
+    let question = ObjectQuestion::new(process, kind, Asked::Close);
     match ask(segment, &ObjectQuestion { number, ..question })? {
         Ok(_) => Ok(()),
         Err(_) => {
-            let (kind, verdict) = (ObjectKind::Mailbox, Verdict::InUse);
+            let verdict = Verdict::InUse;
             Err(ObjectError::Refused { kind, verdict })
         }
     }
@@ -86,16 +93,21 @@ pub fn decode_question(segment: &Segment, bytes: &[u8]) -> Option<(ProcessId, Na
     let ObjectQuestion { asked, kind, process, number, words, name, .. } = question;
     let is_known = process.slot.0 < segment.plan().slots()
         && segment.incarnation(process.slot.0) == process.incarnation.0;
-    if kind != ObjectKind::Mailbox || !is_known {
+    let kind = match kind {
+        ObjectKind::Mailbox => NamedKind::Mailbox,
+        ObjectKind::Group => NamedKind::Group,
+        ObjectKind::Segment | ObjectKind::Semaphore => return None,
+    };
+    if !is_known {
         return None;
     }
     let name = name.map(|name| name.as_str().to_owned());
     let question = match (asked, name) {
         (Asked::Name, Some(name)) => {
             let pid = segment.slot_record(process.slot.0).pid;
-            NameQuestion::Publish { name, pid, words }
+            NameQuestion::Publish { kind, name, pid, words }
         }
-        (Asked::Find, Some(name)) => NameQuestion::Find { name },
+        (Asked::Find, Some(name)) => NameQuestion::Find { kind, name },
         (Asked::Close, None) => NameQuestion::Withdraw { number },
         _ => return None,
     };
@@ -113,7 +125,7 @@ pub fn encode_answer(host: HostId, answer: &NameAnswer) -> Vec<u8> {
         NameAnswer::TooMany => (Verdict::TooMany, None),
     };
     let mut answer = ObjectAnswer::bare(host, verdict);
-    if let Some(&NamedMailbox { number, owner, pid, words }) = named {
+    if let Some(&Named { number, owner, pid, words }) = named {
         answer.object = Object { number, bytes: 0, words, owner, pid };
     }
     let owner = answer.object.owner.host.0.to_le_bytes();
@@ -125,7 +137,7 @@ fn decode_answer(bytes: &[u8]) -> Option<ObjectAnswer> {
     ObjectAnswer::decode(answer, HostId(u64::from_le_bytes(*owner)))
 }
 
-/// Asks the daemon. The inner error is the mailbox that has the name already.
+/// Asks the daemon. The inner error is the object that has the name already.
 fn ask(
     segment: &Segment,
     question: &ObjectQuestion,
@@ -133,25 +145,31 @@ fn ask(
     let address = Address::of_daemon(HostId(segment.plan().host));
     let (bytes, _) = socket::exchange_bytes(&address, &question.encode(), socket::AGENT_TIME)?;
     let answer = decode_answer(&bytes).ok_or_else(|| ExchangeError::garbled(&address))?;
-    let kind = ObjectKind::Mailbox;
+    let kind = question.kind;
     match answer.verdict {
         Verdict::Granted => Ok(Ok(answer.object)),
         Verdict::InUse => Ok(Err(answer.object)),
-        Verdict::Unknown => Err(unknown(question.name.as_ref())),
+        Verdict::Unknown => Err(unknown(kind, question.name.as_ref())),
         verdict => Err(ObjectError::Refused { kind, verdict }),
     }
 }
 
-fn unknown(name: Option<&ObjectName>) -> ObjectError {
-    let kind = ObjectKind::Mailbox;
+fn unknown(kind: ObjectKind, name: Option<&ObjectName>) -> ObjectError {
     match name {
         Some(name) => ObjectError::Unknown { kind, name: name.as_str().to_owned() },
         None => ObjectError::Gone { kind },
     }
 }
 
-fn taken_by(segment: &Segment, name: &ObjectName, taken: &Object) -> ObjectError {
-    let (kind, name, pid) = (ObjectKind::Mailbox, name.as_str().to_owned(), taken.pid);
+/// The error that another object has a name already.
+#[must_use]
+pub fn taken_by(
+    segment: &Segment,
+    kind: ObjectKind,
+    name: &ObjectName,
+    taken: &Object,
+) -> ObjectError {
+    let (name, pid) = (name.as_str().to_owned(), taken.pid);
     match host_name(segment, taken.owner) {
         Some(host) => ObjectError::TakenElsewhere { kind, name, pid, host },
         None => ObjectError::Taken { kind, name, pid },
@@ -159,7 +177,8 @@ fn taken_by(segment: &Segment, name: &ObjectName, taken: &Object) -> ObjectError
 }
 
 /// The name of the host of a process that is elsewhere, or its number. `None` for a process of this host.
-fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
+#[must_use]
+pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
     if process.host.0 == segment.plan().host {
         return None;
     }
@@ -216,11 +235,14 @@ mod tests {
         let own = process(1, 1, 3);
         let question = |process, asked| ObjectQuestion::new(process, ObjectKind::Mailbox, asked);
         let named = ObjectQuestion { words: [4, 5], ..question(own, Asked::Name).named(&name) };
-        let publish = NameQuestion::Publish { name: "inbox".into(), pid: 411, words: [4, 5] };
+        let kind = NamedKind::Mailbox;
+        let publish = NameQuestion::Publish { kind, name: "inbox".into(), pid: 411, words: [4, 5] };
         let decode = |question: &ObjectQuestion| decode_question(&segment, &question.encode());
         assert_eq!(decode(&named), Some((own, publish)));
-        let find = NameQuestion::Find { name: "inbox".into() };
-        assert_eq!(decode(&question(own, Asked::Find).named(&name)), Some((own, find)));
+        let find = |kind| NameQuestion::Find { kind, name: "inbox".into() };
+        assert_eq!(decode(&question(own, Asked::Find).named(&name)), Some((own, find(kind))));
+        let group = ObjectQuestion::new(own, ObjectKind::Group, Asked::Find).named(&name);
+        assert_eq!(decode(&group), Some((own, find(NamedKind::Group))));
         let close = ObjectQuestion { number: 8, ..question(own, Asked::Close) };
         assert_eq!(decode(&close), Some((own, NameQuestion::Withdraw { number: 8 })));
         for stranger in [process(1, 1, 2), process(1, 99, 3)] {
@@ -228,13 +250,13 @@ mod tests {
         }
         assert_eq!(decode(&question(own, Asked::Find)), None, "without a name");
         let segment_of = ObjectQuestion { kind: ObjectKind::Segment, ..named };
-        assert_eq!(decode(&segment_of), None, "only mailboxes have names over hosts");
+        assert_eq!(decode(&segment_of), None, "only mailboxes and groups have names over hosts");
     }
 
     #[test]
     fn answers_keep_an_owner_on_another_host() {
         let owner = process(2, 0, 1);
-        let named = NamedMailbox { number: 3, owner, pid: 77, words: [1, 2] };
+        let named = Named { number: 3, owner, pid: 77, words: [1, 2] };
         for (answer, verdict) in [
             (NameAnswer::Granted(named), Verdict::Granted),
             (NameAnswer::Taken(named), Verdict::InUse),
@@ -254,9 +276,10 @@ mod tests {
         let name = ObjectName::new("inbox").unwrap();
         let owned_by = |owner| Object { number: 1, bytes: 0, words: [0; 2], owner, pid: 77 };
         let far = process(2, 0, 1);
-        let text = taken_by(&segment, &name, &owned_by(far)).to_string();
+        let kind = ObjectKind::Mailbox;
+        let text = taken_by(&segment, kind, &name, &owned_by(far)).to_string();
         assert!(text.contains("made by process 77 on host 1:"), "{text}");
-        let near = taken_by(&segment, &name, &owned_by(process(1, 1, 3)));
+        let near = taken_by(&segment, kind, &name, &owned_by(process(1, 1, 3)));
         assert!(matches!(near, ObjectError::Taken { .. }), "{near}");
         assert!(!is_over(&segment, far) && !is_over(&segment, process(1, 1, 3)));
         assert!(is_over(&segment, process(1, 1, 2)), "another process has its slot");

@@ -65,6 +65,18 @@ pub enum ObjectError {
         /// The name.
         name: String,
     },
+    /// There is no such object on this host, and those of the job's other hosts cannot be used.
+    #[error(
+        "no {kind} of this job has the name \"{name}\" on this host, and those of {hosts} cannot be used here: create it here, or have processes of several hosts use mailboxes or groups"
+    )]
+    UnknownHere {
+        /// The kind that was looked for.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+        /// The other hosts.
+        hosts: String,
+    },
     /// The object no longer exists.
     #[error("the {kind} no longer exists: its last user has left, or its owner has destroyed it")]
     Gone {
@@ -102,8 +114,8 @@ pub enum ObjectError {
 /// Where the names of a kind of object are valid, in the words of an error.
 const fn scope(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox => "",
-        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => " on this host",
+        ObjectKind::Mailbox | ObjectKind::Group => "",
+        ObjectKind::Segment | ObjectKind::Semaphore => " on this host",
     }
 }
 

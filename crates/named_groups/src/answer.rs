@@ -28,6 +28,8 @@ pub(crate) enum Answer {
     Destroying,
     /// The message has no room, or the leaving member lacks a copy of a message that was accepted before.
     NotNow,
+    /// The broadcast is held; its ticket is the place of the entry.
+    Held(u32),
 }
 
 impl Answer {
@@ -41,6 +43,7 @@ impl Answer {
             Outcome::Removed(..) => Self::Left,
             Outcome::Come(round) => Self::Come(round as u32),
             Outcome::Destroying => Self::Destroying,
+            Outcome::Held(ticket) => Self::Held(ticket),
             _ => Self::Nothing,
         }
     }
@@ -63,6 +66,7 @@ impl Answer {
             Self::Come(round) => (7, round),
             Self::Destroying => (8, 0),
             Self::NotNow => (9, 0),
+            Self::Held(ticket) => (10, ticket),
         };
         kind << VALUE_BITS | value & VALUE_MASK
     }
@@ -79,6 +83,7 @@ impl Answer {
             7 => Self::Come(value),
             8 => Self::Destroying,
             9 => Self::NotNow,
+            10 => Self::Held(value),
             _ => Self::Nothing,
         }
     }
@@ -101,6 +106,7 @@ mod tests {
             Answer::Come(5),
             Answer::Destroying,
             Answer::NotNow,
+            Answer::Held(7),
         ] {
             assert_eq!(Answer::from_bits(answer.to_bits()), answer);
             assert!(answer.to_bits() < 1 << 24);

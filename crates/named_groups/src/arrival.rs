@@ -130,7 +130,8 @@ impl Replica {
                 && state.member(seat).is_some();
             // The roll has few bits of the view's number: an old state could take another view for its own.
             let is_recent = self.log.snapshot_place() <= state.position();
-            let members = local.roll_members.of(state).filter(|_| is_member && is_recent);
+            let members =
+                local.roll_members.of(state, self.slots).filter(|_| is_member && is_recent);
             let Some(members) = members else { return Ok(None) };
             let roll = self.log.roll_to_exchange();
             if !is_open_for(roll, state) {
@@ -159,7 +160,7 @@ impl Replica {
         if !local.state.has_started() {
             return Ok(ArrivalAttempt::NotStarted);
         }
-        match local.roll_members.of(&local.state) {
+        match local.roll_members.of(&local.state, self.slots) {
             Some(members) if !local.state.is_syncing() => {
                 self.arrive_on_roll(local, roll, seat, members)
             }

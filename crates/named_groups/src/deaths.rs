@@ -1,6 +1,6 @@
 //! Recording in the log that members, waiting senders and servers are gone.
 
-use landeck_groups::service::{EntryWord, Gone, Held};
+use landeck_groups::service::{EntryWord, Gone, Held, Phase};
 use landeck_memory::SlotState;
 
 use crate::error::Result;
@@ -21,6 +21,9 @@ impl Replica {
     #[cold]
     fn append_deaths(&self, local: &mut LocalState, generation: u32) -> Result<()> {
         local.deaths_recorded_at = Some(generation);
+        if self.copy().is_some() {
+            return Ok(());
+        }
         let members = local.state.members().iter().filter_map(|member| {
             Some(match self.how_it_left(member.slot, member.incarnation)? {
                 Gone::Left => EntryWord::Departed(member.seat()),
@@ -38,7 +41,23 @@ impl Replica {
         for entry in members.chain(held).chain(vacate).collect::<Vec<_>>() {
             self.append(local, entry, |_| Ok(()))?;
         }
+        self.follow_server(local);
         Ok(())
+    }
+
+    /// Has this process serve the members of other hosts after a server that is gone, if it is the one to do so.
+    fn follow_server(&self, local: &LocalState) {
+        let (state, slots) = (&local.state, self.shared.segment.plan().slots());
+        let is_due = self.serves_other_hosts()
+            && state.phase() != Phase::Ended
+            && state.server().is_none()
+            && state.epochs() > 0;
+        let near = state.members().iter().map(|member| member.slot).filter(|&slot| slot < slots);
+        let is_first = near.min().is_none_or(|first| first == self.shared.slot);
+        if is_due && is_first && self.shared.segment.rank_of(self.shared.slot).is_some() {
+            // Without a server, processes of other hosts are told so.
+            let _ = self.take_seat();
+        }
     }
 
     fn is_gone(&self, held: &Held) -> bool {
@@ -55,9 +74,9 @@ impl Replica {
         records.any(|it| it.state == SlotState::Alive && it.pid == pid && it.stopped)
     }
 
-    /// How the process with this incarnation left its slot; none while it is there.
-    fn how_it_left(&self, slot: u32, incarnation: u32) -> Option<Gone> {
-        let record = self.shared.segment.slot_record(slot);
+    /// How the process with this incarnation left its place in the job; none while it is there.
+    pub(crate) fn how_it_left(&self, slot: u32, incarnation: u32) -> Option<Gone> {
+        let record = self.shared.segment.peer_record(slot);
         match record.state {
             _ if record.incarnation != incarnation => Some(Gone::Died),
             SlotState::Departed => Some(Gone::Left),

@@ -25,6 +25,7 @@ impl Replica {
     /// [`GroupError::DestroyedWithLoss`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`],
     /// [`GroupError::NoServer`], [`GroupError::Broken`], [`ServiceError::Ended`], [`ServiceError::Thread`].
     pub fn destroy(&self, limit: TimeLimit) -> Result<()> {
+        self.catch_up(limit)?;
         let drained = match &self.server_client {
             None => {
                 self.begin_to_destroy()?;
@@ -35,7 +36,7 @@ impl Replica {
                 match self.request_destruction(client, limit) {
                     Ok(drain) => drain,
                     // The server did not answer in time, so this process does it.
-                    Err(ServiceError::TimedOut(_)) => {
+                    Err(ServiceError::TimedOut(_)) if self.copy().is_none() => {
                         self.begin_to_destroy()?;
                         Ok(Drained::NotAll)
                     }
@@ -85,11 +86,11 @@ impl Replica {
 
     /// Ends the group with the broadcasts that are held.
     fn end_with_loss(&self) -> Result<()> {
-        let lost = self.with(|local| {
-            let slowest = self.slowest(local);
+        let mut lost = None;
+        self.put(EntryWord::End, |local| {
             let is_held = !local.state.held().is_empty();
-            self.append(local, EntryWord::End, |_| Ok(()))?;
-            Ok(is_held.then(|| slowest.ids()))
+            lost = is_held.then(|| self.slowest(local).ids());
+            Ok(())
         })?;
         match lost {
             None => Ok(()),

@@ -6,14 +6,15 @@ use landeck_objects::group_log::Look;
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::origin::{Origin, RequestId};
-use crate::replica::{ATTEMPTS, EntryOwner, LocalState, Replica};
+use crate::replica::{ATTEMPTS, EntryOwner, Home, LocalState, Replica};
 
 impl Replica {
     /// Folds the entries that were accepted since.
     #[inline]
     pub(crate) fn fold(&self, local: &mut LocalState) -> Result<()> {
-        match self.log.look(local.state.position()) {
-            Look::Empty => Ok(()),
+        match (self.log.look(local.state.position()), &self.home) {
+            (Look::Empty, Home::Here(_)) => Ok(()),
+            (_, Home::Elsewhere(copy)) => self.take_feeds(local, copy),
             _ => self.fold_all(local),
         }
     }
@@ -75,13 +76,25 @@ impl Replica {
             }
             plain => Entry::Plain(plain),
         };
+        Ok(self.apply_entry(local, word, entry, owner))
+    }
+
+    /// Applies an entry with its details.
+    #[inline]
+    pub(crate) fn apply_entry(
+        &self,
+        local: &mut LocalState,
+        word: EntryWord,
+        entry: Entry,
+        owner: EntryOwner<'_>,
+    ) -> Outcome {
         let outcome = local.state.apply(entry);
         match (outcome, word, entry) {
             (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }, _) => {
                 if let EntryOwner::Own(Some(claim)) = owner {
                     claim.set_message(number);
                 }
-                if self.server_client.is_some() {
+                if self.is_asked {
                     self.answer_broadcast(number, cell);
                 }
                 self.log.put_broadcast(number, cell);
@@ -93,10 +106,10 @@ impl Replica {
             }
             _ => {}
         }
-        Ok(outcome)
+        outcome
     }
 
-    fn answer(&self, request: RequestId, answer: Answer) {
+    pub(crate) fn answer(&self, request: RequestId, answer: Answer) {
         let RequestId { slot, incarnation, number } = request;
         self.log.answer(slot, incarnation, number, answer.to_bits());
     }
@@ -132,7 +145,7 @@ impl Replica {
 }
 
 /// An entry with the details from its cell; none when they cannot be such.
-fn entry_with_details(word: EntryWord, details: [u64; 3]) -> Option<Entry> {
+pub(crate) fn entry_with_details(word: EntryWord, details: [u64; 3]) -> Option<Entry> {
     let [process, context, place] = details;
     let (slot, incarnation, context) = (process as u32, (process >> 32) as u32, context as u32);
     Some(match word {

@@ -146,6 +146,28 @@ pub enum GroupError {
         /// The group.
         group: String,
     },
+    /// The group lives on another host, where no process serves it.
+    #[error(
+        "the group \"{group}\" lives on {host} and cannot be reached: {why}. Go on without it, or make another group here"
+    )]
+    Unreached {
+        /// The group.
+        group: String,
+        /// The host where its log lies.
+        host: String,
+        /// The reason, in words.
+        why: &'static str,
+    },
+    /// The server of a group on another host did not say in time whether a call has taken effect.
+    #[error(
+        "the server of the group \"{group}\" on {host} did not say within the time limit whether it has done this call: look at the group's state before you call again, or allow more time"
+    )]
+    InDoubt {
+        /// The group.
+        group: String,
+        /// The host where its log lies.
+        host: String,
+    },
     /// The group's memory holds words that no process writes.
     #[error(
         "the memory of the group \"{group}\" was overwritten ({what}): destroy it, and make another one"

@@ -24,16 +24,26 @@
 //! | `server_client` | the mailbox where a client's replies arrive |
 //! | `server_handle` | the thread of a process that serves groups, and how it gets its orders |
 //! | `server` | the loop of that thread |
+//! | `follower` | a client on another host, as the server feeds it |
+//! | `feed` | the words by which a server tells copies of the log |
+//! | `log_copy` | a process's copy of a log on another host, and its messages to the server |
+//! | `copying` | folding what the server has told |
+//! | `far` | finding and following servers on other hosts |
 //! | `time_limit` | how long a call may wait |
 //! | `error`, `group_error` | why a call fails |
 
 mod answer;
 mod arrival;
+mod copying;
 mod deaths;
 mod destroying;
 mod error;
+mod far;
+mod feed;
 mod folding;
+mod follower;
 mod group_error;
+mod log_copy;
 mod membership;
 mod message;
 mod options;

@@ -46,6 +46,7 @@ impl Replica {
     /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`GroupError::Broken`],
     /// [`ServiceError::Thread`], [`ServiceError::Ended`].
     pub fn join(self: &Arc<Self>, context: u32, place: u64) -> Result<Arc<Subscription>> {
+        self.catch_up(TimeLimit::Unlimited)?;
         let Joined { seat, first } = match &self.server_client {
             None => self.join_directly(context, place)?,
             Some(client) => {
@@ -97,6 +98,7 @@ impl Replica {
     /// # Errors
     /// [`GroupError::Broken`], [`ServiceError::Thread`].
     pub fn view(&self) -> Result<MembersView> {
+        self.catch_up(TimeLimit::Unlimited)?;
         self.with(|local| Ok(self.view_of(local)))
     }
 
@@ -106,6 +108,7 @@ impl Replica {
     /// [`ServiceError::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
     /// [`ServiceError::Ended`], [`ServiceError::Thread`].
     pub fn view_after(&self, number: u64, limit: TimeLimit) -> Result<MembersView> {
+        self.catch_up(limit)?;
         self.wait(limit, no_peer, |local| {
             if local.state.view() != number {
                 return Ok(Some(self.view_of(local)));

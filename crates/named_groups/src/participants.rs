@@ -4,7 +4,7 @@ use landeck_groups::service::{Cut, EntryWord, Seat, State};
 
 use crate::error::Result;
 use crate::group_error::GroupError;
-use crate::replica::{LocalState, Replica, no_peer};
+use crate::replica::{Replica, no_peer};
 use crate::time_limit::TimeLimit;
 
 /// The members that take part in collective operations, in the order of their ranks.
@@ -32,9 +32,9 @@ impl Replica {
     /// [`GroupError::LeftBehind`], [`GroupError::NoMember`], [`GroupError::Destroying`],
     /// [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`crate::ServiceError::Thread`].
     pub fn participants(&self, number: u64, seat: Seat) -> Result<Participants> {
+        self.catch_up(TimeLimit::Unlimited)?;
+        self.fix_participants(number, seat)?;
         self.with(|local| {
-            self.check_member(&local.state, seat)?;
-            self.fix_participants(local, number)?;
             let left_behind = || GroupError::LeftBehind { group: self.name.clone(), number };
             Ok(local.state.cut(number).map(Participants::of).ok_or_else(left_behind)?)
         })
@@ -47,27 +47,38 @@ impl Replica {
     /// [`GroupError::NoMember`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`],
     /// [`GroupError::Broken`], [`crate::ServiceError::Ended`], [`crate::ServiceError::Thread`].
     pub fn first_participants(&self, seat: Seat) -> Result<Participants> {
-        self.wait(TimeLimit::Unlimited, no_peer, |local| {
-            self.check_not_destroyed(&local.state)?;
-            self.check_member(&local.state, seat)?;
-            let state = &local.state;
-            let last = state.cuts_made();
-            let is_there = |seat| state.member(seat).is_some();
-            // If none of the members that would fix the next participants is left, any member does.
-            let is_abandoned = state.cut(last).is_none_or(|cut| !seats_of(cut).any(is_there));
-            if is_abandoned {
-                self.fix_participants(local, last + 1)?;
+        self.catch_up(TimeLimit::Unlimited)?;
+        loop {
+            let found = self.wait(TimeLimit::Unlimited, no_peer, |local| {
+                self.check_not_destroyed(&local.state)?;
+                self.check_member(&local.state, seat)?;
+                let state = &local.state;
+                let last = state.cuts_made();
+                let is_there = |seat| state.member(seat).is_some();
+                // If none of the members that would fix the next participants is left, any member does.
+                let is_abandoned = state.cut(last).is_none_or(|cut| !seats_of(cut).any(is_there));
+                if is_abandoned {
+                    return Ok(Some(Err(last + 1)));
+                }
+                let own = state.cut(last).filter(|cut| seats_of(cut).any(|it| it == seat));
+                Ok(own.map(|cut| Ok(Participants::of(cut))))
+            })?;
+            match found {
+                Ok(participants) => return Ok(participants),
+                Err(next) => self.fix_participants(next, seat)?,
             }
-            let newest = local.state.cut(local.state.cuts_made());
-            let own = newest.filter(|cut| seats_of(cut).any(|it| it == seat));
-            Ok(own.map(Participants::of))
-        })
+        }
     }
 
-    fn fix_participants(&self, local: &mut LocalState, number: u64) -> Result<()> {
-        if local.state.cuts_made() < number {
-            let number = EntryWord::low_bits(number);
-            self.append(local, EntryWord::Cut { number }, |local| self.check_open(&local.state))?;
+    /// Fixes the participants of an operation, unless they are.
+    fn fix_participants(&self, number: u64, seat: Seat) -> Result<()> {
+        let is_fixed = self.with(|local| {
+            self.check_member(&local.state, seat)?;
+            Ok(local.state.cuts_made() >= number)
+        })?;
+        if !is_fixed {
+            let entry = EntryWord::Cut { number: EntryWord::low_bits(number) };
+            self.put(entry, |local| self.check_open(&local.state))?;
         }
         Ok(())
     }

@@ -8,10 +8,12 @@ use landeck_engine::Shared;
 use landeck_groups::service::{EntryWord, Outcome, Phase, State};
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName, Use, map};
 use landeck_memory::{Gate, Operation, SharedArea, ThreadMode, WaitRecord};
-use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor};
+use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor, peers_of};
+use landeck_wire::HostId;
 
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
+use crate::log_copy::LogCopy;
 use crate::message::SharedValues;
 use crate::options::GroupOptions;
 use crate::roll_members::RollMembers;
@@ -21,6 +23,8 @@ use crate::time_limit::TimeLimit;
 
 /// An exchange that other processes win so often means that the log is broken.
 pub(crate) const ATTEMPTS: u32 = 1 << 20;
+/// The bits of the number of a group's memory; above them are bits of its host.
+const NUMBER_BITS: u32 = 40;
 /// How often a new group's name is tried while the groups that have it end at once.
 const CREATE_ATTEMPTS: u32 = 16;
 
@@ -31,11 +35,23 @@ pub struct Replica {
     pub(crate) log: GroupLog,
     pub(crate) name: String,
     pub(crate) options: GroupOptions,
-    pub(crate) object: Use,
-    /// Where the server's replies arrive; none for a group without a server.
+    pub(crate) home: Home,
+    /// Whether processes ask a server: all, or those of other hosts.
+    pub(crate) is_asked: bool,
+    /// Where the server's replies arrive; none where this process appends its entries itself.
     pub(crate) server_client: Option<ServerClient>,
+    /// The slots of this host: members with higher numbers are on other hosts.
+    pub(crate) slots: u32,
     pub(crate) local: Gate<LocalState>,
     pub(crate) claims: Claims,
+}
+
+/// Where the log of a group lies.
+pub(crate) enum Home {
+    /// On this host: this process uses it.
+    Here(Use),
+    /// On another host: this process has a copy.
+    Elsewhere(LogCopy),
 }
 
 /// The state that this process has folded, with its own records of messages.
@@ -83,13 +99,17 @@ impl Replica {
         options: GroupOptions,
     ) -> Result<Arc<Self>> {
         let options = options.made_by(shared.slot);
-        let bytes = options.check()?.memory_bytes(shared.segment.plan().slots());
+        let bytes = options.check()?.memory_bytes(peers_of(&shared.segment));
         let (process, words) = (shared.process(), options.to_words());
+        Self::check_free_elsewhere(shared, server_handle, name)?;
         for _ in 0..CREATE_ATTEMPTS {
             match objects::make(process, ObjectKind::Group, Some(name), bytes, words) {
                 Err(ObjectError::Taken { .. }) if Self::has_ended(shared, server_handle, name)? => {
                 }
-                made => return Self::open_and_serve(shared, server_handle, name, made?),
+                made => {
+                    let replica = Self::open_and_serve(shared, server_handle, name, made?)?;
+                    return replica.serve_other_hosts(name).map(|()| replica);
+                }
             }
         }
         let name = name.as_str().to_owned();
@@ -106,12 +126,23 @@ impl Replica {
         server_handle: &Arc<ServerHandle>,
         name: &ObjectName,
     ) -> Result<Arc<Self>> {
-        let memory = objects::open(shared.process(), ObjectKind::Group, name)?;
-        let replica = Self::open_and_serve(shared, server_handle, name, memory)?;
+        let replica = match objects::open(shared.process(), ObjectKind::Group, name) {
+            Err(ObjectError::Unknown { .. }) if shared.segment.plan().spans_hosts() => {
+                Self::find_elsewhere(shared, server_handle, name)?
+            }
+            memory => Self::open_and_serve(shared, server_handle, name, memory?)?,
+        };
         match replica.with(|local| Ok(local.state.phase()))? {
             Phase::Ended => {
                 replica.retire();
-                Err(replica.destroyed())
+                match shared.segment.plan().spans_hosts() {
+                    // Its name goes everywhere, but not at once.
+                    true => {
+                        let (kind, name) = (ObjectKind::Group, name.as_str().to_owned());
+                        Err(ObjectError::Unknown { kind, name }.into())
+                    }
+                    false => Err(replica.destroyed()),
+                }
             }
             Phase::Open | Phase::Destroying => Ok(replica),
         }
@@ -119,7 +150,7 @@ impl Replica {
 
     /// Whether the group of a taken name has ended, so that the name is free by now. Its last user may have died
     /// before it freed the name.
-    fn has_ended(
+    pub(crate) fn has_ended(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
         name: &ObjectName,
@@ -166,8 +197,22 @@ impl Replica {
             return Err(GroupError::Broken { group: name, what: "its memory has no shape" }.into());
         };
         let client = options.first_server().map(|_| ServerClient::open(shared)).transpose()?;
+        let state = State::new(options.rules());
+        let home = Home::Here(used);
+        Ok(Self::assemble((shared, server_handle), (log, state), name, options, (home, client)))
+    }
+
+    /// The replica of a group: its log, or a copy of it, with the state so far.
+    pub(crate) fn assemble(
+        (shared, server_handle): (&Arc<Shared>, &Arc<ServerHandle>),
+        (log, state): (GroupLog, State),
+        name: String,
+        options: GroupOptions,
+        (home, client): (Home, Option<ServerClient>),
+    ) -> Arc<Self> {
+        let is_asked = client.is_some() || shared.segment.plan().spans_hosts();
         let local = LocalState {
-            state: State::new(options.rules()),
+            state,
             passed: Passed::default(),
             own_broadcasts: VecDeque::new(),
             kept_values: None,
@@ -175,17 +220,36 @@ impl Replica {
             roll_members: RollMembers::default(),
             deaths_recorded_at: None,
         };
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             shared: shared.clone(),
             server_handle: server_handle.clone(),
             log,
             name,
             options,
-            object: used,
+            home,
+            is_asked,
             server_client: client,
+            slots: shared.segment.plan().slots(),
             local: Gate::new(shared.engine.mode(), local),
             claims: Claims::default(),
-        }))
+        })
+    }
+
+    /// The copy of the log, if that lies on another host.
+    #[inline]
+    pub(crate) fn copy(&self) -> Option<&LogCopy> {
+        match &self.home {
+            Home::Here(_) => None,
+            Home::Elsewhere(copy) => Some(copy),
+        }
+    }
+
+    /// The use of the log's memory.
+    pub(crate) fn object(&self) -> Option<&Use> {
+        match &self.home {
+            Home::Here(used) => Some(used),
+            Home::Elsewhere(_) => None,
+        }
     }
 
     /// The endpoint of this process, shared by its handles.
@@ -200,7 +264,13 @@ impl Replica {
 
     /// The number of the group in the job. No other group has it.
     pub fn number(&self) -> u64 {
-        self.object.number()
+        match &self.home {
+            Home::Here(used) if self.shared.segment.plan().spans_hosts() => {
+                number_in_job(used.number(), HostId(self.shared.segment.plan().host))
+            }
+            Home::Here(used) => used.number(),
+            Home::Elsewhere(copy) => number_in_job(copy.number(), copy.directory().home()),
+        }
     }
 
     /// How the group was made.
@@ -213,13 +283,16 @@ impl Replica {
     /// # Errors
     /// [`GroupError::Broken`], [`ServiceError::Thread`].
     pub fn broadcasts(&self) -> Result<u64> {
+        self.catch_up(TimeLimit::Unlimited)?;
         self.with(|local| Ok(local.state.broadcasts()))
     }
 
-    /// Frees the name of a group that has ended.
+    /// Frees the name of a group that has ended. For a log on another host its server does.
     pub(crate) fn retire(&self) {
         // Another process may have freed it, or will: a process that finds the name taken does.
-        let _ = objects::retire(self.shared.process(), self.object.number());
+        if let Some(object) = self.object() {
+            let _ = objects::retire(self.shared.process(), object.number());
+        }
     }
 
     /// Calls `then` with the local state after all accepted entries were folded.
@@ -276,9 +349,17 @@ impl Replica {
         let peer = self.with(|local| Ok(peer(local)))?;
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         let deadline_ns = limit.deadline_ns();
-        let found =
-            self.shared.wait_until(&record, deadline_ns, |_| self.with(&mut ready).transpose());
-        found.map_err(|error| ServiceError::of_wait(error, limit))?
+        loop {
+            let found = self.shared.wait_until(&record, deadline_ns, |engine| {
+                let is_followed = self.follow(engine);
+                let found = self.with(&mut ready).transpose();
+                found.map(|found| found.map(Some)).or((!is_followed).then_some(Ok(None)))
+            });
+            match found.map_err(|error| ServiceError::of_wait(error, limit))?? {
+                Some(found) => return Ok(found),
+                None => self.find_server()?,
+            }
+        }
     }
 
     /// Appends an entry, after a check of the state before it.
@@ -407,6 +488,7 @@ impl Replica {
     /// [`GroupError::MinimumNotReached`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`],
     /// [`GroupError::Broken`], [`ServiceError::Ended`], [`ServiceError::Thread`].
     pub fn wait_started(&self, limit: TimeLimit) -> Result<()> {
+        self.catch_up(limit)?;
         let has_started = self.with(|local| {
             self.check_open(&local.state)?;
             Ok(local.state.has_started())
@@ -459,7 +541,12 @@ impl Drop for Replica {
     }
 }
 
-/// Whether an entry changes the members of a synchronisation, or ends the group.
+/// The number of a group in a job on several hosts, from that of its memory on its host.
+fn number_in_job(number: u64, home: HostId) -> u64 {
+    number | home.0 << NUMBER_BITS
+}
+
+/// Whether an entry may change the members of a synchronisation, or end the group.
 fn changes_members(entry: EntryWord) -> bool {
     matches!(
         entry,
@@ -470,6 +557,7 @@ fn changes_members(entry: EntryWord) -> bool {
             | EntryWord::Evict(_)
             | EntryWord::Destroy
             | EntryWord::End
+            | EntryWord::Asked { .. }
     )
 }
 

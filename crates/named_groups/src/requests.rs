@@ -9,8 +9,11 @@
 
 use std::sync::atomic::Ordering;
 
-use landeck_engine::OperationId;
-use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Phase, Seat, Server};
+use std::time::Duration;
+
+use landeck_engine::{Engine, OperationId, deadline_ns};
+use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Phase, Seat, Server, Serving};
+use landeck_host::objects::Use;
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
@@ -18,11 +21,15 @@ use landeck_objects::group_log::{Progress, WaitsFor};
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
+use crate::log_copy::{Link, LogCopy};
 use crate::message::Broadcast;
 use crate::replica::{LocalState, Replica, WaitNotice, no_peer};
 use crate::server::serve;
 use crate::server_client::{RequestKind, ServerClient};
 use crate::time_limit::TimeLimit;
+
+/// How long the server of another host has to say whether it has done what is taken back.
+const SAYS_WITHIN: Duration = Duration::from_secs(2);
 
 /// When a request is complete for its client.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,6 +120,11 @@ impl Replica {
         self.request(client, Ask::Destroy, Until::Accepted, limit)
     }
 
+    /// Requests an entry that this process would append itself if it had the log.
+    pub(crate) fn request_entry(&self, client: &ServerClient, entry: Ask) -> Result<Answer> {
+        Ok(self.request(client, entry, Until::Accepted, TimeLimit::Unlimited)?.1)
+    }
+
     /// Requests a broadcast.
     pub(crate) fn request_broadcast(
         &self,
@@ -152,17 +164,32 @@ impl Replica {
         let _notice = WaitNotice::begin(&self.log, WaitsFor::Others);
         let peer = self.with(|local| Ok(local.state.server().map(|server| server.who.slot)))?;
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
-        let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
-            engine.refresh();
-            client.take_replies(engine);
-            let has_reply = client.has_reply(request.number);
-            let looked = self.with(|local| {
-                let is_told = has_reply || !is_served_in(local, request.epoch);
-                ready(local, is_told)
+        loop {
+            let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
+                engine.refresh();
+                let is_followed = self.follow(engine);
+                let has_reply = self.has_reply(client, engine, request.number);
+                let looked = self.with(|local| {
+                    let is_told = has_reply || !self.is_served_in(local, request.epoch);
+                    ready(local, is_told)
+                });
+                let looked = looked.transpose();
+                looked.map(|found| found.map(Some)).or((!is_followed).then_some(Ok(None)))
             });
-            looked.transpose()
-        });
-        found.map_err(|error| ServiceError::of_wait(error, limit))?
+            match found.map_err(|error| ServiceError::of_wait(error, limit))?? {
+                Some(found) => return Ok(found),
+                None => self.find_server()?,
+            }
+        }
+    }
+
+    /// Whether a server has replied. What the server of another host tells is a reply.
+    fn has_reply(&self, client: &ServerClient, engine: &mut Engine, number: u32) -> bool {
+        if self.copy().is_some() {
+            return true;
+        }
+        client.take_replies(engine);
+        client.has_reply(number)
     }
 
     fn request(
@@ -216,6 +243,9 @@ impl Replica {
         request: PostedRequest,
         error: ServiceError,
     ) -> Result<(PostedRequest, Answer)> {
+        if let Some(copy) = self.copy() {
+            return self.give_up_elsewhere(copy, request, error);
+        }
         if self.log.withdraw(request.number, false) {
             return Err(error);
         }
@@ -228,6 +258,40 @@ impl Replica {
             _ => {
                 self.log.withdraw(request.number, true);
                 Err(error)
+            }
+        }
+    }
+
+    /// Has the server of another host take a request back, after an error.
+    fn give_up_elsewhere(
+        &self,
+        copy: &LogCopy,
+        request: PostedRequest,
+        error: ServiceError,
+    ) -> Result<(PostedRequest, Answer)> {
+        if !matches!(error, ServiceError::TimedOut(_)) {
+            self.log.withdraw(request.number, true);
+            return Err(error);
+        }
+        let mut engine = self.shared.engine.enter()?;
+        copy.inbox().withdraw(&mut engine, request.number);
+        drop(engine);
+        let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
+        let answer = self.shared.wait_until(&record, deadline_ns(Some(SAYS_WITHIN)), |engine| {
+            engine.refresh();
+            self.follow(engine);
+            let progress = self.with(|_| Ok(self.log.progress(request.number)));
+            match progress {
+                Ok(Progress::Answered(bits)) => Some(Answer::from_bits(bits)),
+                _ => None,
+            }
+        });
+        match answer {
+            Ok(Answer::Nothing) => Err(error),
+            Ok(answer) => Ok((request, answer)),
+            Err(_) => {
+                self.log.withdraw(request.number, true);
+                Err(self.in_doubt(copy))
             }
         }
     }
@@ -246,7 +310,10 @@ impl Replica {
     }
 
     /// The server of the group. This process becomes it where there is none any more.
-    fn server_or_seat(&self, limit: TimeLimit) -> Result<Server> {
+    pub(crate) fn server_or_seat(&self, limit: TimeLimit) -> Result<Server> {
+        if let Some(copy) = self.copy() {
+            return self.server_elsewhere(copy);
+        }
         self.wait(limit, no_peer, |local| {
             if let Some(server) = local.state.server() {
                 return Ok(Some(server));
@@ -261,9 +328,20 @@ impl Replica {
         })
     }
 
+    /// The server of a group of another host.
+    fn server_elsewhere(&self, copy: &LogCopy) -> Result<Server> {
+        self.find_server()?;
+        let Link { process, peer, context, epoch, is_cut } = copy.inbox().link();
+        if is_cut {
+            return Err(self.destroyed());
+        }
+        let who = Serving { slot: peer, incarnation: process.incarnation.0, context };
+        Ok(Server { who, epoch, first: 0 })
+    }
+
     /// Orders the server thread of this process to take the seat.
-    fn take_seat(&self) -> Result<()> {
-        let number = self.object.number();
+    pub(crate) fn take_seat(&self) -> Result<()> {
+        let Some(number) = self.object().map(Use::number) else { return Ok(()) };
         let ordered = self.server_handle.serve(&self.shared, &self.name, number, serve);
         ordered.map_err(|why| GroupError::NoServer { group: self.name.clone(), why }.into())
     }
@@ -314,13 +392,22 @@ impl Replica {
             if engine.take(OperationId::from(id)).is_some() {
                 return Some(Ok(true));
             }
-            let is_served = self.with(|local| Ok(is_served_in(local, server.epoch)));
+            self.follow(engine);
+            let is_served = self.with(|local| Ok(self.is_served_in(local, server.epoch)));
             is_served.map(|is_served| (!is_served).then_some(false)).transpose()
         });
         if !matches!(sent, Ok(Ok(true))) {
             self.shared.engine.enter()?.abandon(id.into());
         }
         sent.map_err(|error| ServiceError::of_wait(error, limit))?.map(drop)
+    }
+
+    /// Whether the server of this epoch serves.
+    fn is_served_in(&self, local: &LocalState, epoch: u64) -> bool {
+        match self.copy().map(|copy| copy.inbox().link()) {
+            Some(link) => link.epoch == epoch && !link.is_cut,
+            None => local.state.server().is_some_and(|server| server.epoch == epoch),
+        }
     }
 
     /// Waits for the answer to a request; none when its server is gone and has not done it.
@@ -332,7 +419,7 @@ impl Replica {
         limit: TimeLimit,
     ) -> Result<Option<Answer>> {
         self.wait_for_reply(request, client, limit, |local, is_told| {
-            let is_gone = !is_served_in(local, request.epoch);
+            let is_gone = !self.is_served_in(local, request.epoch);
             Ok(match self.log.progress(request.number) {
                 Progress::Answered(bits) => {
                     let answer = Answer::from_bits(bits);
@@ -345,8 +432,4 @@ impl Replica {
             })
         })
     }
-}
-
-fn is_served_in(local: &LocalState, epoch: u64) -> bool {
-    local.state.server().is_some_and(|server| server.epoch == epoch)
 }

@@ -7,17 +7,18 @@ use landeck_objects::group_log::Roll;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RollMembers {
     view: u64,
-    /// None when a member has no bit on the roll, or there are no members.
+    /// None when a member has no bit on the roll or is on another host, or there are no members.
     bits: Option<u32>,
 }
 
 impl RollMembers {
-    /// The bits of the members of a state; computed once for each view.
-    pub(crate) fn of(&mut self, state: &State) -> Option<u32> {
+    /// The bits of the members of a state on a host with so many slots; computed once for each view.
+    pub(crate) fn of(&mut self, state: &State, slots: u32) -> Option<u32> {
         if self.view != state.view() {
             let members = state.members().iter();
             let places = members.map(|member| 1u32.checked_shl(member.id));
-            let has_bits = state.members().last().is_some_and(|last| last.id < Roll::MEMBERS);
+            let has_bits = state.members().last().is_some_and(|last| last.id < Roll::MEMBERS)
+                && state.members().iter().all(|member| member.slot < slots);
             let bits = places.flatten().fold(0, |all, place| all | place);
             *self = Self { view: state.view(), bits: has_bits.then_some(bits) };
         }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, Outcome, Phase};
+use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Phase};
 use landeck_memory::system::now_ns;
 use landeck_objects::group_log::{CELL_BYTES, Claim};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
+use crate::log_copy::LogCopy;
 use crate::message::{Broadcast, Outgoing, Sender, SharedValues};
 use crate::options::WhenFull;
 use crate::origin::Origin;
@@ -51,6 +52,7 @@ impl Replica {
         sender: Sender,
         limit: TimeLimit,
     ) -> Result<()> {
+        self.catch_up(limit)?;
         let broadcast = Broadcast { tag: message.tag, bytes: message.bytes, sender, ticket: None };
         let length = broadcast.length();
         self.check_length(length)?;
@@ -76,21 +78,31 @@ impl Replica {
     /// [`ServiceError::TimedOut`], [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
     /// [`ServiceError::Ended`], [`ServiceError::Thread`].
     pub fn wait_delivered(&self, limit: TimeLimit) -> Result<()> {
-        let accepted = self.with(|local| {
+        if let Some(copy) = self.copy() {
+            self.look_at_home(copy, limit, true)?;
+        }
+        let (accepted, is_told) = self.with(|local| {
             self.check_open(&local.state)?;
-            Ok(local.state.broadcasts())
+            Ok((local.state.broadcasts(), self.server_client.is_some() || self.has_far(local)))
         })?;
-        if self.server_client.is_none() {
+        if !is_told {
             return Ok(());
         }
         let server = |local: &LocalState| local.state.server().map(|server| server.who.slot);
         self.wait(limit, server, |local| {
-            // Members find by themselves what was accepted by a server that is gone.
-            if local.state.unserved().max(self.log.sent_on()) >= accepted {
+            // Members of the log's host find by themselves what was accepted by a server that is gone.
+            let found = if self.has_far(local) { 0 } else { local.state.unserved() };
+            if found.max(self.log.sent_on()) >= accepted {
                 return Ok(Some(()));
             }
             self.check_not_destroyed(&local.state).map(|()| None)
         })
+    }
+
+    /// Whether some member is not on the log's host, as far as this process can tell.
+    fn has_far(&self, local: &LocalState) -> bool {
+        let is_far = |slot: u32| slot >= self.slots;
+        self.copy().is_some() || local.state.members().iter().any(|member| is_far(member.slot))
     }
 
     /// Tries to send a short message whose values the sender's own mailbox gets without a copy.
@@ -199,7 +211,10 @@ impl Replica {
         match self.request_broadcast(client, broadcast, limit)? {
             Answer::Accepted(_) => Ok(SendAttempt::Accepted),
             Answer::NotNow => Ok(SendAttempt::NoRoom),
-            _ => Err(self.with(|local| Ok(self.why_refused(local)))?),
+            _ => {
+                self.catch_up(TimeLimit::Unlimited)?;
+                Err(self.with(|local| Ok(self.why_refused(local)))?)
+            }
         }
     }
 
@@ -304,13 +319,14 @@ impl Replica {
         let broadcast = Broadcast { ticket: Some(held.ticket), ..broadcast };
         loop {
             let claim = self.wait_for_room(&broadcast, limit)?;
-            let sent = match &self.server_client {
-                None => self.fill_and_append(claim, &broadcast)?,
-                Some(client) => {
+            let sent = match (&self.server_client, claim) {
+                (None, Some(claim)) => self.fill_and_append(claim, &broadcast)?,
+                (Some(client), claim) => {
                     // The server claims memory itself; this claim only showed that there is some.
                     drop(claim);
                     self.request_if_room(client, &broadcast, limit)?
                 }
+                (None, None) => return Err(self.log_refuses()),
             };
             if let SendAttempt::Accepted = sent {
                 return Ok(());
@@ -318,13 +334,21 @@ impl Replica {
         }
     }
 
-    fn wait_for_room(&self, broadcast: &Broadcast<'_>, limit: TimeLimit) -> Result<Claim<'_>> {
+    /// Waits for room, and claims it where the log lies here.
+    fn wait_for_room(
+        &self,
+        broadcast: &Broadcast<'_>,
+        limit: TimeLimit,
+    ) -> Result<Option<Claim<'_>>> {
         loop {
             let (until, evicts) = self.room_limit(limit);
             let slowest =
                 |local: &LocalState| self.slowest(local).members.first().map(|it| it.slot);
             let waited = self.wait(until, slowest, |local| {
                 self.may_send(local, broadcast)?;
+                if let Some(copy) = self.copy() {
+                    return self.has_new_room(copy, local).map(|has_room| has_room.then_some(None));
+                }
                 let claim = match self.has_room(local) {
                     true => self.claim(local, broadcast.length())?,
                     false => None,
@@ -335,13 +359,24 @@ impl Replica {
                         return Err(self.full_now(local));
                     }
                 }
-                Ok(claim)
+                Ok(claim.map(Some))
             });
             match waited {
                 Err(ServiceError::TimedOut(_)) if evicts => self.evict_slowest()?,
                 Err(ServiceError::TimedOut(_)) => return Err(self.full()?),
                 other => return other,
             }
+        }
+    }
+
+    /// Whether there may be room since the server of another host had none.
+    fn has_new_room(&self, copy: &LogCopy, local: &mut LocalState) -> Result<bool> {
+        let has_room = self.has_room(local);
+        let passed = local.passed.messages;
+        let is_new = passed > copy.refused_at() || passed == local.state.broadcasts();
+        match has_room && is_new {
+            false if self.blocks_itself(local) => Err(self.full_now(local)),
+            has_room => Ok(has_room),
         }
     }
 
@@ -356,6 +391,11 @@ impl Replica {
     }
 
     fn evict_slowest(&self) -> Result<()> {
+        if self.copy().is_some() {
+            let slowest = self.with(|local| Ok(self.slowest(local).members))?;
+            let evict = |seat| self.put(EntryWord::Evict(seat), |_| Ok(())).map(drop);
+            return slowest.iter().map(MemberRecord::seat).try_for_each(evict);
+        }
         self.with(|local| {
             for member in self.slowest(local).members {
                 self.append(local, EntryWord::Evict(member.seat()), |_| Ok(()))?;
@@ -366,19 +406,16 @@ impl Replica {
 
     /// Records in the log that a broadcast is held; none when too many are.
     fn hold(&self) -> Result<Option<HeldBroadcast<'_>>> {
-        self.with(|local| {
-            let slot = self.shared.slot;
-            let incarnation = self.shared.segment.slot_record(slot).incarnation;
-            let entry = EntryWord::Hold { slot, incarnation };
-            let accepted = self.append(local, entry, |local| self.check_open(&local.state))?;
-            match accepted.outcome {
-                Outcome::Held(ticket) => {
-                    self.log.is_held(true);
-                    Ok(Some(HeldBroadcast { replica: self, ticket }))
-                }
-                _ => Ok(None),
+        let slot = self.shared.slot;
+        let incarnation = self.shared.segment.slot_record(slot).incarnation;
+        let entry = EntryWord::Hold { slot, incarnation };
+        match self.put(entry, |local| self.check_open(&local.state))? {
+            Answer::Held(ticket) => {
+                self.log.is_held(true);
+                Ok(Some(HeldBroadcast { replica: self, ticket }))
             }
-        })
+            _ => Ok(None),
+        }
     }
 
     #[cold]
@@ -398,11 +435,10 @@ impl Drop for HeldBroadcast<'_> {
         let Self { replica, ticket } = *self;
         replica.log.is_held(false);
         // Where the group is broken, no process waits for this.
-        let _ = replica.with(|local| {
-            match local.state.held().iter().any(|held| held.ticket == ticket) {
-                true => replica.append(local, EntryWord::Release { ticket }, |_| Ok(())).map(drop),
-                false => Ok(()),
-            }
-        });
+        let is_held =
+            replica.with(|local| Ok(local.state.held().iter().any(|held| held.ticket == ticket)));
+        if is_held.unwrap_or(false) {
+            let _ = replica.put(EntryWord::Release { ticket }, |_| Ok(()));
+        }
     }
 }

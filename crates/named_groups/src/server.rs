@@ -16,13 +16,18 @@ use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, WaitsFor};
+use landeck_wire::{Incarnation, Slot};
 
 use crate::answer::Answer;
 use crate::error::Result;
+use crate::follower::Follower;
+use crate::log_copy::words_of;
 use crate::origin::{Origin, RequestId, process_word};
 use crate::replica::{Accepted, Replica};
 use crate::server_client::{Forwarded, RequestKind, bytes_of, open_context};
 use crate::server_handle::{Order, ServerHandle, ServerShared, lock};
+
+mod other_hosts;
 
 /// Words in front of a request's data.
 const HEAD_WORDS: usize = 4;
@@ -54,14 +59,16 @@ struct Receiving {
 /// A message that is being sent: a notice to a member, or a reply.
 struct Sending {
     id: OperationId,
-    /// The words of a notice, which the request reads.
-    notice: Option<Box<[u64; 2]>>,
+    /// The words of the message, which the request reads.
+    words: Option<Box<[u64; 2]>>,
+    /// Whether they are a notice.
+    is_notice: bool,
 }
 
 /// A received request.
 struct ReceivedRequest {
     context: u32,
-    slot: u32,
+    peer: u32,
     tag: u32,
     data: Received,
 }
@@ -73,6 +80,7 @@ struct UnfinishedBroadcast {
     received: Received,
     copied: usize,
     origin: Origin,
+    client: Client,
     was_held: bool,
 }
 
@@ -93,12 +101,19 @@ struct ServedGroup {
     syncing: Vec<SyncingClient>,
     /// Clients that await the end of the group.
     destroying: Vec<Client>,
+    /// Clients on other hosts.
+    followers: Vec<Follower>,
+    /// The number of the name by which other hosts find the group.
+    name: Option<u64>,
+    /// The group has ended, or has another server: only followers are told so.
+    is_over: bool,
 }
 
 /// A client that awaits a reply.
 #[derive(Clone, Copy)]
-struct Client {
-    slot: u32,
+pub(super) struct Client {
+    peer: u32,
+    incarnation: u32,
     context: u32,
     number: u32,
 }
@@ -151,6 +166,7 @@ impl Server<'_> {
             // A broken group reports itself to its clients.
             let _ = self.work();
         }
+        self.finish_feeds();
         self.release_all();
     }
 
@@ -159,10 +175,11 @@ impl Server<'_> {
             || self.control.has_orders()
             || !lock(&self.arrivals).is_empty()
             || !self.unfinished.is_empty()
-            || self.forwarding.iter().any(|it| self.is_forwarded(it.notice))
+            || self.forwarding.iter().any(|it| self.is_delivered(it))
             || self.receiving.iter().any(|it| engine.is_done(it.id))
             || self.sending.iter().any(|it| engine.is_done(it.id))
             || self.groups.values().any(ServedGroup::has_news)
+            || self.has_feeds(engine)
     }
 
     fn work(&mut self) -> Result<()> {
@@ -184,12 +201,13 @@ impl Server<'_> {
         drop(engine);
         self.publish_forwarded();
         let contexts: Vec<u32> = self.groups.keys().copied().collect();
-        contexts.into_iter().try_for_each(|context| self.finish_requests(context))
+        contexts.into_iter().try_for_each(|context| self.finish_requests(context))?;
+        self.feed_followers()
     }
 
     /// Publishes up to which broadcast all members have been told.
     fn publish_forwarded(&mut self) {
-        let (done, rest) = self.forwarding.iter().partition(|it| self.is_forwarded(it.notice));
+        let (done, rest) = self.forwarding.iter().partition(|it| self.is_delivered(it));
         self.forwarding = rest;
         for Forwarding { context, notice } in done {
             // Members of a group whose seat was lost find the messages by themselves.
@@ -200,31 +218,44 @@ impl Server<'_> {
         }
     }
 
+    /// Whether all members have a broadcast, or were told of it.
+    fn is_delivered(&self, forwarding: &Forwarding) -> bool {
+        let Forwarding { context, notice } = *forwarding;
+        let has_message = |served: &ServedGroup| served.followers_have(notice.message);
+        self.is_forwarded(notice) && self.groups.get(&context).is_none_or(has_message)
+    }
+
     /// Whether no notice of this broadcast, or of an earlier one, is on its way to a member.
     fn is_forwarded(&self, of: Forwarded) -> bool {
-        let mut notices = self.sending.iter().filter_map(|it| it.notice.as_deref());
+        let notices = self.sending.iter().filter(|it| it.is_notice);
+        let mut notices = notices.filter_map(|it| it.words.as_deref());
         !notices.any(|&[group, message]| group == of.group && message <= of.message)
     }
 
     /// Takes the seat of a group, if it is free.
     fn acquire_lease(&mut self, order: &Order) -> Result<()> {
-        let is_it = |served: &ServedGroup| served.replica.number() == order.number;
+        let is_it = |served: &ServedGroup| served.is_of(order.number);
         let had = self.groups.iter().find(|(_, served)| is_it(served)).map(|(&context, _)| context);
         if let Some(context) = had {
             // A client may have taken the seat away.
             self.finish_requests(context)?;
-            if self.groups.contains_key(&context) {
+            if self.groups.get(&context).is_some_and(|served| !served.is_over) {
                 return Ok(());
             }
         }
+        self.finish_namesakes(&order.name)?;
         let name = ObjectName::new(&order.name).map_err(ObjectError::from)?;
         let (shared, process) = (self.shared, self.shared.process());
         let memory = objects::open_number(process, ObjectKind::Group, order.number)?;
         let replica = Replica::open(shared, self.server_handle, &name, memory)?;
+        if replica.with(|local| Ok(local.state.server().is_some()))? {
+            return Ok(());
+        }
         let context = open_context(shared)?;
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
         shared.engine.enter()?.watch_mailbox(context, arrival);
+        let name = self.publish(&replica, context, &name)?;
         let who = process_word(process.slot, process.incarnation);
         let seated = replica.with(|local| {
             let details = [who, u64::from(context), 0];
@@ -233,18 +264,22 @@ impl Server<'_> {
         })?;
         let Some(Accepted { outcome: Outcome::Seated(epoch), .. }) = seated else {
             shared.engine.enter()?.close_mailbox(context);
+            self.withdraw_name(name);
             return Ok(());
         };
         replica.log.waits(WaitsFor::Others, true);
-        let (syncing, destroying) = (Vec::new(), Vec::new());
-        self.groups.insert(context, ServedGroup { replica, epoch, seen: 0, syncing, destroying });
+        if replica.serves_other_hosts() {
+            // Broadcasts of this host's processes are fed to those of others.
+            replica.log.waits(WaitsFor::Messages, true);
+        }
+        self.groups.insert(context, ServedGroup::new(replica, epoch, name));
         Ok(())
     }
 
     /// Releases all seats.
     fn release_all(&mut self) {
-        for (context, served) in std::mem::take(&mut self.groups) {
-            self.release(context, &served);
+        for (context, mut served) in std::mem::take(&mut self.groups) {
+            self.release(context, &mut served);
         }
         if let Ok(mut engine) = self.shared.engine.enter() {
             // Members find by themselves the messages of which they were not told.
@@ -253,14 +288,20 @@ impl Server<'_> {
         }
     }
 
-    fn release(&self, context: u32, served: &ServedGroup) {
+    fn release(&self, context: u32, served: &mut ServedGroup) {
         let replica = &served.replica;
         let entry = EntryWord::Vacate { epoch: EntryWord::low_bits(served.epoch) };
         // A process that finds this one gone appends the entry as well.
         let _ = replica.with(|local| replica.append(local, entry, |_| Ok(())));
         replica.log.waits(WaitsFor::Others, false);
+        if replica.serves_other_hosts() {
+            replica.log.waits(WaitsFor::Messages, false);
+        }
+        served.tickets().for_each(|_| replica.log.is_held(false));
+        self.withdraw_name(served.name);
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.close_mailbox(context);
+            served.followers.iter_mut().for_each(|follower| follower.give_up(&mut engine));
         }
     }
 
@@ -288,8 +329,8 @@ impl Server<'_> {
             Some(Err(_)) => false,
             Some(Ok(completion)) => {
                 if let (Ok(status), Some(data)) = (completion.result, completion.data) {
-                    let (slot, tag) = (status.peer.0, status.tag);
-                    received.push(ReceivedRequest { context, slot, tag, data });
+                    let (peer, tag) = (status.peer.0, status.tag);
+                    received.push(ReceivedRequest { context, peer, tag, data });
                 }
                 false
             }
@@ -298,22 +339,32 @@ impl Server<'_> {
     }
 
     fn handle(&mut self, request: ReceivedRequest) -> Result<()> {
-        let ReceivedRequest { context, slot, tag, data: received } = request;
+        let ReceivedRequest { context, peer, tag, data: received } = request;
         let bytes = bytes_of(&received);
         let mut head = [0u64; HEAD_WORDS];
         let is_whole = bytes.copy_to_slice(bytes_of_mut(&mut head)) == HEAD_BYTES;
         let [first, second, third, reply_context] = head;
-        let record = self.shared.segment.slot_record(slot);
-        let is_there = first >> 32 == u64::from(record.incarnation) && !record.state.is_gone();
-        let is_its_own = first as u32 == slot;
         let Some((kind, number)) = RequestKind::of_tag(tag) else { return Ok(()) };
-        let Some(served) = self.groups.get(&context) else { return Ok(()) };
+        let incarnation = (first >> 32) as u32;
         // A client that is gone needs nothing any more.
-        if !(is_whole && is_its_own && is_there) {
+        if !(is_whole && self.is_its_own(peer, first)) {
             return Ok(());
         }
+        let client = Client { peer, incarnation, context: reply_context as u32, number };
+        let first = process_word(Slot(peer), Incarnation(incarnation));
+        match kind {
+            RequestKind::Follow | RequestKind::Delivered | RequestKind::Withdraw => {
+                let more = words_of(&received).split_off(HEAD_WORDS);
+                return self.hear_follower(context, client, kind, ([second, third], &more));
+            }
+            RequestKind::Ask | RequestKind::Broadcast | RequestKind::HeldBroadcast => {
+                if self.was_answered(context, client)? {
+                    return Ok(());
+                }
+            }
+        }
+        let Some(served) = self.groups.get(&context) else { return Ok(()) };
         if kind == RequestKind::Ask {
-            let client = Client { slot, context: reply_context as u32, number };
             return match Asking::from_words([first, second, third]) {
                 Some(asking) if asking.number == number => {
                     self.append_asked(context, client, &asking)
@@ -323,7 +374,9 @@ impl Server<'_> {
         }
         let origin = Origin { request: Some(number), ..Origin::from_words([first, second, 0]) };
         let length = (bytes.len() - HEAD_BYTES) as u64;
-        let Some(aside) = served.claim(origin, third as u32, length)? else { return Ok(()) };
+        let Some(aside) = served.claim(origin, third as u32, length)? else {
+            return self.tell_refusal(context, client);
+        };
         let was_held = kind == RequestKind::HeldBroadcast;
         self.copy_piece(UnfinishedBroadcast {
             context,
@@ -331,6 +384,7 @@ impl Server<'_> {
             received,
             copied: 0,
             origin,
+            client,
             was_held,
         })
     }
@@ -349,11 +403,21 @@ impl Server<'_> {
             self.unfinished.push(unfinished);
             return Ok(());
         }
-        let UnfinishedBroadcast { context, origin, was_held, .. } = unfinished;
+        let UnfinishedBroadcast { context, origin, client, was_held, .. } = unfinished;
         let accepted = served.append_broadcast(&claim, origin, was_held)?;
-        let Some(AcceptedBroadcast { number, members }) = accepted else { return Ok(()) };
+        let Some(AcceptedBroadcast { number, members }) = accepted else {
+            drop(claim);
+            return self.tell_refusal(context, client);
+        };
         claim.end();
-        let notice = Forwarded { group: served.replica.number(), message: number };
+        let is_direct = served.replica.server_client.is_none();
+        let group = served.replica.number();
+        self.note_accepted(context, client, number);
+        // Members of this host read it by themselves, or are told.
+        if is_direct {
+            return Ok(());
+        }
+        let notice = Forwarded { group, message: number };
         self.forwarding.push(Forwarding { context, notice });
         self.forward(notice, origin.left_out, &members)
     }
@@ -361,20 +425,27 @@ impl Server<'_> {
     /// Appends a request that is not a broadcast.
     fn append_asked(&mut self, context: u32, client: Client, asking: &Asking) -> Result<()> {
         let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some(outcome) = served.append_asked(asking)? else { return Ok(()) };
+        let asking = &served.on_behalf(asking, self.shared.process());
+        let Some(outcome) = served.append_asked(asking)? else {
+            return self.tell_refusal(context, client);
+        };
+        if client.peer >= served.replica.slots {
+            served.note_held(client, asking.what, outcome);
+            return Ok(());
+        }
         match (asking.what, outcome) {
             (Ask::Sync(_), Outcome::Come(round)) => {
                 served.syncing.push(SyncingClient { client, round });
             }
             (Ask::Destroy, Outcome::Destroying) => served.destroying.push(client),
-            (Ask::Sync(_) | Ask::Destroy, _) | (_, Outcome::Stale) => {}
+            (Ask::Sync(_) | Ask::Destroy | Ask::Entry(_), _) | (_, Outcome::Stale) => {}
             (Ask::Join { .. } | Ask::Leave { .. }, _) => self.reply(client)?,
         }
         Ok(())
     }
 
     fn reply(&mut self, client: Client) -> Result<()> {
-        self.post(client.slot, client.context, client.number, None)
+        self.post((client.peer, client.context), client.number, None, false)
     }
 
     /// Tells the members of a broadcast, but for the one that is left out.
@@ -384,23 +455,33 @@ impl Server<'_> {
         left_out: Option<u32>,
         members: &[MemberRecord],
     ) -> Result<()> {
-        for member in members.iter().filter(|member| Some(member.id) != left_out) {
-            self.post(member.slot, member.context, Forwarded::TAG, Some(notice))?;
+        let slots = self.shared.segment.plan().slots();
+        // Members of other hosts have it by a feed.
+        let near = members.iter().filter(|member| member.slot < slots);
+        for member in near.filter(|member| Some(member.id) != left_out) {
+            let (to, words) = ((member.slot, member.context), Some(notice.to_words()));
+            self.post(to, Forwarded::TAG, words, true)?;
         }
         Ok(())
     }
 
-    fn post(&mut self, slot: u32, context: u32, tag: u32, notice: Option<Forwarded>) -> Result<()> {
-        let notice = notice.map(|notice| Box::new(notice.to_words()));
-        let area = match &notice {
+    fn post(
+        &mut self,
+        (peer, context): (u32, u32),
+        tag: u32,
+        words: Option<[u64; 2]>,
+        is_notice: bool,
+    ) -> Result<()> {
+        let words = words.map(Box::new);
+        let area = match &words {
             // SAFETY: the words are on the heap, and kept until the request is taken or abandoned.
             Some(words) => Area::contiguous(unsafe { Buffer::of(&words[..]) }),
             None => Area::EMPTY,
         };
-        let started = self.shared.engine.enter()?.send(Peer(slot), context, tag, area);
+        let started = self.shared.engine.enter()?.send(Peer(peer), context, tag, area);
         // A process that is gone needs no message.
         if let Ok(Started::Pending(id)) = started {
-            self.sending.push(Sending { id: id.into(), notice });
+            self.sending.push(Sending { id: id.into(), words, is_notice });
         }
         Ok(())
     }
@@ -410,19 +491,31 @@ impl Server<'_> {
     fn finish_requests(&mut self, context: u32) -> Result<()> {
         let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
         let (clients, is_complete) = served.finished_clients()?;
+        let is_new = is_complete && !std::mem::replace(&mut served.is_over, is_complete);
+        let name = if is_new { served.end_name()? } else { None };
+        let is_told = served.followers.iter().all(Follower::is_finished);
+        self.withdraw_name(name);
         clients.into_iter().try_for_each(|client| self.reply(client))?;
-        if is_complete && let Some(served) = self.groups.remove(&context) {
+        if is_complete
+            && is_told
+            && let Some(mut served) = self.groups.remove(&context)
+        {
             let is_its = |unfinished: &mut UnfinishedBroadcast| unfinished.context == context;
             for unfinished in self.unfinished.extract_if(.., is_its) {
                 drop(served.replica.log.take_up(unfinished.aside));
             }
-            self.release(context, &served);
+            self.release(context, &mut served);
         }
         Ok(())
     }
 }
 
 impl ServedGroup {
+    fn new(replica: Arc<Replica>, epoch: u64, name: Option<u64>) -> Self {
+        let (syncing, destroying, followers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { replica, epoch, seen: 0, syncing, destroying, followers, name, is_over: false }
+    }
+
     /// Whether the log has entries since the last look.
     fn has_news(&self) -> bool {
         let position = self.replica.with(|local| Ok(local.state.position()));
@@ -431,7 +524,7 @@ impl ServedGroup {
 
     /// The clients whose round or group has ended, and whether the seat is to be released.
     fn finished_clients(&mut self) -> Result<(Vec<Client>, bool)> {
-        let Self { replica, epoch, seen, syncing, destroying } = self;
+        let Self { replica, epoch, seen, syncing, destroying, .. } = self;
         replica.with(|local| {
             let state = &local.state;
             *seen = state.position();

@@ -12,6 +12,10 @@ use landeck_memory::plain::bytes_of_mut;
 use crate::error::Result;
 use crate::server_handle::lock;
 
+/// The look of a client that follows no more.
+pub(crate) const LAST_LOOK: u64 = u64::MAX;
+/// The tag of what a server tells a client on another host. Lower tags are the numbers of requests.
+pub(crate) const FEED_TAG: u32 = 1 << Asking::NUMBER_BITS;
 /// Replies that are kept; older ones belong to requests that were given up.
 const REPLIES_MAX: usize = 64;
 
@@ -23,6 +27,12 @@ pub(crate) enum RequestKind {
     Broadcast,
     /// A broadcast that found no room before.
     HeldBroadcast,
+    /// A client on another host wants to be told what the log says.
+    Follow,
+    /// What has arrived at a client on another host, and what its members have taken.
+    Delivered,
+    /// A client on another host takes a request back.
+    Withdraw,
 }
 
 impl RequestKind {
@@ -32,6 +42,9 @@ impl RequestKind {
             Self::Ask => 1,
             Self::Broadcast => 2,
             Self::HeldBroadcast => 3,
+            Self::Follow => 4,
+            Self::Delivered => 5,
+            Self::Withdraw => 6,
         };
         kind << Asking::NUMBER_BITS | number
     }
@@ -42,6 +55,9 @@ impl RequestKind {
             1 => Self::Ask,
             2 => Self::Broadcast,
             3 => Self::HeldBroadcast,
+            4 => Self::Follow,
+            5 => Self::Delivered,
+            6 => Self::Withdraw,
             _ => return None,
         };
         Some((kind, tag & ((1 << Asking::NUMBER_BITS) - 1)))
@@ -142,7 +158,14 @@ mod tests {
 
     #[test]
     fn kinds_and_numbers_of_requests_are_read_as_they_were_written() {
-        for kind in [RequestKind::Ask, RequestKind::Broadcast, RequestKind::HeldBroadcast] {
+        for kind in [
+            RequestKind::Ask,
+            RequestKind::Broadcast,
+            RequestKind::HeldBroadcast,
+            RequestKind::Follow,
+            RequestKind::Delivered,
+            RequestKind::Withdraw,
+        ] {
             for number in [0, (1 << Asking::NUMBER_BITS) - 1] {
                 assert_eq!(RequestKind::of_tag(kind.tag(number)), Some((kind, number)));
             }

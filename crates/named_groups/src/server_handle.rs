@@ -1,13 +1,17 @@
 //! The thread of a process that serves groups, one for all groups, and how it gets its orders.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use landeck_engine::Shared;
 use landeck_memory::Segment;
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
+
+/// A replica whose log lies on another host.
+pub(crate) type WeakCopy = Weak<dyn Any + Send + Sync>;
 
 /// The work of the thread as a guest of the job.
 pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
@@ -17,10 +21,12 @@ pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 pub type AsGuest =
     fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
 
-/// Starts and ends the thread of a process that serves groups. A process has one handle.
+/// What a process's uses of groups share: the thread that serves groups, and copies of logs. A process has one handle.
 pub struct ServerHandle {
     as_guest: AsGuest,
     stage: Mutex<Stage>,
+    /// The copies of logs of other hosts.
+    copies: Mutex<Vec<WeakCopy>>,
 }
 
 #[derive(Default)]
@@ -87,7 +93,7 @@ struct Failure {
 impl ServerHandle {
     /// The handle of a process that serves no group so far.
     pub fn new(as_guest: AsGuest) -> Self {
-        Self { as_guest, stage: Mutex::default() }
+        Self { as_guest, stage: Mutex::default(), copies: Mutex::default() }
     }
 
     /// Orders the thread to serve a group, unless another process does by then. Starts the thread first if need be.
@@ -109,6 +115,13 @@ impl ServerHandle {
             Stage::Serving(thread) => thread.control.order(name, number),
             Stage::Idle | Stage::Ended => Err("it has left the job".to_owned()),
         }
+    }
+
+    /// The copies of logs of other hosts that this process has, and the turn to make one.
+    pub(crate) fn copies(&self) -> MutexGuard<'_, Vec<WeakCopy>> {
+        let mut copies = lock(&self.copies);
+        copies.retain(|copy| copy.strong_count() > 0);
+        copies
     }
 
     /// Ends the thread: the process leaves the job. Other processes take over its groups.

@@ -4,14 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use landeck_engine::Engine;
+use landeck_engine::peers::process_of;
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
+use landeck_kernel::Peer;
 use landeck_memory::gate::Entry;
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_objects::group_log::{Described, WaitsFor};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId};
 
 use crate::answer::Answer;
-use crate::error::Result;
+use crate::error::{Result, ServiceError};
+use crate::group_error::GroupError;
 use crate::message::SharedValues;
 use crate::origin::Origin;
 use crate::replica::{Replica, WaitNotice};
@@ -107,7 +111,14 @@ impl Subscription {
             is_removed: false,
             is_leaving: false,
         };
-        let forwarded = replica.server_client.as_ref().map(|_| AtomicU64::new(first));
+        let forwarded = match replica.copy() {
+            // What the server has fed is there.
+            Some(copy) => {
+                copy.add_member(seat);
+                None
+            }
+            None => replica.server_client.as_ref().map(|_| AtomicU64::new(first)),
+        };
         Self { replica, seat, position: Gate::new(ThreadMode::Multiple, position), forwarded }
     }
 
@@ -320,6 +331,10 @@ impl Subscription {
     /// [`crate::GroupError::Broken`], [`crate::ServiceError::NoMemory`], [`crate::ServiceError::Thread`].
     pub fn leave(&self) -> Result<bool> {
         let Some(client) = &self.replica.server_client else { return self.leave_directly() };
+        if let Some(copy) = self.replica.copy() {
+            // Its room fills up meanwhile, so senders let it leave.
+            copy.forget_member(self.seat);
+        }
         loop {
             let kept = {
                 let mut position = self.position()?;
@@ -336,7 +351,8 @@ impl Subscription {
             };
             match self.replica.request_to_leave(client, self.seat, kept) {
                 // A group that has ended has no server.
-                Err(_) => return self.leave_directly(),
+                Err(_) if self.replica.copy().is_none() => return self.leave_directly(),
+                Err(error) => return self.leave_elsewhere(error),
                 // A message was accepted meanwhile, which is to be copied as well.
                 Ok(Answer::NotNow) => {}
                 Ok(answer) => {
@@ -353,6 +369,9 @@ impl Subscription {
     /// # Errors
     /// [`crate::GroupError::Broken`], [`crate::ServiceError::NoMemory`], [`crate::ServiceError::Thread`].
     pub fn leave_directly(&self) -> Result<bool> {
+        if self.replica.copy().is_some() {
+            return self.leave();
+        }
         let mut position = self.position()?;
         if position.is_complete {
             return Ok(false);
@@ -370,6 +389,40 @@ impl Subscription {
         let outcome = left?.outcome;
         self.retire_if_ended()?;
         Ok(matches!(outcome, Outcome::Removed(..)))
+    }
+
+    /// Leaves a group of another host that did not answer. One that has ended, or that nobody serves, has no members.
+    fn leave_elsewhere(&self, error: ServiceError) -> Result<bool> {
+        self.position()?.is_complete = true;
+        match error {
+            ServiceError::Group(
+                GroupError::GroupDestroyed { .. } | GroupError::Unreached { .. },
+            ) => Ok(true),
+            error => Err(error),
+        }
+    }
+
+    /// Whether the group's log lies on another host.
+    pub fn is_elsewhere(&self) -> bool {
+        self.replica.copy().is_some()
+    }
+
+    /// Exchanges messages with the server of another host. False when it is gone and messages may be missing.
+    pub fn follow(&self, engine: &mut Engine) -> bool {
+        self.replica.follow(engine) || self.is_spent()
+    }
+
+    /// Goes on with the next server of another host.
+    ///
+    /// # Errors
+    /// [`GroupError::Unreached`], once; [`crate::ServiceError::Object`], [`crate::ServiceError::Ended`],
+    /// [`crate::ServiceError::Thread`].
+    pub fn find_server(&self) -> Result<()> {
+        let found = self.replica.find_server();
+        if found.is_err() {
+            self.position()?.is_complete = true;
+        }
+        found
     }
 
     /// Frees the group's name if the last member has left.
@@ -429,7 +482,7 @@ impl Subscription {
             return Ok(ReadAttempt::Retry);
         }
         let MessageSender { process, member } = self.sender(&described);
-        if process.slot.0 != self.replica.shared.slot {
+        if process.slot.0 != self.replica.shared.slot && self.replica.copy().is_none() {
             log.expect_next(process.slot.0, cell, &described);
         }
         let shared = Some((&*self.replica, number));
@@ -487,13 +540,16 @@ impl Subscription {
 
     fn sender(&self, described: &Described) -> MessageSender {
         let origin = Origin::from_words(described.words);
-        let host = HostId(self.replica.shared.segment.plan().host);
-        let (slot, incarnation) = (Slot(origin.slot), Incarnation(origin.incarnation));
-        let process = ProcessId { host, slot, incarnation };
+        let incarnation = Incarnation(origin.incarnation);
+        let process = process_of(&self.replica.shared.segment, Peer(origin.slot));
+        let process = ProcessId { incarnation, ..process };
         MessageSender { process, member: origin.sender }
     }
 
     fn position(&self) -> Result<Entry<'_, ReadPosition>> {
+        if self.replica.copy().is_some() {
+            self.replica.fold_only()?;
+        }
         Ok(self.position.enter_in_turn()?)
     }
 }
@@ -520,7 +576,10 @@ impl NextMessage<'_> {
     /// The values that it was sent from, if this process has sent it and kept them.
     #[inline(never)]
     pub fn take_values(&self) -> Option<SharedValues> {
-        let is_own = |replica: &Replica| replica.shared.slot == self.process.slot.0;
+        let is_own = |replica: &Replica| {
+            let own = &replica.shared;
+            own.slot == self.process.slot.0 && own.segment.plan().host == self.process.host.0
+        };
         let (replica, number) = self.shared.filter(|(replica, _)| is_own(replica))?;
         replica.take_values(number)
     }

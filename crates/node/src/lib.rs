@@ -54,6 +54,7 @@ pub mod element;
 pub mod error;
 pub mod group_service;
 pub mod groups;
+mod host_memory;
 pub mod job;
 mod lease;
 pub mod loan;

@@ -146,7 +146,7 @@ impl Job {
     ) -> std::result::Result<Object, objects::ObjectError> {
         let segment = &self.shared.segment;
         match segment.plan().spans_hosts() {
-            true => job_names::find(segment, self.process(), name),
+            true => job_names::find(segment, self.process(), ObjectKind::Mailbox, name),
             false => objects::find_mailbox(self.process(), name),
         }
     }
@@ -171,7 +171,7 @@ impl Mailbox {
             let words = [u64::from(self.address.context), self.address.place];
             let (segment, process) = (&shared.segment, self.address.process);
             let named = match segment.plan().spans_hosts() {
-                true => job_names::publish(segment, process, &name, words)?,
+                true => job_names::publish(segment, process, ObjectKind::Mailbox, &name, words)?,
                 false => objects::name_mailbox(process, &name, words)?,
             };
             self.names.push((name, named.number));
@@ -200,7 +200,7 @@ impl Mailbox {
     fn withdraw(&self, number: u64) -> std::result::Result<(), objects::ObjectError> {
         let (segment, process) = (&self.shared.segment, self.address.process);
         match segment.plan().spans_hosts() {
-            true => job_names::withdraw(segment, process, number),
+            true => job_names::withdraw(segment, process, ObjectKind::Mailbox, number),
             false => objects::close(process, ObjectKind::Mailbox, number),
         }
     }

@@ -1,43 +1,14 @@
 //! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
 
 use landeck_kernel::{Failure, Peer};
-use landeck_memory::{FarProcess, FarRecord, Segment, SlotState};
+use landeck_memory::{FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{ErrorKind, MailboxError, host_of};
+pub(crate) use landeck_engine::peers::{peer_of, process_of};
 
 /// Words of a process in a message.
 pub(crate) const PROCESS_WORDS: usize = 2;
-
-/// The process that a peer stands for.
-pub(crate) fn process_of(segment: &Segment, peer: Peer) -> ProcessId {
-    let far = peer.0.checked_sub(segment.plan().slots());
-    let FarProcess { host, slot, incarnation } = match far {
-        Some(far) => segment.far_record(far).process,
-        None => FarProcess {
-            host: segment.plan().host,
-            slot: peer.0,
-            incarnation: segment.incarnation(peer.0),
-        },
-    };
-    ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
-}
-
-/// The peer that a process is here. `None` if this host knows no such process.
-pub(crate) fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
-    let plan = segment.plan();
-    if process.host.0 == plan.host {
-        return (process.slot.0 < plan.slots()).then_some(Peer(process.slot.0));
-    }
-    let is_it = |&far: &u32| {
-        let record = segment.far_record(far);
-        let FarProcess { host, slot, incarnation } = record.process;
-        let place = (HostId(host), Slot(slot), Incarnation(incarnation));
-        record.state != SlotState::Free
-            && place == (process.host, process.slot, process.incarnation)
-    };
-    (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
-}
 
 /// The peer of a process that owns something on another host, or the error that no peer is the process.
 pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, ErrorKind> {
@@ -77,7 +48,7 @@ pub(crate) fn from_words([host, place]: [u64; PROCESS_WORDS]) -> ProcessId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{SegmentPlan, SlotRecord};
+    use landeck_memory::{FarProcess, SegmentPlan, SlotRecord};
 
     #[test]
     fn peers_and_processes_find_each_other() {

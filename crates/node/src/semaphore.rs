@@ -92,11 +92,7 @@ impl Job {
         error::call(&self.shared, "open_semaphore", || {
             let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
             let process = self.process();
-            Semaphore::of(
-                &self.shared,
-                process,
-                objects::open(process, ObjectKind::Semaphore, &name)?,
-            )
+            Semaphore::of(&self.shared, process, self.open_memory(ObjectKind::Semaphore, &name)?)
         })
     }
 

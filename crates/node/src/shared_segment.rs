@@ -81,7 +81,7 @@ impl Job {
         error::call(&self.shared, "open_segment", || {
             let name = ObjectName::new(name).map_err(ObjectError::from)?;
             let process = self.process();
-            SharedSegment::of(process, objects::open(process, ObjectKind::Segment, &name)?)
+            SharedSegment::of(process, self.open_memory(ObjectKind::Segment, &name)?)
         })
     }
 

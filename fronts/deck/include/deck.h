@@ -185,7 +185,9 @@ enum deck_error {
     DECK_ETWICE = 57,
     DECK_ELEFTBEHIND = 58,
     DECK_ENOSERVER = 59,
-    DECK_EOPTIONS = 60
+    DECK_EOPTIONS = 60,
+    DECK_EUNREACHED = 61,
+    DECK_EINDOUBT = 62
 };
 
 

@@ -124,6 +124,10 @@ pub(crate) const LEFTBEHIND: c_int = 58;
 pub(crate) const NOSERVER: c_int = 59;
 /// This library does not know the size of the options: begin with their initialiser, or run with the library of the program's deck.h.
 pub(crate) const OPTIONS: c_int = 60;
+/// The group lives on another host and cannot be reached: go on without it, or make another group.
+pub(crate) const UNREACHED: c_int = 61;
+/// The server of the group, on another host, did not say in time whether it has done the call: look at the group before you call again.
+pub(crate) const INDOUBT: c_int = 62;
 
 /// Every error: its number, its name, what it says.
 pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
@@ -188,4 +192,6 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (58, c"DECK_ELEFTBEHIND", c"the collective operations of the group went on without this member: leave and join again"),
     (59, c"DECK_ENOSERVER", c"no process can serve the group: start the job with more room for guests, or with `landeck run --serve-groups` for a server in the launcher"),
     (60, c"DECK_EOPTIONS", c"this library does not know the size of the options: begin with their initialiser, or run with the library of the program's deck.h"),
+    (61, c"DECK_EUNREACHED", c"the group lives on another host and cannot be reached: go on without it, or make another group"),
+    (62, c"DECK_EINDOUBT", c"the server of the group, on another host, did not say in time whether it has done the call: look at the group before you call again"),
 ];

@@ -213,6 +213,8 @@ fn code_of_group(error: &GroupError) -> c_int {
         GroupError::TwiceInProcess { .. } => errors::TWICE,
         GroupError::LeftBehind { .. } => errors::LEFTBEHIND,
         GroupError::Broken { .. } => errors::BROKEN,
+        GroupError::Unreached { .. } => errors::UNREACHED,
+        GroupError::InDoubt { .. } => errors::INDOUBT,
         GroupError::NoServer { .. } | GroupError::NoServingLauncher { .. } => errors::NOSERVER,
         _ => errors::SYSTEM,
     }
@@ -229,7 +231,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
         ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. } => errors::TAKEN,
-        ObjectError::Unknown { .. } => errors::UNKNOWN,
+        ObjectError::Unknown { .. } | ObjectError::UnknownHere { .. } => errors::UNKNOWN,
         ObjectError::Gone { .. } => errors::GONE,
         ObjectError::Size { bytes: 0, .. } => errors::VALUE,
         ObjectError::Size { .. } | ObjectError::NoMemory { .. } => errors::NOMEMORY,

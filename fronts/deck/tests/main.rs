@@ -3,5 +3,6 @@
 mod deaths;
 mod examples;
 mod header;
+mod hosts;
 mod programs;
 mod support;

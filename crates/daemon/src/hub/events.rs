@@ -1,6 +1,6 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
-use landeck_groups::hosts::NameQuestion;
+use landeck_groups::hosts::{NameAnswer, NameQuestion};
 use landeck_wire::{JobId, ProcessId};
 
 use super::*;
@@ -26,6 +26,9 @@ impl Hub {
                         self.relay.granted(receiver, source, position);
                     }
                     LanesEvent::HasRoom { process } => self.relay.has_room(process),
+                    LanesEvent::GuestEnded { job, process, end } => {
+                        self.tell(WordContent::ProcessEnded { job, process, end });
+                    }
                     LanesEvent::JobBroken { job, cause } => {
                         self.tell(WordContent::JobEnds { job, code: 1, cause });
                     }
@@ -218,11 +221,22 @@ impl Hub {
     fn ask_name(&mut self, job: JobId, process: ProcessId, request: u64, question: NameQuestion) {
         if self.members.is_arbiter() {
             let answer = self.names.ask(job, HostNumber::ARBITER, process, question);
-            self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+            self.name_answered(request, answer);
         } else {
             let asked = DaemonMessage::NameAsked { job, process, request, question };
             self.send(HostNumber::ARBITER, &asked);
         }
+    }
+
+    /// Passes an answer of the arbiter on. The owner of the name may be a guest of another host: whoever knows the name
+    /// may send to it.
+    pub(super) fn name_answered(&mut self, request: u64, answer: NameAnswer) {
+        if let NameAnswer::Granted(named) | NameAnswer::Taken(named) = answer
+            && let Some(segment) = self.lanes.asker_of_name(request)
+        {
+            self.parts.meet(segment, named.owner, self.members.words());
+        }
+        self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
     }
 
     /// A caller has lost its place among the strangers.

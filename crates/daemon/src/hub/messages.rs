@@ -71,7 +71,7 @@ impl Hub {
                 Vec::new()
             }
             DaemonMessage::NameAnswered { request, answer } if is_from_arbiter => {
-                self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
+                self.name_answered(request, answer);
                 Vec::new()
             }
             DaemonMessage::PictureWanted { job, request, is_glance } => {

@@ -35,6 +35,11 @@ impl Lanes {
         Ok(())
     }
 
+    /// The segment of the process that has asked a question.
+    pub(crate) fn asker_of_name(&self, request: u64) -> Option<HostId> {
+        self.names.waiting.get(&request).map(|(_, host)| *host)
+    }
+
     /// The arbiter has answered a question.
     pub(crate) fn name_answered(&mut self, tools: &LaneTools, request: u64, answer: NameAnswer) {
         let Some((token, host)) = self.names.waiting.remove(&request) else { return };

@@ -48,6 +48,7 @@ impl Lanes {
         self.dials.retain(|_, one| one.name.0.host != host);
         self.awaited.retain(|one| one.name.0.host != host);
         self.reports.retain(|report| report.job != job);
+        self.leaving.forget(job);
         self.relays.dials.retain(|_, (_, wish)| wish.own.host != host);
     }
 
@@ -114,6 +115,7 @@ impl Lanes {
             && self.tokens.get(&process) == Some(&token)
         {
             self.tokens.remove(&process);
+            self.leaving.add(gone.job, process);
         }
     }
 

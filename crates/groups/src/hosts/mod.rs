@@ -28,5 +28,5 @@ pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
 pub use lease::{HostEnd, Lease, LeaseOutput};
-pub use names::{NameAnswer, NameQuestion, NameTable, NamedMailbox};
+pub use names::{NameAnswer, NameQuestion, NameTable, Named, NamedKind};
 pub use timing::HostTiming;

@@ -1,4 +1,4 @@
-//! The names of a job's mailboxes on all its hosts, as the arbiter keeps them.
+//! The names of a job's mailboxes and groups on all its hosts, as the arbiter keeps them. Each kind has names of its own.
 //!
 //! A name has one owner in its job: the first process whose request reaches the arbiter. A name ends with its owner, or
 //! when the owner takes it back. A process whose end was told publishes nothing more, whatever is still on its way.
@@ -11,12 +11,21 @@ use serde::{Deserialize, Serialize};
 /// The most names that a job has at a time.
 pub const JOB_NAMES_MAX: usize = 1 << 16;
 
-/// A process's mailbox with a name.
+/// The kind of an object whose name holds on all hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum NamedKind {
+    /// A mailbox.
+    Mailbox,
+    /// A group, whose name its server owns.
+    Group,
+}
+
+/// A process's mailbox or group with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedMailbox {
+pub struct Named {
     /// The number of the name, never given out again in its job.
     pub number: u64,
-    /// The process that owns the mailbox.
+    /// The process that owns the name.
     pub owner: ProcessId,
     /// The owner's process number on its host.
     pub pid: u32,
@@ -27,8 +36,10 @@ pub struct NamedMailbox {
 /// A process's question about names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NameQuestion {
-    /// Give a mailbox of the asking process this name.
+    /// Give an object of the asking process this name.
     Publish {
+        /// The object's kind.
+        kind: NamedKind,
         /// The name.
         name: String,
         /// The process number of the asking process.
@@ -36,8 +47,10 @@ pub enum NameQuestion {
         /// Two words that stand beside the name.
         words: [u64; 2],
     },
-    /// Find the mailbox with this name.
+    /// Find the object with this name.
     Find {
+        /// The object's kind.
+        kind: NamedKind,
         /// The name.
         name: String,
     },
@@ -52,9 +65,9 @@ pub enum NameQuestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NameAnswer {
     /// The name stands, or has stood until now.
-    Granted(NamedMailbox),
-    /// Another mailbox has the name.
-    Taken(NamedMailbox),
+    Granted(Named),
+    /// Another object has the name.
+    Taken(Named),
     /// There is no such name.
     Unknown,
     /// The asking process has ended, or its host is lost.
@@ -74,7 +87,7 @@ pub struct NameTable {
 #[derive(Clone, Debug, Default)]
 struct NamesOfJob {
     last: u64,
-    names: BTreeMap<String, (HostNumber, NamedMailbox)>,
+    names: BTreeMap<(NamedKind, String), (HostNumber, Named)>,
 }
 
 impl NameTable {
@@ -91,7 +104,8 @@ impl NameTable {
         }
         let of_job = self.jobs.entry(job).or_default();
         match question {
-            NameQuestion::Publish { name, pid, words } => {
+            NameQuestion::Publish { kind, name, pid, words } => {
+                let name = (kind, name);
                 if let Some((_, taken)) = of_job.names.get(&name) {
                     return NameAnswer::Taken(*taken);
                 }
@@ -99,13 +113,13 @@ impl NameTable {
                     return NameAnswer::TooMany;
                 }
                 of_job.last += 1;
-                let named = NamedMailbox { number: of_job.last, owner: asking, pid, words };
+                let named = Named { number: of_job.last, owner: asking, pid, words };
                 of_job.names.insert(name, (host, named));
                 NameAnswer::Granted(named)
             }
-            NameQuestion::Find { name } => of_job
+            NameQuestion::Find { kind, name } => of_job
                 .names
-                .get(&name)
+                .get(&(kind, name))
                 .map_or(NameAnswer::Unknown, |(_, found)| NameAnswer::Granted(*found)),
             NameQuestion::Withdraw { number } => of_job.withdraw(asking, number),
         }
@@ -162,12 +176,13 @@ mod tests {
     /// Publishes a name for a process; its PID is its slot plus 50.
     fn publish(table: &mut NameTable, (host, slot): (u16, u32), name: &str) -> NameAnswer {
         let (name, pid) = (name.to_owned(), slot + 50);
-        let question = NameQuestion::Publish { name, pid, words: [u64::from(slot), 9] };
+        let (kind, words) = (NamedKind::Mailbox, [u64::from(slot), 9]);
+        let question = NameQuestion::Publish { kind, name, pid, words };
         table.ask(JOB, HostNumber(host), process(host, slot), question)
     }
 
     fn find(table: &mut NameTable, name: &str) -> Option<ProcessId> {
-        let question = NameQuestion::Find { name: name.to_owned() };
+        let question = NameQuestion::Find { kind: NamedKind::Mailbox, name: name.to_owned() };
         match table.ask(JOB, HostNumber(9), process(9, 9), question) {
             NameAnswer::Granted(found) => Some(found.owner),
             NameAnswer::Unknown => None,
@@ -192,9 +207,10 @@ mod tests {
         assert_eq!((taken.owner, taken.pid, taken.words), (process(1, 0), 50, [0, 9]));
         assert!(matches!(publish(&mut table, (1, 0), "a"), NameAnswer::Taken(_)), "its own");
         assert_eq!(find(&mut table, "a"), Some(process(1, 0)));
-        let other_job = NameQuestion::Find { name: "a".into() };
-        let asked = table.ask(JobId(8), HostNumber(1), process(1, 5), other_job);
-        assert_eq!(asked, NameAnswer::Unknown);
+        let find = |kind| NameQuestion::Find { kind, name: "a".into() };
+        let mut ask = |job, kind| table.ask(job, HostNumber(1), process(1, 5), find(kind));
+        assert_eq!(ask(JobId(8), NamedKind::Mailbox), NameAnswer::Unknown, "another job");
+        assert_eq!(ask(JOB, NamedKind::Group), NameAnswer::Unknown, "another kind");
     }
 
     #[test]

@@ -228,7 +228,7 @@ pub struct Serving {
 /// A numbered request of a client to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asking {
-    /// The slot of the client.
+    /// The client's peer number on the log's host: its slot, if it is there.
     pub slot: u32,
     /// The incarnation of the client.
     pub incarnation: u32,
@@ -260,6 +260,8 @@ pub enum Ask {
     Sync(Seat),
     /// The group is to be destroyed.
     Destroy,
+    /// An entry without details that the client would append itself if it had the log.
+    Entry(EntryWord),
 }
 
 impl Asking {
@@ -274,6 +276,7 @@ impl Asking {
             Ask::Leave { seat, kept } => (2, seat.to_value(), kept),
             Ask::Sync(seat) => (3, seat.to_value(), 0),
             Ask::Destroy => (4, 0, 0),
+            Ask::Entry(word) => (5, word.to_word(), 0),
         };
         let number = self.number & ((1 << Self::NUMBER_BITS) - 1);
         let who = self.slot as u64 | (self.incarnation as u64) << 32;
@@ -289,6 +292,10 @@ impl Asking {
             2 => Ask::Leave { seat: Seat::from_value(value), kept: place },
             3 => Ask::Sync(Seat::from_value(value)),
             4 => Ask::Destroy,
+            5 => match EntryWord::from_word(value) {
+                Some(word) => Ask::Entry(word),
+                None => return None,
+            },
             _ => return None,
         };
         let number = what as u32 & ((1 << Self::NUMBER_BITS) - 1);
@@ -356,11 +363,12 @@ mod tests {
         let seat = Seat::new(7, 99);
         let join = Ask::Join { context: u32::MAX, place: 1 << 40 };
         let leave = Ask::Leave { seat, kept: u64::MAX };
-        for what in [join, leave, Ask::Sync(seat), Ask::Destroy] {
+        let evict = Ask::Entry(EntryWord::Evict(seat));
+        for what in [join, leave, Ask::Sync(seat), Ask::Destroy, evict] {
             let asking = Asking { slot: 3, incarnation: u32::MAX, number: (1 << 24) - 1, what };
             assert_eq!(Asking::from_words(asking.to_words()), Some(asking));
         }
-        for kind in [0, 5, 255] {
+        for kind in [0, 5, 6, 255] {
             assert_eq!(Asking::from_words([1, kind << 24, 0]), None);
         }
     }

@@ -209,6 +209,21 @@ impl State {
         self.has_started
     }
 
+    /// Gives all processes other numbers: a copy on another host knows them by its own.
+    pub fn renumber(&mut self, number: impl Fn(u32, u32) -> u32) {
+        for member in &mut self.members {
+            member.slot = number(member.slot, member.incarnation);
+        }
+        for cut in &mut self.cuts {
+            for [_, slot, incarnation, _] in &mut cut.members {
+                *slot = u64::from(number(*slot as u32, *incarnation as u32));
+            }
+        }
+        if let Some(server) = &mut self.server {
+            server.who.slot = number(server.who.slot, server.who.incarnation);
+        }
+    }
+
     /// The number of the view, which every change of the members increments.
     pub fn view(&self) -> u64 {
         self.view
@@ -297,6 +312,7 @@ impl State {
                 Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
                 Ask::Sync(seat) => self.come(seat),
                 Ask::Destroy => self.destroy(),
+                Ask::Entry(word) => self.apply_plain(word, at),
             },
             Entry::Plain(word) => self.apply_plain(word, at),
         }

@@ -47,7 +47,8 @@
 //! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK's groups had: then processes send
 //! their requests to it as messages. The log remains the group's only truth.
 //!
-//! All processes of a group are on one host; on another, no group has the name.
+//! In a job on several hosts a group has a server on the host of its creator, where its log lies. Processes of that
+//! host use the log. Processes of other hosts ask the server by messages, and find the same group.
 
 mod collective;
 mod launcher;
@@ -58,14 +59,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_host::objects::{self, ObjectError, ObjectName};
+use landeck_kernel::Peer;
+use landeck_memory::Segment;
 use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, ViewedMember};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId};
 
 pub use crate::error::GroupError;
 use crate::error::{self, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
+use crate::peers::process_of;
 
 pub use landeck_named_groups::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;
@@ -134,8 +138,8 @@ impl Job {
         })
     }
 
-    /// Returns the names of the groups of this job on this host, in the order in which they were
-    /// created.
+    /// Returns the names of the groups of this job whose logs lie on this host, in the order in which
+    /// they were created.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Object`]: the agent does not answer.
@@ -194,8 +198,8 @@ impl Group {
     }
 
     fn view_of(&self, view: MembersView) -> GroupView {
-        let host = HostId(self.replica.shared().segment.plan().host);
-        let members = view.members.iter().map(|member| member_of(host, member)).collect();
+        let segment = &self.replica.shared().segment;
+        let members = view.members.iter().map(|member| member_of(segment, member)).collect();
         GroupView { number: view.number, has_started: view.has_started, members }
     }
 
@@ -303,9 +307,9 @@ impl Group {
     }
 }
 
-fn member_of(host: HostId, ViewedMember { record, waiting }: &ViewedMember) -> GroupMember {
-    let (slot, incarnation) = (Slot(record.slot), Incarnation(record.incarnation));
-    let process = ProcessId { host, slot, incarnation };
+fn member_of(segment: &Segment, ViewedMember { record, waiting }: &ViewedMember) -> GroupMember {
+    let incarnation = Incarnation(record.incarnation);
+    let process = ProcessId { incarnation, ..process_of(segment, Peer(record.slot)) };
     let mailbox = MailboxAddress { process, context: record.context, place: record.place };
     GroupMember { id: record.id, mailbox, waiting: *waiting }
 }

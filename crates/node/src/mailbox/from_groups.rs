@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_engine::Shared;
+use landeck_engine::{Engine, Shared};
 use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{Forwarded, NextMessage, ServiceError, Subscription, TimeLimit};
@@ -23,6 +23,8 @@ pub(super) struct FromGroups {
     pub(super) last: Option<(u64, Option<u32>)>,
     /// Whether servers may have sent it notices.
     is_served: bool,
+    /// Whether it may be a member of groups of other hosts.
+    is_far: bool,
     /// Whether the descriptor has announced the last message.
     was_announced: bool,
     /// The group that is read first next time, so that no group is read for ever while others wait.
@@ -33,6 +35,8 @@ pub(super) struct FromGroups {
 enum Found {
     Posted(Status),
     InGroup,
+    /// Nothing: the server of a group of another host is gone.
+    Unserved,
 }
 
 impl FromGroups {
@@ -84,6 +88,17 @@ impl FromGroups {
         Ok(None)
     }
 
+    /// Exchanges messages with servers of other hosts. False when one of them is gone.
+    fn follow(&self, engine: &mut Engine) -> bool {
+        !self.is_far || self.subscriptions.iter().all(|subscription| subscription.follow(engine))
+    }
+
+    /// Goes on with the next servers of groups of other hosts.
+    fn find_servers(&self) -> std::result::Result<(), ServiceError> {
+        let mut far = self.subscriptions.iter().filter(|subscription| subscription.is_elsewhere());
+        far.try_for_each(|subscription| subscription.find_server())
+    }
+
     fn is_ready(&self) -> bool {
         self.subscriptions.iter().any(|subscription| subscription.is_ready())
     }
@@ -103,6 +118,7 @@ impl Mailbox {
     pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) -> Result<()> {
         self.groups.forget_spent();
         self.groups.is_served |= subscription.is_served();
+        self.groups.is_far |= subscription.is_elsewhere();
         if let Some(availability) = &self.availability {
             availability.watch(&self.shared, &subscription)?;
         }
@@ -128,6 +144,16 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Takes what servers of other hosts have sent, and tells them what was taken before.
+    fn follow_groups(&self) -> Result<()> {
+        if self.groups.is_far {
+            let mut engine = self.shared.engine.enter()?;
+            engine.look();
+            self.groups.follow(&mut engine);
+        }
+        Ok(())
+    }
+
     /// Counts down the descriptor if it has announced the message that was taken.
     fn count_down_announced(&self) {
         if self.groups.was_announced {
@@ -148,6 +174,7 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(false);
         }
+        self.follow_groups()?;
         let spare = &mut self.spare;
         let read = self.groups.read(|next| {
             let length = next.bytes.len();
@@ -183,6 +210,7 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(None);
         }
+        self.follow_groups()?;
         let buffer_bytes = size_of_val(into);
         let into = landeck_memory::plain::bytes_of_mut(into);
         let read = self.groups.read(|next| {
@@ -223,6 +251,7 @@ impl Mailbox {
                     return self.take_posted(message, status.tag, limit);
                 }
                 Found::InGroup => {}
+                Found::Unserved => self.find_servers()?,
             }
         }
     }
@@ -245,8 +274,13 @@ impl Mailbox {
                     return self.take_posted_values(into, status, limit);
                 }
                 Found::InGroup => {}
+                Found::Unserved => self.find_servers()?,
             }
         }
+    }
+
+    fn find_servers(&self) -> Result<()> {
+        self.groups.find_servers().map_err(|error| self.group_error(error))
     }
 
     fn wait_for_any(&mut self, limit: TimeLimit) -> Result<Found> {
@@ -263,13 +297,16 @@ impl Mailbox {
         };
         let wanted = self.wanted(None);
         let found = shared.wait_until(&record, limit.deadline_ns(), |engine| {
+            // First, so that this look finds what it brings.
+            let is_followed = groups.follow(engine);
             match groups.is_ready_by_log() {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),
             }
             engine.refresh();
-            engine.probe(wanted).map(|status| Ok(Found::Posted(status)))
+            let posted = engine.probe(wanted).map(|status| Ok(Found::Posted(status)));
+            posted.or((!is_followed).then_some(Ok(Found::Unserved)))
         });
         drop(waits);
         let found = found.map_err(|error| self.error(error, limit))?;

@@ -10,6 +10,7 @@ mod job;
 mod leaving;
 mod mailboxes;
 mod messages;
+mod named_groups;
 mod regions;
 mod relayed;
 #[path = "../support/mod.rs"]

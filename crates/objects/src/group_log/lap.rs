@@ -46,6 +46,12 @@ impl<'a> Lap<'a> {
         is_set
     }
 
+    /// Writes the value of a number, whatever the word holds; for the only writer of these words.
+    pub(crate) fn put(&self, number: u64, value: u32) {
+        let new = u64::from(tag(number)) << 32 | u64::from(value);
+        self.word(number).store(new, Ordering::SeqCst);
+    }
+
     #[inline]
     pub(crate) fn word(&self, number: u64) -> &'a AtomicU64 {
         // A division would take as long as the exchange of a word.

@@ -4,8 +4,8 @@
 //! head         snapshot word | waiting for messages | waiting for anything else | held | roll | sent on |
 //!              found no room
 //! marks        a line per member: how far its mailbox has taken what was broadcast
-//! waiting      two words per slot: threads that wait for messages, for anything else
-//! requests     a word per slot: its request to the server, and the result
+//! waiting      two words per peer: threads that wait for messages, for anything else
+//! requests     a word per peer: its request to the server, and the result
 //! log          a word per entry: place + 1 (low 32 bits, above) | what it is (32)
 //! broadcasts   a word per message: number + 1 (low 32 bits, above) | its cell (32)
 //! cells        128 bytes each: a message's description and up to 80 bytes of it, or details of an entry
@@ -31,6 +31,7 @@
 //! the broadcasts, which do not go round before all members have taken them.
 
 mod claims;
+mod copy;
 mod lap;
 mod requests;
 mod roll;
@@ -103,7 +104,8 @@ pub struct Described {
     pub words: [u64; 3],
     /// Bytes of it.
     pub bytes: u64,
-    first_page: u32,
+    /// The first of the pages with its bytes, if they do not lie in the cell.
+    pub first_page: u32,
 }
 
 /// A group's log as one process sees it. Any thread may use it.
@@ -155,16 +157,16 @@ impl GroupShape {
         u64::from(self.pages) * PAGE_BYTES
     }
 
-    /// Bytes of memory that the group needs among so many slots.
-    pub fn memory_bytes(&self, slots: u32) -> u64 {
-        self.places(slots).end
+    /// Bytes of memory that the group needs among so many peers ([`peers_of`]).
+    pub fn memory_bytes(&self, peers: u32) -> u64 {
+        self.places(peers).end
     }
 
     fn cells(&self) -> u64 {
         u64::from(self.messages) + LOG_ENTRIES + SPARE_CELLS
     }
 
-    fn places(&self, slots: u32) -> Places {
+    fn places(&self, peers: u32) -> Places {
         let mut end = HEAD_BYTES;
         let mut next = |bytes: u64| {
             let start = end;
@@ -172,8 +174,8 @@ impl GroupShape {
             start
         };
         let marks = next(u64::from(MARKS) * LINE_BYTES);
-        let waiting = next(u64::from(slots) * 16);
-        let requests = next(u64::from(slots) * 8);
+        let waiting = next(u64::from(peers) * 16);
+        let requests = next(u64::from(peers) * 8);
         let log = next(LOG_ENTRIES * 8);
         let broadcasts = next(u64::from(self.messages) * 8);
         let cells = next(self.cells() * CELL_STRIDE);
@@ -199,11 +201,11 @@ impl GroupLog {
     /// The log in this memory, for the process of `slot`. None when the memory is too short.
     pub fn open(area: SharedArea, segment: &Segment, slot: u32, shape: GroupShape) -> Option<Self> {
         let slots = segment.plan().slots();
-        let is_whole = area.len() as u64 >= shape.memory_bytes(slots) && slot < slots;
+        let is_whole = area.len() as u64 >= shape.memory_bytes(peers_of(segment)) && slot < slots;
         is_whole.then(|| {
             let incarnation = segment.slot_record(slot).incarnation;
             let is_fenced = segment.plan().is_oversubscribed() || !waiter::is_registered();
-            let (segment, places) = (segment.clone(), shape.places(slots));
+            let (segment, places) = (segment.clone(), shape.places(peers_of(segment)));
             let home_cell = claims::home_cell(slot, shape.cells() as u32);
             let expected = claims::Expected::default();
             Self { area, segment, shape, slot, incarnation, home_cell, is_fenced, places, expected }
@@ -441,6 +443,12 @@ impl GroupLog {
     fn page_words(&self) -> &[AtomicU64] {
         self.words(self.places.page_words, u64::from(self.shape.pages))
     }
+}
+
+/// The processes that may have requests: those of the host, and those of other hosts that it knows.
+pub fn peers_of(segment: &Segment) -> u32 {
+    let plan = segment.plan();
+    plan.slots() + if plan.spans_hosts() { plan.far } else { 0 }
 }
 
 /// After each store: here a process dies in tests that have it so.

@@ -1,6 +1,7 @@
-//! The state of each process's request, in a group with a server.
+//! The state of each process's request to the group's server.
 //!
-//! There is one word per slot. The process writes a request to the server of an epoch, with the next number. The
+//! There is one word per peer. A process of the log's host writes its own; the server writes those of processes on
+//! other hosts when it receives their requests. The process writes a request to the server of an epoch, with the next number. The
 //! server takes it, and marks it begun before it has an entry accepted. Each process that folds the entry writes
 //! the result. No process appends, or writes a snapshot, before it has folded all earlier entries. So when the
 //! server is gone, or has lost its seat, a process that has folded the log to its end finds here whether its
@@ -85,11 +86,50 @@ impl GroupLog {
         number
     }
 
+    /// The server's: takes a request of a process on another host for its epoch. Says how far the request was before: the
+    /// process may have asked an earlier server. A new request has made no progress.
+    pub fn adopt_request(&self, peer: u32, incarnation: u32, number: u32, epoch: u64) -> Progress {
+        let before = self.progress_of(peer, incarnation, number);
+        if !matches!(before, Progress::Answered(_)) && peer < super::peers_of(&self.segment) {
+            let word = Word::new(number, incarnation, ASKED, epoch as u32);
+            self.request(peer).store(word.0, Ordering::Release);
+            super::stored();
+        }
+        before
+    }
+
+    /// The server's: takes a request of a process on another host back. False when it has begun or was answered.
+    pub fn withdraw_of(&self, peer: u32, incarnation: u32, number: u32) -> bool {
+        self.move_on((peer, incarnation, number), &[ASKED, TAKEN], None, (WITHDRAWN, 0))
+    }
+
+    /// The number of the last request of a peer.
+    pub fn last_request(&self, peer: u32) -> u32 {
+        match peer < super::peers_of(&self.segment) {
+            true => (self.request(peer).load(Ordering::Acquire) >> NUMBER_SHIFT) as u32,
+            false => 0,
+        }
+    }
+
+    /// Has this process's requests go on from a number.
+    pub fn count_requests_from(&self, number: u32) {
+        let word = Word::new(number, self.incarnation, WITHDRAWN, 0);
+        self.request(self.slot).store(word.0, Ordering::Release);
+    }
+
     /// How far this process's request with a number is.
     pub fn progress(&self, number: u32) -> Progress {
-        let word = Word(self.request(self.slot).load(Ordering::Acquire));
+        self.progress_of(self.slot, self.incarnation, number)
+    }
+
+    /// How far the request of a peer with a number is.
+    pub fn progress_of(&self, peer: u32, incarnation: u32, number: u32) -> Progress {
+        if peer >= super::peers_of(&self.segment) {
+            return Progress::None;
+        }
+        let word = Word(self.request(peer).load(Ordering::Acquire));
         match word.stage() {
-            _ if !word.is_of(number, self.incarnation) => Progress::None,
+            _ if !word.is_of(number, incarnation) => Progress::None,
             ASKED => Progress::Asked,
             TAKEN | BEGUN => Progress::Taken,
             ANSWERED => Progress::Answered((word.0 & ANSWER_MASK) as u32),
@@ -145,7 +185,7 @@ impl GroupLog {
         epoch: Option<u64>,
         (to, value): (u64, u32),
     ) -> bool {
-        if slot >= self.segment.plan().slots() {
+        if slot >= super::peers_of(&self.segment) {
             return false;
         }
         let word = self.request(slot);
@@ -163,8 +203,8 @@ impl GroupLog {
         false
     }
 
-    fn request(&self, slot: u32) -> &AtomicU64 {
-        let place = self.places.requests + u64::from(slot) * 8;
+    fn request(&self, peer: u32) -> &AtomicU64 {
+        let place = self.places.requests + u64::from(peer) * 8;
         &self.area.words()[(place / 8) as usize]
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_groups::hosts::{NameAnswer, NameQuestion, NameTable};
+use landeck_groups::hosts::{NameAnswer, NameQuestion, NameTable, NamedKind};
 use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
 
 use super::draw::Draw;
@@ -195,8 +195,11 @@ impl World {
         let (stood, was_free) = (self.standing(), self.over.clone());
         let Some(one) = self.processes.get_mut(&process).filter(|one| !one.waits) else { return };
         let question = match choice {
-            0..4 => NameQuestion::Publish { name, pid: process.slot.0, words: [choice, 0] },
-            4..7 => NameQuestion::Find { name },
+            0..4 => {
+                let (kind, pid) = (NamedKind::Mailbox, process.slot.0);
+                NameQuestion::Publish { kind, name, pid, words: [choice, 0] }
+            }
+            4..7 => NameQuestion::Find { kind: NamedKind::Mailbox, name },
             // From now on it counts on the name no more.
             _ => match one.owned.pop_first() {
                 Some((_, number)) => NameQuestion::Withdraw { number },
@@ -236,7 +239,7 @@ impl World {
                 let was_over = one.was_free.contains(&named.number);
                 ensure(!was_over, "no name is found that was over", || format!("{named:?}"))
             }
-            (NameQuestion::Find { name }, NameAnswer::Unknown) => {
+            (NameQuestion::Find { name, .. }, NameAnswer::Unknown) => {
                 let stands = one.stood.intersection(&still).copied().collect::<BTreeSet<u64>>();
                 let mut owners = self.processes.values();
                 let missed = owners
@@ -257,7 +260,8 @@ impl World {
     fn at_rest(&mut self) -> Check {
         let asking = ProcessId { host: HostId(0), slot: Slot(99), incarnation: Incarnation(1) };
         for name in (0..NAMES).map(|name| format!("name {name}")) {
-            let question = NameQuestion::Find { name: name.clone() };
+            let (kind, name_of) = (NamedKind::Mailbox, name.clone());
+            let question = NameQuestion::Find { kind, name: name_of };
             let found = match self.table.ask(JOB, HostNumber(0), asking, question) {
                 NameAnswer::Granted(named) => Some((named.owner, named.number)),
                 _ => None,

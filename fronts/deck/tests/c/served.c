@@ -81,14 +81,16 @@ static void mistakes(int with_launcher)
     if (!with_launcher) FAILS(DECK_ENOSERVER, deck_group_create_with(&g, name, 1, &launcher));
 }
 
-/* With an argument, the launcher serves as well. */
+/* With "launcher", the launcher serves as well; with "hosts", the last node is on another host and serves nothing. */
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     serves(DECK_CREATOR, 0, "who creates it");
     serves(DECK_NODE, 0, "node 0");
-    serves(DECK_NODE, nodes - 1, "the last node");
-    if (argc > 1) serves(DECK_LAUNCHER, 0, "the launcher");
-    mistakes(argc > 1);
+    int over_hosts = argc > 1 && strcmp(argv[1], "hosts") == 0;
+    int with_launcher = argc > 1 && !over_hosts;
+    if (!over_hosts) serves(DECK_NODE, nodes - 1, "the last node");
+    if (with_launcher) serves(DECK_LAUNCHER, 0, "the launcher");
+    mistakes(with_launcher);
     return end("served");
 }

@@ -98,6 +98,16 @@ pub(crate) fn compiled(source: &Path, libraries: &[&str]) -> PathBuf {
     target
 }
 
+/// The launcher.
+pub(crate) fn launcher_path() -> &'static Path {
+    &tools().launcher
+}
+
+/// The folder with the libraries under test.
+pub(crate) fn libraries() -> &'static Path {
+    &tools().libraries
+}
+
 /// The library under test.
 pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libdeck.so.1")
@@ -114,7 +124,8 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher", "landeckd"]);
+        let built =
+            build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher", "landeckd"]);
         let sanitizer = sanitizer::wanted();
         // What is built for a sanitizer lies apart.
         let own = built

@@ -1,0 +1,37 @@
+//! Peers and processes: a peer is a number of one segment, so whatever goes to another host names processes.
+
+use landeck_channel::Peer;
+use landeck_memory::{FarProcess, Segment, SlotState};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+/// The process that a peer stands for.
+#[must_use]
+pub fn process_of(segment: &Segment, peer: Peer) -> ProcessId {
+    let far = peer.0.checked_sub(segment.plan().slots());
+    let FarProcess { host, slot, incarnation } = match far {
+        Some(far) => segment.far_record(far).process,
+        None => FarProcess {
+            host: segment.plan().host,
+            slot: peer.0,
+            incarnation: segment.incarnation(peer.0),
+        },
+    };
+    ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
+}
+
+/// The peer that a process is here. `None` if this host knows no such process.
+#[must_use]
+pub fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
+    let plan = segment.plan();
+    if process.host.0 == plan.host {
+        return (process.slot.0 < plan.slots()).then_some(Peer(process.slot.0));
+    }
+    let is_it = |&far: &u32| {
+        let record = segment.far_record(far);
+        let FarProcess { host, slot, incarnation } = record.process;
+        let place = (HostId(host), Slot(slot), Incarnation(incarnation));
+        record.state != SlotState::Free
+            && place == (process.host, process.slot, process.incarnation)
+    };
+    (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
+}

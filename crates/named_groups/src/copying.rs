@@ -1,0 +1,129 @@
+//! Folding what a server has told a copy of the log ([`crate::feed`]).
+
+use landeck_groups::service::{Entry, EntryWord, Outcome, State};
+
+use crate::answer::Answer;
+use crate::error::Result;
+use crate::feed::{FedMessage, FeedItem, LastRequest, items};
+use crate::folding::entry_with_details;
+use crate::log_copy::{FromServer, LogCopy};
+use crate::replica::{EntryOwner, LocalState, Replica};
+
+impl Replica {
+    /// Folds what the server has told since.
+    #[cold]
+    pub(crate) fn take_feeds(&self, local: &mut LocalState, copy: &LogCopy) -> Result<()> {
+        for message in copy.inbox().take_arrived() {
+            match message {
+                FromServer::Feed(words) => self.take_feed(local, copy, &words)?,
+                FromServer::Reply { request, answer, passed } => {
+                    if Answer::from_bits(answer) == Answer::NotNow {
+                        copy.note_refusal(passed);
+                    }
+                    self.log.answer(self.shared.slot, self.log.incarnation(), request, answer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take_feed(
+        &self,
+        local: &mut LocalState,
+        copy: &LogCopy,
+        words: &[u64],
+    ) -> Result<()> {
+        let mut looked = 0;
+        for item in items(words) {
+            match item.ok_or_else(|| self.malformed())? {
+                FeedItem::Head(head) => {
+                    looked = head.looked;
+                    self.log.set_sent_on(head.delivered);
+                }
+                FeedItem::Opened(_) => {}
+                FeedItem::Request(last) => self.take_last_request(last),
+                FeedItem::State(words) => self.take_state(local, copy, words)?,
+                FeedItem::Marks(pairs) => {
+                    for pair in pairs.chunks_exact(2) {
+                        self.log.set_taken(pair[0] as u32, (pair[0] >> 32) as u32, pair[1]);
+                    }
+                }
+                FeedItem::Entry { word, details } => self.take_entry(local, copy, word, details),
+                FeedItem::Accepted { word, message } => {
+                    self.take_accepted(local, copy, word, &message)?;
+                }
+                FeedItem::Waiting { number, message } => {
+                    self.copy_message(copy, number, &message)?;
+                }
+            }
+        }
+        // Last, so that what was asked about is folded.
+        copy.note_look(looked);
+        Ok(())
+    }
+
+    /// The answer to this process's last request, if the entry is none that the copy folds.
+    fn take_last_request(&self, LastRequest { number, answer }: LastRequest) {
+        let (slot, incarnation) = (self.shared.slot, self.log.incarnation());
+        if let Some(answer) = answer {
+            self.log.answer(slot, incarnation, number, answer);
+        }
+    }
+
+    fn take_state(&self, local: &mut LocalState, copy: &LogCopy, words: &[u64]) -> Result<()> {
+        let mut state = State::from_words(words).ok_or_else(|| self.malformed())?;
+        let directory = copy.directory();
+        state.renumber(|there, incarnation| directory.peer(there, incarnation));
+        if state.position() >= local.state.position() {
+            local.state = state;
+        }
+        Ok(())
+    }
+
+    fn take_entry(&self, local: &mut LocalState, copy: &LogCopy, word: u32, details: [u64; 3]) {
+        let [process, second, third] = details;
+        let details = [copy.directory().process_word(process), second, third];
+        let known = EntryWord::from_word(word);
+        let entry = known.and_then(|word| match word {
+            EntryWord::Join { .. } | EntryWord::Serve { .. } | EntryWord::Asked { .. } => {
+                Some((word, entry_with_details(word, details)?))
+            }
+            plain => Some((plain, Entry::Plain(plain))),
+        });
+        match entry {
+            Some((word, entry)) => {
+                self.apply_entry(local, word, entry, EntryOwner::Others);
+            }
+            None => local.state.skip(),
+        }
+    }
+
+    /// Folds the entry of a broadcast.
+    fn take_accepted(
+        &self,
+        local: &mut LocalState,
+        copy: &LogCopy,
+        word: u32,
+        message: &FedMessage<'_>,
+    ) -> Result<()> {
+        let word = EntryWord::from_word(word).ok_or_else(|| self.malformed())?;
+        let outcome = local.state.apply(Entry::Plain(word));
+        let Outcome::Broadcast(number) = outcome else { return Ok(()) };
+        self.copy_message(copy, number, message)
+    }
+
+    /// Puts a message where members of this process read it.
+    fn copy_message(&self, copy: &LogCopy, number: u64, message: &FedMessage<'_>) -> Result<()> {
+        let FedMessage { cell, mut described, bytes } = *message;
+        let Some(bytes) = bytes else { return Ok(()) };
+        described.words[0] = copy.directory().process_word(described.words[0]);
+        match self.log.copy_message((number, cell), &described, bytes) {
+            true => Ok(()),
+            false => Err(self.malformed()),
+        }
+    }
+
+    fn malformed(&self) -> crate::error::ServiceError {
+        self.broken("its server has told what no server tells")
+    }
+}

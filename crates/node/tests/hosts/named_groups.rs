@@ -1,0 +1,440 @@
+//! Named groups whose members are on both hosts. The log lies on the creator's host.
+
+use std::time::Duration;
+
+use landeck::{
+    ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Sum,
+    WhenFull,
+};
+
+use crate::job::{EACH, RANKS, on_hosts, run};
+use crate::support::{is_member, kill_myself, text};
+
+const DONE: &str = "survivor done";
+
+/// A group that all processes have joined, made by a rank: this process's number in it.
+fn joined(job: &Job, name: &str, maker: usize, options: GroupOptions) -> (Group, Mailbox, Member) {
+    let world = job.world();
+    let mut inbox = job.create_mailbox().unwrap();
+    if world.rank() == maker {
+        let group = job.create_group(name, options).unwrap();
+        world.barrier().unwrap();
+        let member = group.join(&mut inbox).unwrap();
+        world.barrier().unwrap();
+        return (group, inbox, member);
+    }
+    world.barrier().unwrap();
+    let group = job.open_group(name).unwrap();
+    let member = group.join(&mut inbox).unwrap();
+    world.barrier().unwrap();
+    (group, inbox, member)
+}
+
+fn message(values: &[u64]) -> Message {
+    let mut message = Message::new();
+    message.pack(values);
+    message
+}
+
+/// The two values of the next message.
+fn values(inbox: &mut Mailbox) -> [u64; 2] {
+    let mut message = inbox.retrieve_within(Duration::from_secs(60)).unwrap();
+    let mut values = [0; 2];
+    message.unpack(&mut values).unwrap();
+    values
+}
+
+#[test]
+fn members_of_both_hosts_join_broadcast_and_leave() {
+    on_hosts("named_groups::members_of_both_hosts_join_broadcast_and_leave", |job| {
+        let world = job.world();
+        for maker in [0, EACH] {
+            let name = format!("made by {maker}");
+            let (group, mut inbox, mut member) = joined(job, &name, maker, GroupOptions::default());
+            assert_eq!(group.view().unwrap().members.len(), RANKS);
+            world.barrier().unwrap();
+            member.broadcast(&message(&[member.id().into(), 7])).unwrap();
+            let mut seen = [0u64; RANKS];
+            let own: Vec<u64> = (0..RANKS).map(|_| values(&mut inbox)[0]).collect();
+            own.iter().for_each(|&id| seen[id as usize] += 1);
+            assert_eq!(seen, [1; RANKS]);
+            let mut all = vec![0u64; RANKS * RANKS];
+            world.all_gather(&own, &mut all).unwrap();
+            assert!(all.chunks(RANKS).all(|order| order == own), "one order: {all:?}");
+            member.sync().unwrap();
+            member.leave().unwrap();
+            world.barrier().unwrap();
+            let unknown = job.open_group(&name).unwrap_err();
+            let is_unknown = matches!(
+                unknown.kind,
+                ErrorKind::Object(ObjectError::Unknown { .. })
+                    | ErrorKind::Group(GroupError::GroupDestroyed { .. })
+            );
+            assert!(is_unknown, "{unknown}");
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn all_members_see_one_order_of_many_broadcasts() {
+    on_hosts("named_groups::all_members_see_one_order_of_many_broadcasts", |job| {
+        const EACH_SENDS: u64 = 200;
+        let world = job.world();
+        let (_group, mut inbox, mut member) = joined(job, "order", 1, GroupOptions::default());
+        let sends = [0, EACH].contains(&world.rank());
+        let mut order = Vec::new();
+        for number in 0..EACH_SENDS {
+            if sends {
+                member.broadcast(&message(&[world.rank() as u64, number])).unwrap();
+            }
+            // Each takes two messages a turn, which the two senders send.
+            order.extend((0..2).flat_map(|_| values(&mut inbox)));
+        }
+        let mut firsts = vec![0u64; order.len()];
+        if world.rank() == 0 {
+            firsts.copy_from_slice(&order);
+        }
+        world.broadcast(&mut firsts, 0).unwrap();
+        assert!(firsts == order, "one order");
+        for sender in [0, EACH as u64] {
+            let its = order.chunks(2).filter(|pair| pair[0] == sender).map(|pair| pair[1]);
+            assert!(its.eq(0..EACH_SENDS), "the order of sender {sender}");
+        }
+        member.sync().unwrap();
+        member.leave().unwrap();
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn messages_of_any_length_cross_and_are_delivered_when_awaited() {
+    on_hosts("named_groups::messages_of_any_length_cross_and_are_delivered_when_awaited", |job| {
+        let world = job.world();
+        let (group, mut inbox, member) = joined(job, "lengths", 0, GroupOptions::default());
+        for (turn, length) in [0usize, 1, 80, 81, 5_000, 70_000, 1 << 20].into_iter().enumerate() {
+            let sender = turn % RANKS;
+            let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + turn) as u8).collect();
+            if world.rank() == sender {
+                let mut message = Message::new();
+                message.pack(&bytes);
+                match turn % 2 {
+                    0 => member.broadcast(&message).unwrap(),
+                    _ => member.broadcast_to_others(&message).unwrap(),
+                }
+                group.wait_delivered().unwrap();
+            }
+            world.barrier().unwrap();
+            // What was waited for is there at once.
+            let found = inbox.try_retrieve().unwrap();
+            if world.rank() == sender && turn % 2 == 1 {
+                assert!(found.is_none(), "its own");
+            } else {
+                let mut got = vec![0u8; length];
+                found.unwrap_or_else(|| panic!("{length} bytes")).unpack(&mut got).unwrap();
+                assert!(got == bytes, "{length} bytes");
+            }
+            assert_eq!(group.broadcasts().unwrap(), turn as u64 + 1);
+            world.barrier().unwrap();
+        }
+        drop(member);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
+    on_hosts("named_groups::the_minimum_a_taken_name_and_an_end_are_told_on_every_host", |job| {
+        let world = job.world();
+        let mut inbox = job.create_mailbox().unwrap();
+        let options = GroupOptions::default().minimum(RANKS as u32).persistent(true);
+        let limit = Duration::from_millis(20);
+        let unknown = job.open_group("rules").unwrap_err();
+        assert!(
+            matches!(&unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),
+            "{unknown}"
+        );
+        world.barrier().unwrap();
+        let made = (world.rank() == EACH).then(|| job.create_group("rules", options).unwrap());
+        world.barrier().unwrap();
+        let taken = job.create_group("rules", options).unwrap_err();
+        let ErrorKind::Object(taken) = taken.kind else { panic!("{taken}") };
+        match taken {
+            ObjectError::Taken { .. } => assert!(world.rank() >= EACH),
+            ObjectError::TakenElsewhere { host, .. } => {
+                assert!(world.rank() < EACH && host == "n2", "{host}");
+            }
+            other => panic!("{other}"),
+        }
+        let group = made.unwrap_or_else(|| job.open_group("rules").unwrap());
+        world.barrier().unwrap();
+        if world.rank() != 1 {
+            let mut member = group.join(&mut inbox).unwrap();
+            let again = group.join(&mut inbox).unwrap_err();
+            assert!(
+                matches!(again.kind, ErrorKind::Group(GroupError::AlreadyMember { .. })),
+                "{again}"
+            );
+            world.barrier().unwrap();
+            let early = [
+                group.wait_started_within(limit),
+                member.broadcast_within(&message(&[1, 2]), limit),
+                member.sync_within(limit),
+            ];
+            for early in early.map(Result::unwrap_err) {
+                let ErrorKind::Group(GroupError::MinimumNotReached { have, want, .. }) = early.kind
+                else {
+                    panic!("{early}")
+                };
+                assert_eq!((have, want), (3, 4));
+            }
+            world.barrier().unwrap();
+            group.wait_started().unwrap();
+            world.barrier().unwrap();
+            if world.rank() == 2 {
+                let late = member.sync_within(limit).unwrap_err();
+                assert!(matches!(late.kind, ErrorKind::TimedOut(_)) && member.has_come(), "{late}");
+            }
+            member.sync().unwrap();
+            world.barrier().unwrap();
+            member.leave().unwrap();
+        } else {
+            world.barrier().unwrap();
+            world.barrier().unwrap();
+            let mut member = group.join(&mut inbox).unwrap();
+            world.barrier().unwrap();
+            member.sync().unwrap();
+            world.barrier().unwrap();
+            member.leave().unwrap();
+        }
+        world.barrier().unwrap();
+        assert!(group.view().unwrap().members.is_empty(), "it is persistent");
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            group.destroy().unwrap();
+        }
+        world.barrier().unwrap();
+        let gone = group.broadcast(&message(&[0, 0])).unwrap_err();
+        assert!(matches!(gone.kind, ErrorKind::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        world.barrier().unwrap();
+        // The name is free for a host that has not had it.
+        if world.rank() == 0 {
+            job.create_group("rules", GroupOptions::default()).unwrap().destroy().unwrap();
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_member_elsewhere_that_does_not_retrieve_holds_refuses_or_is_put_out() {
+    on_hosts(
+        "named_groups::a_member_elsewhere_that_does_not_retrieve_holds_refuses_or_is_put_out",
+        |job| {
+            let world = job.world();
+            let limit = Duration::from_millis(50);
+            for (turn, full) in
+                [WhenFull::Refuse, WhenFull::Hold, WhenFull::Evict(limit)].into_iter().enumerate()
+            {
+                // The sender is here or there.
+                let (sender, slow) = if turn % 2 == 0 { (0, EACH) } else { (EACH, 0) };
+                let options = GroupOptions::default().messages(4).when_full(full);
+                let name = format!("full {turn}");
+                let (group, mut inbox, member) = joined(job, &name, 1, options);
+                let is_idle = world.rank() == slow;
+                if world.rank() == sender {
+                    let mut sent = 0;
+                    let refused = loop {
+                        match member.try_broadcast(&message(&[sent, 0])) {
+                            Ok(()) => sent += 1,
+                            Err(refused) => break refused,
+                        }
+                        values(&mut inbox);
+                    };
+                    let ErrorKind::Group(GroupError::Full { members, waiting, .. }) = refused.kind
+                    else {
+                        panic!("{refused}")
+                    };
+                    let view = group.view().unwrap();
+                    assert!(
+                        members.len() <= RANKS - 1 && waiting == sent && sent >= 2,
+                        "{members:?}"
+                    );
+                    assert!(view.members.iter().any(|it| it.waiting == sent), "{view:?}");
+                    world.barrier().unwrap();
+                    let sent = member.broadcast(&message(&[sent, 1]));
+                    match full {
+                        WhenFull::Refuse => {
+                            let refused = sent.unwrap_err().kind;
+                            assert!(matches!(refused, ErrorKind::Group(GroupError::Full { .. })));
+                        }
+                        _ => sent.unwrap(),
+                    }
+                    world.barrier().unwrap();
+                } else if is_idle {
+                    world.barrier().unwrap();
+                    match full {
+                        WhenFull::Refuse => {}
+                        WhenFull::Hold => while values(&mut inbox)[1] == 0 {},
+                        WhenFull::Evict(_) => {
+                            let mut out = Ok(Message::new());
+                            while out.is_ok() {
+                                out = inbox.retrieve_within(Duration::from_secs(60));
+                            }
+                            let out = out.unwrap_err();
+                            let is_out =
+                                matches!(out.kind, ErrorKind::Group(GroupError::NoMember { .. }));
+                            assert!(is_out, "{out}");
+                        }
+                    }
+                    world.barrier().unwrap();
+                } else {
+                    drop(member);
+                    world.barrier().unwrap();
+                    world.barrier().unwrap();
+                    continue;
+                }
+                drop(member);
+            }
+            world.barrier().unwrap();
+        },
+    );
+}
+
+#[test]
+fn operations_go_on_with_the_members_of_both_hosts() {
+    on_hosts("named_groups::operations_go_on_with_the_members_of_both_hosts", |job| {
+        let world = job.world();
+        let (_group, _inbox, mut member) = joined(job, "together", EACH, GroupOptions::default());
+        for turn in 0..3u64 {
+            let changed = member.advance().unwrap();
+            assert_eq!(changed, turn == 0);
+            let sum = member.world().unwrap().all_reduce(turn + 1, Sum).unwrap();
+            assert_eq!(sum, (turn + 1) * RANKS as u64);
+        }
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            member.leave().unwrap();
+            world.barrier().unwrap();
+            return world.barrier().unwrap();
+        }
+        world.barrier().unwrap();
+        assert!(member.advance().unwrap());
+        assert_eq!(member.world().unwrap().all_reduce(1u64, Sum).unwrap(), RANKS as u64 - 1);
+        member.leave().unwrap();
+        world.barrier().unwrap();
+    });
+}
+
+/// Runs a job in which one process dies, and checks that all others come to their end.
+fn enduring(test: &str, body: impl FnOnce(Job)) {
+    if is_member() {
+        return body(Job::join().unwrap());
+    }
+    let Some(ended) = run(test, &["--on-failure", "notify"]) else { return };
+    let said = text(&ended);
+    assert!(!said.contains("panicked"), "{said}");
+    assert_eq!(said.matches(DONE).count(), RANKS - 1, "{said}");
+}
+
+#[test]
+fn a_death_elsewhere_is_told_in_a_synchronisation_and_the_others_go_on() {
+    enduring(
+        "named_groups::a_death_elsewhere_is_told_in_a_synchronisation_and_the_others_go_on",
+        |job| {
+            let world = job.world();
+            let (group, mut inbox, mut member) = joined(&job, "mortal", 0, GroupOptions::default());
+            let mut ids = [0u32; RANKS];
+            world.all_gather(&[member.id()], &mut ids).unwrap();
+            if world.rank() == RANKS - 1 {
+                kill_myself();
+            }
+            let died = member.sync().unwrap_err();
+            let ErrorKind::Group(GroupError::MemberDied { member: id, .. }) = died.kind else {
+                panic!("{died}")
+            };
+            assert_eq!(id, ids[RANKS - 1]);
+            member.broadcast(&message(&[member.id().into(), 1])).unwrap();
+            let mut seen: Vec<u64> = (1..RANKS).map(|_| values(&mut inbox)[0]).collect();
+            seen.sort_unstable();
+            let mut living: Vec<u64> = ids[..RANKS - 1].iter().map(|&id| id.into()).collect();
+            living.sort_unstable();
+            assert_eq!(seen, living);
+            member.sync().unwrap();
+            assert_eq!(group.view().unwrap().members.len(), RANKS - 1);
+            // All have seen the view before the first leaves.
+            member.sync().unwrap();
+            member.leave().unwrap();
+            println!("{DONE}");
+            job.leave().unwrap();
+        },
+    );
+}
+
+#[test]
+fn the_seat_of_a_dead_server_is_taken_on_its_host_and_nothing_is_lost() {
+    enduring(
+        "named_groups::the_seat_of_a_dead_server_is_taken_on_its_host_and_nothing_is_lost",
+        |job| {
+            let world = job.world();
+            let (_group, mut inbox, mut member) =
+                joined(&job, "handed on", 0, GroupOptions::default());
+            if world.rank() == 0 {
+                member.broadcast(&message(&[0, 100])).unwrap();
+                kill_myself();
+            }
+            assert_eq!(values(&mut inbox), [0, 100]);
+            // Its end may come to members before or after their own broadcasts.
+            for number in 0..20 {
+                member.broadcast(&message(&[world.rank() as u64, number])).unwrap();
+            }
+            let mut next = [0u64; RANKS];
+            for _ in 0..20 * (RANKS - 1) {
+                let [from, number] = values(&mut inbox);
+                assert_eq!(number, next[from as usize], "each once and in order");
+                next[from as usize] += 1;
+            }
+            while let Err(error) = member.sync() {
+                let is_death =
+                    matches!(error.kind, ErrorKind::Group(GroupError::MemberDied { .. }));
+                assert!(is_death, "{error}");
+            }
+            println!("{DONE}");
+            // The next server stays until all have come here.
+            member.sync().unwrap();
+            member.leave().unwrap();
+            job.leave().unwrap();
+        },
+    );
+}
+
+#[test]
+fn without_a_process_on_the_logs_host_calls_end_with_its_name() {
+    let test = "named_groups::without_a_process_on_the_logs_host_calls_end_with_its_name";
+    if is_member() {
+        let job = Job::join().unwrap();
+        let world = job.world();
+        let (group, mut inbox, mut member) = joined(&job, "deserted", 0, GroupOptions::default());
+        if world.rank() < EACH {
+            kill_myself();
+        }
+        let unreached = [
+            member.sync().unwrap_err(),
+            member.broadcast(&message(&[0, 0])).unwrap_err(),
+            group.view().unwrap_err(),
+            inbox.retrieve().unwrap_err(),
+        ];
+        for unreached in unreached {
+            let ErrorKind::Group(GroupError::Unreached { host, .. }) = &unreached.kind else {
+                panic!("{unreached}")
+            };
+            assert_eq!(host, "n1", "{unreached}");
+        }
+        println!("{DONE}");
+        drop(member);
+        return job.leave().unwrap();
+    }
+    let Some(ended) = run(test, &["--on-failure", "notify"]) else { return };
+    let said = text(&ended);
+    assert!(!said.contains("panicked"), "{said}");
+    assert_eq!(said.matches(DONE).count(), RANKS - EACH, "{said}");
+}
