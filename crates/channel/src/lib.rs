@@ -34,7 +34,7 @@ pub mod recorder;
 
 use std::os::fd::BorrowedFd;
 
-use landeck_memory::{Bytes, Segment};
+use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::Header;
 
 /// A process in an endpoint's tables: a slot of the home segment, or the number of its slots plus the place of a record
@@ -200,6 +200,10 @@ pub trait Channel: Send {
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
+
+    /// Describes each path on which bytes wait that the other host has not taken, for observers. A process calls this
+    /// now and then while it waits for long; `now_ns` is the time of the monotonic clock.
+    fn describe_lanes(&mut self, _now_ns: u64, _tell: &mut dyn FnMut(LaneRecord)) {}
 
     /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some
     /// are not known to have arrived.

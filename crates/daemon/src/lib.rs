@@ -65,6 +65,7 @@ mod reactor;
 mod refusals;
 mod relay;
 mod run;
+mod stack_searches;
 mod stream;
 mod trunk;
 mod trunks;

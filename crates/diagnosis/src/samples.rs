@@ -28,6 +28,8 @@ pub(crate) fn member(host: u64, slot: u32, rank: u32) -> Member {
         wait: ObservedWait::default(),
         call: None,
         any_of: Vec::new(),
+        group: Vec::new(),
+        lanes: Vec::new(),
         counters: Counters::default(),
         is_asleep: false,
         figures: None,

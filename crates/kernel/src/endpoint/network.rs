@@ -1,6 +1,7 @@
 //! An endpoint and its network to processes on other hosts.
 
 use landeck_channel::{Channel, Peer};
+use landeck_memory::LaneRecord;
 use landeck_wire::ContextId;
 
 use super::Endpoint;
@@ -33,6 +34,16 @@ impl<N: Channel> Endpoint<N> {
     /// The network to other hosts, for changes.
     pub fn network_mut(&mut self) -> Option<&mut (dyn Channel + 'static)> {
         self.far.as_deref_mut()
+    }
+
+    /// The lanes to other hosts with bytes that have not left, for observers.
+    #[cold]
+    pub fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        let mut lanes = Vec::new();
+        if let Some(network) = &mut self.far {
+            network.describe_lanes(now_ns, &mut |lane| lanes.push(lane));
+        }
+        lanes
     }
 
     /// Asks the daemon for further numbers of groups, over the network. Nothing happens on one host.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
+use super::sight::Load;
 use super::socket::{self, Moved};
 
 /// The most bytes of messages that are gathered before they are sent.
@@ -143,6 +144,14 @@ impl Lane {
         let out = &self.outgoing;
         let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
         out.is_waiting() || out.has_left && out.mute.is_none() && is_under_way()
+    }
+
+    /// What is under way to the other process.
+    pub(super) fn load(&self) -> Load {
+        let out = &self.outgoing;
+        let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
+        let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
+        Load { unsent_bytes, sent: out.sent, received: out.confirmed }
     }
 
     /// Whether [`Lane::tend`] has something to do.

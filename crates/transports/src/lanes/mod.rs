@@ -19,6 +19,7 @@
 //! | [`relay`] | a connection to the relay of another host |
 //! | `lane` | one lane |
 //! | `daemon` | the socket to the daemon |
+//! | `sight` | since when a lane does not move, for observers |
 //! | `socket` | system calls |
 //!
 //! A lane costs a descriptor. It needs memory for at most one frame while the network accepts no more, and
@@ -29,6 +30,7 @@ pub mod framing;
 mod lane;
 pub mod relay;
 pub mod sealing;
+mod sight;
 mod socket;
 
 use std::io;
@@ -36,7 +38,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
-use landeck_memory::Bytes;
+use landeck_memory::{Bytes, LaneRecord};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
@@ -47,6 +49,7 @@ pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 use daemon::{DaemonSocket, Heard};
 use framing::Spare;
 use lane::Lane;
+use sight::Stall;
 
 /// The key of the daemon's socket in events; those of lanes are the numbers of their far processes.
 const DAEMON: u64 = u64::MAX;
@@ -91,6 +94,8 @@ struct Place {
     is_wanted: bool,
     is_tended: bool,
     is_offering: bool,
+    /// What an observer was told of the lane.
+    stall: Option<Stall>,
 }
 
 impl Lanes {
@@ -441,6 +446,17 @@ impl Channel for Lanes {
 
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         vec![self.epoll.as_fd()]
+    }
+
+    fn describe_lanes(&mut self, now_ns: u64, tell: &mut dyn FnMut(LaneRecord)) {
+        for &far in &self.open {
+            let place = &mut self.places[far as usize];
+            let load = place.lane.as_ref().map(|lane| lane.load());
+            place.stall = load.and_then(|load| Stall::after(place.stall, load, now_ns));
+            if let Some(stall) = &place.stall {
+                tell(stall.record(self.first_far + far));
+            }
+        }
     }
 
     fn has_unsent(&self) -> bool {

@@ -19,6 +19,8 @@ pub(crate) struct Row {
     /// Sent messages and bytes per second.
     pub(crate) sent: Traffic,
     pub(crate) received: Traffic,
+    /// The bytes that it has sent to other hosts and they have not taken; zero if it does not wait.
+    pub(crate) unsent_bytes: u64,
     /// Its current wait.
     pub(crate) wait: ObservedWait,
 }
@@ -68,6 +70,7 @@ fn row(before: Option<&Member>, now: &Member) -> Row {
             messages: per_second(new.messages_received, old.messages_received),
             bytes: per_second(new.bytes_received, old.bytes_received),
         },
+        unsent_bytes: now.lanes.iter().map(|lane| lane.unsent_bytes).fold(0, u64::saturating_add),
         wait: now.wait,
     }
 }
@@ -101,6 +104,8 @@ mod tests {
             wait,
             call: None,
             any_of: Vec::new(),
+            group: Vec::new(),
+            lanes: Vec::new(),
             counters,
             is_asleep: false,
             figures: Some(ProcessFigures { activity, computed, threads: 1 }),
