@@ -46,6 +46,7 @@ mod daemon_message;
 mod dial;
 mod envelope;
 pub mod facts;
+mod figures;
 mod gathering;
 mod heartbeats;
 mod hub;

@@ -110,7 +110,8 @@ impl Pictures {
 
     /// Whether a token belongs to an observer or to a socket for them.
     pub(crate) fn has(&self, token: u64) -> bool {
-        let is_observer = self.listeners.contains_key(&token) || self.observers.contains_key(&token);
+        let is_observer =
+            self.listeners.contains_key(&token) || self.observers.contains_key(&token);
         is_observer || self.searches.has(token)
     }
 
@@ -515,8 +516,7 @@ mod tests {
         let mut bench = Bench::new(4);
         let far = bench.parts.get(JOB).unwrap().far.clone();
         let outgoing = bench.ask_for(10, 5, LookWish::Stacks(vec![far[1]]));
-        let wanted =
-            DaemonMessage::StacksWanted { job: JOB, request: 1, processes: vec![far[1]] };
+        let wanted = DaemonMessage::StacksWanted { job: JOB, request: 1, processes: vec![far[1]] };
         assert_eq!(outgoing, [(HostNumber(2), wanted)]);
         bench.at(20, Pictures::tick);
         assert_eq!(bench.answers(), [], "a debugger is slow");

@@ -85,9 +85,8 @@ impl StackSearches {
         let Search { host, request, processes, bytes, .. } = self.all.remove(&token)?;
         let mut texts: Vec<(ProcessId, String)> =
             processes.into_iter().zip(read_stacks(&bytes)).collect();
-        let length = |texts: &[(ProcessId, String)]| {
-            texts.iter().map(|(_, text)| text.len()).sum::<usize>()
-        };
+        let length =
+            |texts: &[(ProcessId, String)]| texts.iter().map(|(_, text)| text.len()).sum::<usize>();
         while length(&texts) > CONTENT_BYTES_MAX / 2 {
             texts.pop();
         }

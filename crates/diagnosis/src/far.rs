@@ -182,7 +182,9 @@ fn receive(
                 }
                 LookAnswer::Complete { request } if request == number => return true,
                 // It belongs to an earlier request, whose time was over.
-                LookAnswer::Host { .. } | LookAnswer::Stacks { .. } | LookAnswer::Complete { .. } => {}
+                LookAnswer::Host { .. }
+                | LookAnswer::Stacks { .. }
+                | LookAnswer::Complete { .. } => {}
             }
         }
         let left = until.saturating_duration_since(Instant::now());

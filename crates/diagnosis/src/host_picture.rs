@@ -10,8 +10,8 @@ use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
 use landeck_memory::{
-    Counters, FarRecord, JobState, LaneRecord, Observed, Operation, Presence, SlotRecord, SlotState,
-    WaitRecord,
+    Counters, FarRecord, JobState, LaneRecord, Observed, Operation, Presence, SlotRecord,
+    SlotState, WaitRecord,
 };
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use serde::{Deserialize, Serialize};

@@ -180,9 +180,7 @@ impl Witness {
 
     fn place(&self, wait: WaitRecord) -> Option<String> {
         let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
-        let name = |peer| {
-            format!("rank {}{}", self.rank_of_peer(peer), self.segment.on_host(peer))
-        };
+        let name = |peer| format!("rank {}{}", self.rank_of_peer(peer), self.segment.on_host(peer));
         report::place(&wait, wait.peer.map(name).as_deref(), since)
     }
 

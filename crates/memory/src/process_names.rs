@@ -80,7 +80,10 @@ mod tests {
         let one = Segment::local(&plan);
         one.set_slot_record(1, record);
         assert_eq!(one.process_in_words(Some(1), 1), "rank 1 (pid 40)");
-        assert_eq!((one.process_in_words(None, 0), one.on_host(1)), ("process 0".into(), "".into()));
+        assert_eq!(
+            (one.process_in_words(None, 0), one.on_host(1)),
+            ("process 0".into(), "".into())
+        );
         let several = Segment::local(&SegmentPlan { ranks: 4, ..plan });
         several.set_slot_record(1, record);
         for (far, host_number, pid) in [(0, 1, 411), (1, 3, 0)] {
@@ -89,7 +92,8 @@ mod tests {
             let record = FarRecord { process, host_number, state, pid, ..FarRecord::default() };
             several.set_far_record(far, record);
         }
-        (0..2).for_each(|number| several.set_host_name(number, JobName::new(&format!("n{number}"))));
+        (0..2)
+            .for_each(|number| several.set_host_name(number, JobName::new(&format!("n{number}"))));
         assert_eq!(several.process_in_words(Some(1), 1), "rank 1 on n0 (pid 40)");
         assert_eq!(several.process_in_words(Some(3), 3), "rank 3 on n1 (pid 411)");
         assert_eq!(several.process_in_words(None, 4), "process 7 on host 3");

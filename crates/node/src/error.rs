@@ -646,6 +646,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_memory::FarRecord;
     use landeck_memory::{FarProcess, JobName, SegmentPlan};
 
     #[test]

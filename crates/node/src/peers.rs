@@ -50,7 +50,10 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
     let is_its = |record: &FarRecord| record.process.slot == owner.slot.0;
     match Some(first).into_iter().chain(there).find(is_its) {
         Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
-        None => Err(MailboxError::GuestElsewhere { host: segment.host_in_words(first.host_number) }.into()),
+        None => {
+            Err(MailboxError::GuestElsewhere { host: segment.host_in_words(first.host_number) }
+                .into())
+        }
     }
 }
 

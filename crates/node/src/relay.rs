@@ -178,7 +178,8 @@ impl Relay {
         let segment = &shared.segment;
         let far = (0..segment.plan().far).map(|far| segment.far_record(far));
         let record = far.into_iter().find(|record| record.host_number == self.host_number);
-        let host = record.map_or_else(String::new, |record| segment.host_in_words(record.host_number));
+        let host =
+            record.map_or_else(String::new, |record| segment.host_in_words(record.host_number));
         ErrorKind::NoRelay { host, why: why.to_owned() }.into()
     }
 }

@@ -169,7 +169,8 @@ fn a_member_out_of_step_is_named_across_hosts() {
                 done = done.and_then(|()| world.barrier());
             }
             let Err(Error {
-                kind: ref kind @ ErrorKind::Mismatch { rank, other, number, ref theirs, ref ours, .. },
+                kind:
+                    ref kind @ ErrorKind::Mismatch { rank, other, number, ref theirs, ref ours, .. },
                 ..
             }) = done
             else {

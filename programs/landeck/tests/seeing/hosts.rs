@@ -111,7 +111,8 @@ fn bytes_that_do_not_leave_and_groups_over_hosts_are_seen() {
         let lane = said.lines().find(|line| line.contains(" unsent ")).unwrap();
         assert!(lane.starts_with("  rank 3 on n2 (pid ") && lane.contains("iB unsent"), "{said}");
         assert!(said.contains(" and ranks 2 3 on n2, missing rank 3 on n2 (pid "), "{said}");
-        let said = until_said(&hosts, host, &["top", "--once", "-d", "0.1"], &[" unsent to rank 0"]);
+        let said =
+            until_said(&hosts, host, &["top", "--once", "-d", "0.1"], &[" unsent to rank 0"]);
         let row = said.lines().find(|line| line.starts_with("rank 3 ")).unwrap();
         assert!(said.contains(" UNSENT ") && row.contains("B send: rank 0 on n1"), "{said}");
     }
