@@ -322,9 +322,6 @@ impl<'a> Look<'a> {
             since_ns: lane.since_ns,
         };
         Some(Member {
-            process: self.process(slot),
-            role: Role::of(slot, &record, rank),
-            record,
             presence,
             wait: self.wait(wait),
             call: remark.as_ref().and_then(|remark| remark.call).map(|call| call.to_string()),
@@ -333,11 +330,7 @@ impl<'a> Look<'a> {
             lanes: lanes.iter().map(lane).collect(),
             counters,
             is_asleep,
-            figures: None,
-            has_running_thread: false,
-            at_ns: 0,
-            is_seen: true,
-            is_host_lost: false,
+            ..Member::new(self.process(slot), Role::of(slot, &record, rank), record)
         })
     }
 
@@ -404,13 +397,12 @@ impl Member {
 }
 
 impl Member {
-    /// A process of which only the record on another host is known.
-    pub(crate) fn unseen(far: &FarMember) -> Self {
-        let Slot(slot) = far.process.slot;
+    /// A process that does nothing and of which nothing else is known.
+    pub fn new(process: ProcessId, role: Role, record: SlotRecord) -> Self {
         Self {
-            process: far.process,
-            role: far.rank.map_or(Role::Guest(slot), Role::Rank),
-            record: far.record,
+            process,
+            role,
+            record,
             presence: Presence::Attached,
             wait: ObservedWait::default(),
             call: None,
@@ -422,9 +414,16 @@ impl Member {
             figures: None,
             has_running_thread: false,
             at_ns: 0,
-            is_seen: false,
-            is_host_lost: far.is_host_lost,
+            is_seen: true,
+            is_host_lost: false,
         }
+    }
+
+    /// A process of which only the record on another host is known.
+    pub(crate) fn unseen(far: &FarMember) -> Self {
+        let role = far.rank.map_or(Role::Guest(far.process.slot.0), Role::Rank);
+        let is_host_lost = far.is_host_lost;
+        Self { is_seen: false, is_host_lost, ..Self::new(far.process, role, far.record) }
     }
 
     /// The activity of the process, in one word.

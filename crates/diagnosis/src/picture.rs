@@ -95,7 +95,8 @@ pub struct MissingHost {
     pub why: MissingPicture,
 }
 
-/// The place of a group's board. A group that spans hosts has none; its context, which all hosts give it, stands for it.
+/// The place of a group's board. A group that spans hosts has none: its context, which is equal on all hosts, stands for
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoardPlace {
     host: HostId,

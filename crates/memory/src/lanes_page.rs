@@ -8,7 +8,9 @@
 //! own page, byte 320   since (64 bits): the wait that the rest is said of
 //!               328    how many entries
 //!               336    entries of three words, at most 7:
-//!                      peer (32) | messages that are not known to be received (32); unsent bytes; since when none moved
+//!                      peer (32) | messages that are not known to be received (32)
+//!                      unsent bytes
+//!                      since when none of them has moved
 //! ```
 
 use std::sync::atomic::Ordering;

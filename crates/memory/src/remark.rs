@@ -2,8 +2,8 @@
 //!
 //! A process writes its wait record as soon as it waits for more than a moment. Some details take time to
 //! find out: the function of a front that the program has called, and the peers any of which would end the
-//! wait, or the members of a group that has no board, because it spans hosts. The process adds them only when the wait has lasted so long that an observer may ask, so short
-//! calls pay nothing for them.
+//! wait, or the members of a group that has no board, because it spans hosts. The process adds them only when
+//! the wait has lasted so long that an observer may ask, so short calls pay nothing for them.
 //!
 //! ```text
 //! own page, byte 2688   since (64 bits): the wait that the rest is said of

@@ -85,35 +85,18 @@ mod tests {
     use super::*;
     use landeck::unstable::diagnosis::{HostPicture, Role};
     use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
-    use landeck::unstable::memory::{Operation, Presence, SlotRecord};
+    use landeck::unstable::memory::{Operation, SlotRecord};
     use landeck::unstable::wire::{HostId, Incarnation, Slot};
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: ObservedWait) -> Picture {
         let activity = Activity::Runs;
-        let member = Member {
-            process: ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) },
-            role: Role::Rank(0),
-            record: SlotRecord {
-                state: SlotState::Alive,
-                incarnation: 1,
-                pid: 7,
-                ..SlotRecord::default()
-            },
-            presence: Presence::Attached,
-            wait,
-            call: None,
-            any_of: Vec::new(),
-            group: Vec::new(),
-            lanes: Vec::new(),
-            counters,
-            is_asleep: false,
-            figures: Some(ProcessFigures { activity, computed, threads: 1 }),
-            has_running_thread: false,
-            at_ns,
-            is_seen: true,
-            is_host_lost: false,
-        };
+        let process = ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) };
+        let state = SlotState::Alive;
+        let record = SlotRecord { state, incarnation: 1, pid: 7, ..SlotRecord::default() };
+        let figures = Some(ProcessFigures { activity, computed, threads: 1 });
+        let known = Member::new(process, Role::Rank(0), record);
+        let member = Member { wait, counters, figures, at_ns, ..known };
         let host = HostPicture {
             host: HostId(1),
             number: 0,

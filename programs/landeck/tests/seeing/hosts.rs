@@ -2,6 +2,11 @@
 
 use super::*;
 use landeck::Tag;
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::cost_parameters::CostParameters;
+use landeck::unstable::collectives::record::Record;
+use landeck::unstable::collectives::{Calibration, Settings};
+use landeck::unstable::host::figures;
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::program::build;
 
@@ -145,4 +150,40 @@ fn the_time_limit_shows_all_hosts() {
         assert!(stack.any(|line| line.contains("#0") || line.contains("state ")), "{said}");
     }
     assert!(said.contains("receive from rank 2 on n2"), "{said}");
+}
+
+#[test]
+fn the_figures_of_the_slowest_host_count() {
+    let test = "hosts::the_figures_of_the_slowest_host_count";
+    if is_member() {
+        return take_part(|job, _| {
+            let settings = Settings::from_words(&job.segment().plan().settings);
+            let CostParameters { line_ps, message_ps, .. } = settings.figures;
+            println!("a line {line_ps}, a message {message_ps}");
+        });
+    }
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    let usual = CostParameters::default();
+    let slow_lines = CostParameters { line_ps: 71_000, message_ps: 50_000, ..usual };
+    let slow_messages = CostParameters { line_ps: 31_000, message_ps: 95_000, ..usual };
+    let said = |wanted: &str| {
+        let mut launcher = launcher_of(&hosts, test, &[]);
+        let said = support::text(&launcher.env_remove("XDG_CACHE_HOME").output().unwrap());
+        assert_eq!(said.matches(wanted).count(), 4, "{wanted}: {said}");
+    };
+    keep_figures(&hosts, 0, slow_lines);
+    said("a line 71000, a message 50000");
+    keep_figures(&hosts, 1, slow_messages);
+    said("a line 71000, a message 95000");
+}
+
+/// Writes the figures of a host, as `landeck tune` does.
+fn keep_figures(hosts: &Hosts, host: usize, figures: CostParameters) {
+    let details = Calibration::of(&figures);
+    let record = Record { machine: figures::machine(), figures, details }.to_string();
+    let script =
+        r#"mkdir -p "$HOME/.cache/landeck" && printf %s "$1" >"$HOME/.cache/landeck/figures""#;
+    let mut command = hosts.command(host, "/bin/sh");
+    assert!(command.args(["-c", script, "sh", &record]).status().unwrap().success());
 }
