@@ -35,7 +35,7 @@ pub mod recorder;
 
 use std::os::fd::BorrowedFd;
 
-use landeck_memory::{Buffer, Bytes, Segment};
+use landeck_memory::{Buffer, Bytes, LaneRecord, Segment};
 use landeck_wire::way::Way;
 use landeck_wire::{Class, Header};
 
@@ -224,6 +224,10 @@ pub trait Channel: Send {
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
+
+    /// Describes each path on which bytes wait that the other host has not taken, for observers. A process calls this
+    /// now and then while it waits for long; `now_ns` is the time of the monotonic clock.
+    fn describe_lanes(&mut self, _now_ns: u64, _tell: &mut dyn FnMut(LaneRecord)) {}
 
     /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some
     /// are not known to have arrived.

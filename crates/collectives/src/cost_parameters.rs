@@ -180,6 +180,17 @@ impl CostParameters {
         self
     }
 
+    /// Of each figure that of the slower machine: the longer time, fewer processors, the smaller cache.
+    #[must_use]
+    pub fn slower(mut self, mut other: Self) -> Self {
+        for field in &FIELDS {
+            let (own, others) = ((field.place)(&mut self), *(field.place)(&mut other));
+            let is_time = field.most == TIME_MAX_PS;
+            *own = if is_time { (*own).max(others) } else { (*own).min(others) };
+        }
+        self
+    }
+
     /// Their names, what they are, and their values, in order.
     pub fn lines(mut self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         FIELDS.iter().map(move |field| (field.name, field.about, *(field.place)(&mut self)))
@@ -189,6 +200,15 @@ impl CostParameters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_machines_the_slower_one_counts() {
+        let usual = CostParameters::default();
+        let one = CostParameters { line_ps: 90_000, processors: 8, ..usual };
+        let other = CostParameters { message_ps: 95_000, cache_kib: 1_024, ..usual };
+        let both = CostParameters { processors: 2, cache_kib: 1_024, message_ps: 95_000, ..one };
+        assert_eq!((one.slower(other), other.slower(one)), (both, both));
+    }
 
     #[test]
     fn every_field_has_a_word_of_its_own() {

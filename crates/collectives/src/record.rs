@@ -20,6 +20,61 @@ pub struct Record {
     pub details: Calibration,
 }
 
+/// The most machines in one file; the one that was written first goes.
+const MACHINES_MAX: usize = 64;
+/// The beginning of the line that names a machine.
+const MACHINE_LINE: &str = "machine = ";
+
+impl Record {
+    /// The record of a machine in a file that several machines may share; that of the first one if it has none.
+    ///
+    /// # Errors
+    /// [`CostParametersError`].
+    pub fn of_machine(text: &str, machine: &str) -> Result<Self, CostParametersError> {
+        let parts = parts_of(text);
+        let part = parts.iter().find(|part| part.machine == Some(machine)).or(parts.first());
+        // Errors name lines of the file.
+        let part = part.map(|part| "\n".repeat(part.first_line) + &part.lines.join("\n"));
+        part.unwrap_or_default().parse()
+    }
+
+    /// A file with this record instead of an earlier one of its machine; those of other machines stay.
+    pub fn written_into(&self, text: &str) -> String {
+        let parts = parts_of(text);
+        let is_other = |part: &&Part<'_>| part.machine.is_some_and(|other| other != self.machine);
+        let others: Vec<&Part<'_>> = parts.iter().filter(is_other).collect();
+        let kept = &others[others.len().saturating_sub(MACHINES_MAX - 1)..];
+        let texts = kept.iter().map(|part| part.lines.join("\n") + "\n");
+        texts.chain([self.to_string()]).collect()
+    }
+}
+
+/// The part of a file that belongs to one machine, with the comments above it.
+struct Part<'a> {
+    machine: Option<&'a str>,
+    first_line: usize,
+    lines: Vec<&'a str>,
+}
+
+fn parts_of(text: &str) -> Vec<Part<'_>> {
+    let mut parts = vec![Part { machine: None, first_line: 0, lines: Vec::new() }];
+    for (number, line) in text.lines().enumerate() {
+        let machine = line.strip_prefix(MACHINE_LINE).map(|name| name.trim_matches('"'));
+        let is_next = machine.is_some() && parts.last().is_some_and(|part| part.machine.is_some());
+        if let Some(last) = parts.last_mut().filter(|_| is_next) {
+            let is_above = |line: &&&str| line.starts_with('#');
+            let above = last.lines.iter().rev().take_while(is_above).count();
+            let lines = last.lines.split_off(last.lines.len() - above);
+            parts.push(Part { machine: None, first_line: number - above, lines });
+        }
+        if let Some(last) = parts.last_mut() {
+            last.machine = last.machine.or(machine);
+            last.lines.push(line);
+        }
+    }
+    parts
+}
+
 impl fmt::Display for Record {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "# What this machine can do, measured by `landeck tune`.")?;
@@ -95,6 +150,33 @@ mod tests {
         let text = record().to_string();
         assert_eq!(text.parse(), Ok(record()), "{text}");
         assert_eq!(CostParameters::from_words(&record().figures.to_words()), Ok(record().figures));
+    }
+
+    #[test]
+    fn several_machines_share_a_file() {
+        let other = |number: usize| Record { machine: format!("other {number}"), ..record() };
+        let mut file = record().written_into("");
+        assert_eq!(file, record().to_string());
+        file = other(1).written_into(&file);
+        let figures = CostParameters { line_ps: 77_000, ..record().figures };
+        let again = Record { figures, ..record() };
+        file = again.written_into(&file);
+        assert_eq!(file.matches("machine = ").count(), 2, "{file}");
+        assert_eq!(Record::of_machine(&file, &again.machine), Ok(again.clone()));
+        assert_eq!(Record::of_machine(&file, "other 1"), Ok(other(1)));
+        assert_eq!(Record::of_machine(&file, "unknown"), Ok(other(1)), "the first one");
+        let damaged = file.replace("line_ps = 77000", "line_ps = fast");
+        let error = Record::of_machine(&damaged, &again.machine).unwrap_err();
+        let line = damaged.lines().position(|line| line.starts_with("line_ps = fast")).unwrap() + 1;
+        assert!(error.to_string().starts_with(&format!("line {line} is ")), "{error}");
+        assert_eq!(Record::of_machine(&damaged, "other 1"), Ok(other(1)));
+        assert_eq!(again.written_into("nonsense\n"), again.to_string());
+        for number in 2..200 {
+            file = other(number).written_into(&file);
+        }
+        assert_eq!(file.matches("machine = ").count(), MACHINES_MAX);
+        assert_eq!(Record::of_machine(&file, "other 199"), Ok(other(199)));
+        assert!(file.len() < 1 << 20);
     }
 
     #[test]

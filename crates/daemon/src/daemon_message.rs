@@ -118,6 +118,22 @@ pub(crate) enum DaemonMessage {
         /// The picture.
         picture: Box<Option<HostPicture>>,
     },
+    /// An observer wants the stacks of processes on this host.
+    StacksWanted {
+        /// The job.
+        job: JobId,
+        /// The number of the request.
+        request: u64,
+        /// The processes.
+        processes: Vec<ProcessId>,
+    },
+    /// The stacks, of those processes that were found.
+    Stacks {
+        /// The request.
+        request: u64,
+        /// The stacks.
+        texts: Vec<(ProcessId, String)>,
+    },
     /// About lanes between processes of both hosts.
     Dial(DialMessage),
     /// The daemon ends in order. Nothing of its host's parts runs any more.

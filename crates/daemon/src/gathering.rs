@@ -429,12 +429,7 @@ impl Gathering {
         for number in 0..self.places.len() {
             let place = &self.places[number];
             if matches!(place.state, PlaceState::Admitted(_)) && now > place.since + CONNECT_TIME {
-                let why = format!(
-                    "host {}: its daemon has started, and no connection to it was made within {} s. May firewalls \
-                     let its port through? --port-range names ports",
-                    place.name,
-                    CONNECT_TIME.as_secs()
-                );
+                let why = not_reached(&place.name, self.way.is_shared());
                 self.refuse(&[number], why);
             }
         }
@@ -465,4 +460,33 @@ impl Gathering {
 fn unwatch(context: &mut Context<'_>, descriptor: BorrowedFd<'_>) {
     // It was watched, so this can fail only if it is closed already.
     let _ = context.unwatch(descriptor);
+}
+
+/// The reason why a host takes no part whose daemon was not connected in time.
+fn not_reached(host: &str, has_shared_streams: bool) -> String {
+    let time_s = CONNECT_TIME.as_secs();
+    match has_shared_streams {
+        false => format!(
+            "host {host}: its daemon has started, and no connection to it was made within {time_s} s. May firewalls \
+             let its port through? --port-range names ports"
+        ),
+        true => format!(
+            "host {host}: its daemon was started by srun, and no connection to it was made within {time_s} s. The \
+             streams of srun carry none, so a port is needed: open the ports of --port-range for TCP and UDP, or use \
+             --start ssh"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_reached_is_told_with_its_cure() {
+        assert!(not_reached("b", false).starts_with("host b: its daemon has started"));
+        let srun = not_reached("b", true);
+        let words = ["host b: ", "srun", "a port is needed", "--port-range", "--start ssh"];
+        assert!(words.iter().all(|word| srun.contains(word)), "{srun}");
+    }
 }

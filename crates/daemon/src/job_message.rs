@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum JobMessage {
     /// From the arbiter: say whether this part of the job is possible.
     Check(Box<JobSpec>),
-    /// The answer.
-    Checked(Result<(), PartRefusal>),
-    /// From the arbiter: make everything that the part needs, and start nothing.
-    Prepare,
+    /// The answer, with the figures that are kept for this host; empty if there are none.
+    Checked(Result<Vec<u64>, PartRefusal>),
+    /// From the arbiter: make everything that the part needs, with these settings, and start nothing.
+    Prepare(Vec<u64>),
     /// The answer.
     Prepared(Result<(), PartRefusal>),
     /// From the arbiter: start the processes.

@@ -15,6 +15,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
+use crate::figures;
 use crate::job_message::JobMessage;
 use crate::listener::DaemonPorts;
 use crate::reactor::JOB_TOKENS;
@@ -99,13 +100,14 @@ impl Jobs {
     }
 
     fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
-        let answer = check(&spec, context.own_host());
+        let answer = check(&spec, context.own_host()).map(|()| figures::of_this_host());
         self.spec = Some(spec);
         context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
     }
 
-    fn prepare(&mut self, context: &mut Context<'_>) {
+    fn prepare(&mut self, context: &mut Context<'_>, settings: Vec<u64>) {
         let Some(spec) = self.spec.take() else { return };
+        let spec = JobSpec { settings, ..spec };
         let answer = self.make_part(context, spec);
         context.send(HostNumber::ARBITER, &JobMessage::Prepared(answer));
     }
@@ -165,7 +167,7 @@ impl JobHandler for Jobs {
         let is_order = from == HostNumber::ARBITER;
         match message {
             JobMessage::Check(spec) if is_order => self.check(context, *spec),
-            JobMessage::Prepare if is_order => self.prepare(context),
+            JobMessage::Prepare(settings) if is_order => self.prepare(context, settings),
             JobMessage::Start if is_order => self.start(context),
             JobMessage::Command(command) if is_order => {
                 if let Some((_, part)) = &mut self.part {

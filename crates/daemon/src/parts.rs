@@ -41,6 +41,12 @@ impl PartOfHost {
         (0..self.far.len() as u32).map(|place| self.host_of(place)).collect()
     }
 
+    /// The hosts of these far processes.
+    pub(crate) fn hosts_of(&self, processes: &[ProcessId]) -> BTreeSet<HostNumber> {
+        let places = processes.iter().filter_map(|&process| self.place(process));
+        places.map(|place| self.host_of(place)).collect()
+    }
+
     /// Whether a host is lost, by the record of one of its processes.
     pub(crate) fn has_lost(&self, host: HostNumber) -> bool {
         let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));

@@ -9,12 +9,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_diagnosis::HostPicture;
-use landeck_diagnosis::far::{LookAnswer, LookRequest, PICTURE_TIME, look_socket_name};
+use landeck_diagnosis::far::{
+    LookAnswer, LookRequest, LookWish, PICTURE_TIME, STACKS_TIME, look_socket_name,
+};
 use landeck_diagnosis::picture::{MissingHost, MissingPicture};
 use landeck_host::peer;
 use landeck_host::remote::messages::MessageStream;
 use landeck_memory::Observed;
-use landeck_wire::{HostId, HostNumber, JobId};
+use landeck_wire::{HostId, HostNumber, JobId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
@@ -24,6 +26,7 @@ use crate::daemon_message::DaemonMessage;
 use crate::envelope::CONTENT_BYTES_MAX;
 use crate::parts::{PartOfHost, Parts};
 use crate::reactor::Reactor;
+use crate::stack_searches::StackSearches;
 
 /// The observers of this host's parts that are served at the same time.
 const OBSERVERS_MAX: usize = 64;
@@ -60,6 +63,8 @@ struct Question {
     /// This daemon's number of it.
     request: u64,
     asked: Duration,
+    /// How long hosts have to answer.
+    time: Duration,
     waiting: BTreeSet<HostNumber>,
 }
 
@@ -71,6 +76,8 @@ pub(crate) struct Pictures {
     last_request: u64,
     /// The hosts that did not answer, and when they were first asked.
     silent: BTreeMap<HostNumber, Duration>,
+    /// The stacks that other hosts have asked for.
+    pub(crate) searches: StackSearches,
 }
 
 impl Pictures {
@@ -103,7 +110,9 @@ impl Pictures {
 
     /// Whether a token belongs to an observer or to a socket for them.
     pub(crate) fn has(&self, token: u64) -> bool {
-        self.listeners.contains_key(&token) || self.observers.contains_key(&token)
+        let is_observer =
+            self.listeners.contains_key(&token) || self.observers.contains_key(&token);
+        is_observer || self.searches.has(token)
     }
 
     /// Goes on with a descriptor that is ready. Returns the messages for other daemons.
@@ -119,6 +128,9 @@ impl Pictures {
                 }
             }
             return Vec::new();
+        }
+        if self.searches.has(token) {
+            return self.searches.ready(token).into_iter().collect();
         }
         let Some(observer) = self.observers.get_mut(&token) else { return Vec::new() };
         observer.stream.flush();
@@ -141,19 +153,37 @@ impl Pictures {
         picture: Option<HostPicture>,
     ) {
         self.silent.remove(&from);
-        let is_asker = |observer: &Observer| {
-            observer.question.as_ref().is_some_and(|question| {
-                question.request == request && question.waiting.contains(&from)
-            })
-        };
-        let asker = self.observers.iter_mut().find(|(_, observer)| is_asker(observer));
-        let Some((&token, observer)) = asker else { return };
+        let Some((token, observer)) = self.asker(from, request) else { return };
         let outcome = match picture {
             Some(picture) => Ok(picture),
             None => Err(missing(tools.parts.get(observer.job), from, MissingPicture::Over)),
         };
         observer.answer(from, outcome);
         self.settle(tools, token);
+    }
+
+    /// Takes the stacks that another host has found.
+    pub(crate) fn stacks_came(
+        &mut self,
+        tools: &mut PictureTools<'_>,
+        from: HostNumber,
+        request: u64,
+        texts: Vec<(ProcessId, String)>,
+    ) {
+        let Some((token, observer)) = self.asker(from, request) else { return };
+        observer.pass_on(from, |request| LookAnswer::Stacks { request, texts });
+        self.settle(tools, token);
+    }
+
+    /// The observer whose question a host answers.
+    fn asker(&mut self, from: HostNumber, request: u64) -> Option<(u64, &mut Observer)> {
+        let is_asker = |observer: &Observer| {
+            observer.question.as_ref().is_some_and(|question| {
+                question.request == request && question.waiting.contains(&from)
+            })
+        };
+        let asker = self.observers.iter_mut().find(|(_, observer)| is_asker(observer));
+        asker.map(|(&token, observer)| (token, observer))
     }
 
     /// Answers for the hosts that have not answered in time.
@@ -213,7 +243,7 @@ fn accept(listener: &OwnedFd, job: JobId) -> Option<Observer> {
 
 impl Question {
     fn due(&self) -> Duration {
-        self.asked + PICTURE_TIME
+        self.asked + self.time
     }
 }
 
@@ -227,8 +257,13 @@ impl Observer {
     ) -> Vec<Outgoing> {
         let (number, asked) = (request.number, tools.now);
         let part = tools.parts.get(self.job);
-        let hosts = part.map(PartOfHost::far_hosts).unwrap_or_default();
-        let question = Question { number, request: own_request, asked, waiting: hosts.clone() };
+        let (hosts, time) = match (&request.wish, part) {
+            (_, None) => (BTreeSet::new(), PICTURE_TIME),
+            (LookWish::Stacks(all), Some(part)) => (part.hosts_of(all), STACKS_TIME),
+            (LookWish::Glance | LookWish::Pictures, Some(part)) => (part.far_hosts(), PICTURE_TIME),
+        };
+        let waiting = hosts.clone();
+        let question = Question { number, request: own_request, asked, time, waiting };
         self.question = Some(question);
         if hosts.is_empty() {
             self.question = None;
@@ -245,8 +280,16 @@ impl Observer {
                 self.answer(host, Err(missing(part, host, why)));
                 continue;
             }
-            let (job, is_glance) = (self.job, request.is_glance);
-            let wanted = DaemonMessage::PictureWanted { job, request: own_request, is_glance };
+            let (job, own) = (self.job, own_request);
+            let picture = |is_glance| DaemonMessage::PictureWanted { job, request: own, is_glance };
+            let wanted = match &request.wish {
+                LookWish::Glance => picture(true),
+                LookWish::Pictures => picture(false),
+                LookWish::Stacks(processes) => {
+                    let processes = processes.clone();
+                    DaemonMessage::StacksWanted { job, request: own, processes }
+                }
+            };
             outgoing.push((host, wanted));
         }
         outgoing
@@ -254,11 +297,16 @@ impl Observer {
 
     /// Passes on what is known of a host. The last answer completes the question.
     fn answer(&mut self, host: HostNumber, outcome: Result<HostPicture, MissingHost>) {
+        let outcome = Box::new(outcome);
+        self.pass_on(host, |request| LookAnswer::Host { request, outcome });
+    }
+
+    fn pass_on(&mut self, host: HostNumber, answer: impl FnOnce(u32) -> LookAnswer) {
         let Some(question) = &mut self.question else { return };
         let request = question.number;
         question.waiting.remove(&host);
         let is_complete = question.waiting.is_empty();
-        self.stream.send(&LookAnswer::Host { request, outcome: Box::new(outcome) });
+        self.stream.send(&answer(request));
         if is_complete {
             self.question = None;
             self.stream.send(&LookAnswer::Complete { request });
@@ -305,9 +353,9 @@ mod tests {
     use super::*;
     use landeck_groups::hosts::{Snapshot, WordFollower};
     use landeck_memory::plan::JobName;
-    use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotState};
+    use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
     use landeck_testing::Watchdog;
-    use landeck_wire::{Incarnation, ProcessId, Slot};
+    use landeck_wire::{Incarnation, Slot};
     use rustix::net::connect;
 
     const JOB: JobId = JobId(7);
@@ -369,8 +417,12 @@ mod tests {
 
         /// Asks, and lets the daemon read the question.
         fn ask(&mut self, now_s: u64, number: u32) -> Vec<Outgoing> {
+            self.ask_for(now_s, number, LookWish::Glance)
+        }
+
+        fn ask_for(&mut self, now_s: u64, number: u32, wish: LookWish) -> Vec<Outgoing> {
             let release = env!("CARGO_PKG_VERSION").to_owned();
-            self.stream.send(&LookRequest { release, number, is_glance: true });
+            self.stream.send(&LookRequest { release, number, wish });
             let mut outgoing = Vec::new();
             for _ in 0..2 {
                 let mut ready = Vec::new();
@@ -456,5 +508,65 @@ mod tests {
         let answers = bench.answers();
         let [LookAnswer::Host { outcome, .. }] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!(outcome.as_ref().as_ref().unwrap_err().why, MissingPicture::Lost);
+    }
+
+    #[test]
+    fn the_hosts_of_these_processes_are_asked_for_stacks() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let mut bench = Bench::new(4);
+        let far = bench.parts.get(JOB).unwrap().far.clone();
+        let outgoing = bench.ask_for(10, 5, LookWish::Stacks(vec![far[1]]));
+        let wanted = DaemonMessage::StacksWanted { job: JOB, request: 1, processes: vec![far[1]] };
+        assert_eq!(outgoing, [(HostNumber(2), wanted)]);
+        bench.at(20, Pictures::tick);
+        assert_eq!(bench.answers(), [], "a debugger is slow");
+        let texts = vec![(far[1], "#0 main".to_owned())];
+        for host in [1, 2] {
+            let texts = texts.clone();
+            bench.at(20, |all, tools| all.stacks_came(tools, HostNumber(host), 1, texts));
+        }
+        let stacks = LookAnswer::Stacks { request: 5, texts };
+        assert_eq!(bench.answers(), [stacks, LookAnswer::Complete { request: 5 }]);
+        assert_eq!(bench.ask_for(30, 6, LookWish::Stacks(vec![])), []);
+        assert_eq!(bench.answers(), [LookAnswer::Complete { request: 6 }]);
+    }
+
+    #[test]
+    fn stacks_of_own_processes_are_found() {
+        let _watchdog = Watchdog::start(Duration::from_secs(120));
+        let mut bench = Bench::new(5);
+        let (host, asker) = (HostNumber(1), 7);
+        let own = |slot, incarnation| ProcessId {
+            host: bench.parts.get(JOB).unwrap().host_id(),
+            slot: Slot(slot),
+            incarnation: Incarnation(incarnation),
+        };
+        let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let record = SlotRecord {
+            state: SlotState::Alive,
+            incarnation: 1,
+            pid: sleeper.id(),
+            ..SlotRecord::default()
+        };
+        bench.parts.get(JOB).unwrap().segment.set_slot_record(0, record);
+        let wanted = [own(0, 1), own(0, 2), own(99, 1)];
+        let Bench { reactor, parts, pictures, .. } = &mut bench;
+        let part = parts.get(JOB);
+        assert_eq!(pictures.searches.begin(reactor, part, (host, asker), &wanted), None);
+        let nobody = pictures.searches.begin(reactor, part, (host, 8), &wanted[1..]);
+        let nothing = DaemonMessage::Stacks { request: 8, texts: Vec::new() };
+        assert_eq!(nobody, Some((host, nothing)));
+        let (mut answers, mut ready) = (Vec::new(), Vec::new());
+        while answers.is_empty() {
+            reactor.wait(Some(Duration::from_millis(100)), &mut ready).unwrap();
+            let searches = ready.drain(..).filter(|(token, _)| pictures.searches.has(*token));
+            let tokens: Vec<u64> = searches.map(|(token, _)| token).collect();
+            answers.extend(tokens.into_iter().filter_map(|token| pictures.searches.ready(token)));
+        }
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        let [(to, DaemonMessage::Stacks { request, texts })] = &answers[..] else { panic!() };
+        assert_eq!((*to, *request, texts.len(), texts[0].0), (host, asker, 1, wanted[0]));
+        assert!(!texts[0].1.is_empty(), "{texts:?}");
     }
 }

@@ -19,6 +19,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
+use crate::figures;
 use crate::gathering::Gathering;
 use crate::job_message::JobMessage;
 use crate::reactor::JOB_TOKENS;
@@ -37,6 +38,8 @@ pub(crate) struct WholeJob {
     /// The hosts of the launcher's list on their way into the machine.
     gathering: Gathering,
     refusals: Vec<String>,
+    /// The figures that hosts keep.
+    figures: Vec<Vec<u64>>,
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
@@ -83,6 +86,7 @@ impl WholeJob {
             phase: Phase::Connecting,
             gathering: Gathering::new(request.way, names, STARTS),
             refusals: Vec::new(),
+            figures: Vec::new(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
             is_ending: false,
@@ -159,6 +163,7 @@ impl WholeJob {
     ) {
         match message {
             JobMessage::Checked(answer) if self.phase == Phase::Checking => {
+                let answer = answer.map(|figures| self.figures.push(figures));
                 self.take_answer(context, from, answer);
             }
             JobMessage::Prepared(answer) if self.phase == Phase::Preparing => {
@@ -329,7 +334,9 @@ impl WholeJob {
         match self.phase {
             Phase::Checking => {
                 self.phase = Phase::Preparing;
-                self.ask_all(context, &JobMessage::Prepare);
+                self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
+                let settings = self.spec.settings.clone();
+                self.ask_all(context, &JobMessage::Prepare(settings));
             }
             Phase::Preparing => {
                 self.phase = Phase::Running;

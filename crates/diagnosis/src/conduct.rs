@@ -1,10 +1,10 @@
 //! Derives the conduct of each process from two pictures of a job, a moment apart: which process needs which.
 //!
 //! Only a wait that is the same in both pictures and lasts for some time counts: everything else progresses. For a
-//! collective operation, the board of the group tells which members have come, whatever its processes do. A first world
-//! on several hosts has no board: there, the members that wait in the same operation have come.
+//! collective operation, the board of the group tells which members have come, whatever its processes do. A group
+//! over several hosts has no board: there, the members that wait in the same operation have come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -262,8 +262,38 @@ impl Reader<'_> {
                 found.push((board, number, Mismatch { board, calls }));
             }
         }
+        found.extend(self.mismatches_without_board());
         found.sort_by_key(|(board, number, _)| (*board, *number));
         found.into_iter().map(|(.., mismatch)| mismatch).collect()
+    }
+}
+
+impl Reader<'_> {
+    /// The operations of groups without a board for which members made different calls: they wait in operations with
+    /// one number. What members called before is not known here.
+    fn mismatches_without_board(&self) -> Vec<(BoardPlace, u32, Mismatch)> {
+        let mut calls: BTreeMap<(BoardPlace, u32), Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+        for (place, member) in (0..).zip(&self.now.members) {
+            let is_alive = member.record.state == SlotState::Alive && member.is_seen;
+            let wait = lasting(self.before, member).filter(|wait| is_alive && wait.number == 0);
+            let Some(wait) = wait.filter(|wait| wait.operation == Operation::Collective) else {
+                continue;
+            };
+            let board = self.now.board_place(member.process, wait);
+            let Some(tag) = wait.tag.filter(|_| self.now.board(board).is_some()) else { continue };
+            let known = calls.entry((board, Signature::of_tag(tag).number())).or_default();
+            match known.iter_mut().find(|(call, _)| *call == tag) {
+                Some((_, places)) => places.push(place),
+                None => known.push((tag, vec![place])),
+            }
+        }
+        let differ = calls.into_iter().filter(|(_, calls)| calls.len() > 1);
+        differ
+            .map(|((board, number), mut calls)| {
+                calls.sort_by_key(|(_, processes)| std::cmp::Reverse(processes.len()));
+                (board, number, Mismatch { board, calls })
+            })
+            .collect()
     }
 }
 

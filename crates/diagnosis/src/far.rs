@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::remote::messages::MessageStream;
-use landeck_wire::HostId;
+use landeck_wire::{HostId, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,10 @@ use crate::picture::{MissingHost, MissingPicture};
 
 /// How long a daemon waits for the picture of another host.
 pub const PICTURE_TIME: Duration = Duration::from_secs(1);
+/// How long it waits for stacks, for which another host asks a debugger.
+pub const STACKS_TIME: Duration = Duration::from_secs(35);
+/// How long an observer waits for stacks.
+const STACKS_ANSWER_TIME: Duration = Duration::from_secs(36);
 /// How long an observer waits for the daemon of its own host, which itself waits for others.
 const ANSWER_TIME: Duration = Duration::from_millis(1_500);
 /// How long it waits for a daemon that was silent before.
@@ -31,15 +35,26 @@ pub fn look_socket_name(segment: HostId) -> String {
     format!("landeckd-{}-{segment}-look", rustix::process::geteuid().as_raw())
 }
 
-/// An observer's question for the pictures of a job's other hosts.
+/// The content of an observer's question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LookWish {
+    /// Pictures without the kernel's figures and the boards.
+    Glance,
+    /// Whole pictures.
+    Pictures,
+    /// The stacks of these processes.
+    Stacks(Vec<ProcessId>),
+}
+
+/// An observer's question about a job's other hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookRequest {
     /// The release of the observer.
     pub release: String,
     /// The number of the request, which its answers repeat.
     pub number: u32,
-    /// Whether the kernel's figures and the boards are not needed.
-    pub is_glance: bool,
+    /// The content.
+    pub wish: LookWish,
 }
 
 impl LookRequest {
@@ -58,6 +73,13 @@ pub enum LookAnswer {
         request: u32,
         /// The picture.
         outcome: Box<Result<HostPicture, MissingHost>>,
+    },
+    /// The stacks of processes of one host.
+    Stacks {
+        /// The number of the request.
+        request: u32,
+        /// The stacks.
+        texts: Vec<(ProcessId, String)>,
     },
     /// The request is answered.
     Complete {
@@ -83,6 +105,8 @@ pub struct FarAnswers {
     pub pictures: Vec<HostPicture>,
     /// The hosts that have sent none.
     pub missing: Vec<MissingHost>,
+    /// The stacks that have come.
+    pub stacks: Vec<(ProcessId, String)>,
     /// How long the daemon of this host has been silent, if it has not answered the whole request.
     pub own_daemon_silent: Option<Duration>,
 }
@@ -95,7 +119,16 @@ impl FarPictures {
 
     /// Asks for the pictures of all other hosts, and waits a limited time for them.
     pub fn ask(&mut self, is_glance: bool) -> FarAnswers {
-        let patience = if self.silent_since.is_some() { SECOND_ANSWER_TIME } else { ANSWER_TIME };
+        self.send(if is_glance { LookWish::Glance } else { LookWish::Pictures }, ANSWER_TIME)
+    }
+
+    /// Asks for the stacks of processes on other hosts, and waits a limited time for them.
+    pub fn ask_for_stacks(&mut self, processes: Vec<ProcessId>) -> FarAnswers {
+        self.send(LookWish::Stacks(processes), STACKS_ANSWER_TIME)
+    }
+
+    fn send(&mut self, wish: LookWish, patience: Duration) -> FarAnswers {
+        let patience = if self.silent_since.is_some() { SECOND_ANSWER_TIME } else { patience };
         let began = Instant::now();
         let mut answers = FarAnswers::default();
         self.last_request = self.last_request.wrapping_add(1);
@@ -104,7 +137,7 @@ impl FarPictures {
         }
         let number = self.last_request;
         if let Some(stream) = &mut self.stream {
-            stream.send(&LookRequest { release: RELEASE.to_owned(), number, is_glance });
+            stream.send(&LookRequest { release: RELEASE.to_owned(), number, wish });
             if receive(stream, number, began + patience, &mut answers) {
                 self.silent_since = None;
                 return answers;
@@ -144,9 +177,14 @@ fn receive(
                     Ok(picture) => answers.pictures.push(picture),
                     Err(missing) => answers.missing.push(missing),
                 },
+                LookAnswer::Stacks { request, texts } if request == number => {
+                    answers.stacks.extend(texts);
+                }
                 LookAnswer::Complete { request } if request == number => return true,
                 // It belongs to an earlier request, whose time was over.
-                LookAnswer::Host { .. } | LookAnswer::Complete { .. } => {}
+                LookAnswer::Host { .. }
+                | LookAnswer::Stacks { .. }
+                | LookAnswer::Complete { .. } => {}
             }
         }
         let left = until.saturating_duration_since(Instant::now());

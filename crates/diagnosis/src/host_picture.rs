@@ -10,7 +10,8 @@ use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
 use landeck_memory::{
-    Counters, FarRecord, JobState, Observed, Operation, Presence, SlotRecord, SlotState, WaitRecord,
+    Counters, FarRecord, JobState, LaneRecord, Observed, Operation, Presence, SlotRecord,
+    SlotState, WaitRecord,
 };
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,10 @@ pub struct Member {
     pub call: Option<String>,
     /// The processes any of which can end its wait; empty where that is not known.
     pub any_of: Vec<ProcessId>,
+    /// The members of the group in which it waits, in the order of their ranks, if the group has no board.
+    pub group: Vec<ProcessId>,
+    /// Its lanes to other hosts with unsent bytes, if its wait is long.
+    pub lanes: Vec<LanePicture>,
     /// Its counters.
     #[serde(with = "CountersForm")]
     pub counters: Counters,
@@ -157,6 +162,19 @@ pub struct ObservedWait {
     pub number: u32,
     /// The number of the channel that the message takes ([`landeck_wire::way::Way`]); zero where it is not known.
     pub way: u8,
+}
+
+/// A lane of a process, on which bytes wait that the other host has not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LanePicture {
+    /// The process at the other end.
+    pub to: ProcessId,
+    /// The bytes.
+    pub unsent_bytes: u64,
+    /// The messages that were sent and are not known to be received there.
+    pub open_messages: u32,
+    /// Since when none of the bytes has moved, in nanoseconds of the clock of the process's host.
+    pub since_ns: u64,
 }
 
 /// A group whose members meet on a board of one host.
@@ -295,24 +313,26 @@ impl<'a> Look<'a> {
         if record.state == SlotState::Free {
             return None;
         }
-        let SelfPortrait { presence, wait, counters, remark, is_asleep, .. } =
+        let SelfPortrait { presence, wait, counters, remark, lanes, is_asleep, .. } =
             self.segment.portrait(slot).unwrap_or_default();
         let any_of = remark.iter().flat_map(|remark| &remark.any_of);
+        let group = remark.iter().flat_map(|remark| &remark.members);
+        let lane = |lane: &LaneRecord| LanePicture {
+            to: self.process(lane.peer),
+            unsent_bytes: lane.unsent_bytes,
+            open_messages: lane.open_messages,
+            since_ns: lane.since_ns,
+        };
         Some(Member {
-            process: self.process(slot),
-            role: Role::of(slot, &record, rank),
-            record,
             presence,
             wait: self.wait(wait),
             call: remark.as_ref().and_then(|remark| remark.call).map(|call| call.to_string()),
             any_of: any_of.map(|&peer| self.process(peer)).collect(),
+            group: group.map(|&peer| self.process(peer)).collect(),
+            lanes: lanes.iter().map(lane).collect(),
             counters,
             is_asleep,
-            figures: None,
-            has_running_thread: false,
-            at_ns: 0,
-            is_seen: true,
-            is_host_lost: false,
+            ..Member::new(self.process(slot), Role::of(slot, &record, rank), record)
         })
     }
 
@@ -380,25 +400,33 @@ impl Member {
 }
 
 impl Member {
-    /// A process of which only the record on another host is known.
-    pub(crate) fn unseen(far: &FarMember) -> Self {
-        let Slot(slot) = far.process.slot;
+    /// A process that does nothing and of which nothing else is known.
+    pub fn new(process: ProcessId, role: Role, record: SlotRecord) -> Self {
         Self {
-            process: far.process,
-            role: far.rank.map_or(Role::Guest(slot), Role::Rank),
-            record: far.record,
+            process,
+            role,
+            record,
             presence: Presence::Attached,
             wait: ObservedWait::default(),
             call: None,
             any_of: Vec::new(),
+            group: Vec::new(),
+            lanes: Vec::new(),
             counters: Counters::default(),
             is_asleep: false,
             figures: None,
             has_running_thread: false,
             at_ns: 0,
-            is_seen: false,
-            is_host_lost: far.is_host_lost,
+            is_seen: true,
+            is_host_lost: false,
         }
+    }
+
+    /// A process of which only the record on another host is known.
+    pub(crate) fn unseen(far: &FarMember) -> Self {
+        let role = far.rank.map_or(Role::Guest(far.process.slot.0), Role::Rank);
+        let is_host_lost = far.is_host_lost;
+        Self { is_seen: false, is_host_lost, ..Self::new(far.process, role, far.record) }
     }
 
     /// The activity of the process, in one word.

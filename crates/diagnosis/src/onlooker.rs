@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use landeck_host::observe::ObservedJob;
+use landeck_wire::ProcessId;
 use rustix::event::{Timespec, poll};
 
 use crate::conduct::LASTING;
@@ -57,6 +58,12 @@ impl Onlooker {
         let now = self.take();
         let report = self.report_on(&before, &now);
         (now, report)
+    }
+
+    /// The stacks of processes on other hosts, of those that were found within a limited time.
+    pub fn far_stacks(&mut self, processes: Vec<ProcessId>) -> Vec<(ProcessId, String)> {
+        let far = self.far.as_mut().filter(|_| !processes.is_empty());
+        far.map_or_else(Vec::new, |far| far.ask_for_stacks(processes).stacks)
     }
 
     /// Makes the report on two pictures.

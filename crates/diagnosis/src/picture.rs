@@ -95,7 +95,8 @@ pub struct MissingHost {
     pub why: MissingPicture,
 }
 
-/// The place of a group's board: that of a segment, or of a first world that spans hosts and has none.
+/// The place of a group's board. A group that spans hosts has none: its context, which is equal on all hosts, stands for
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoardPlace {
     host: HostId,
@@ -104,7 +105,12 @@ pub struct BoardPlace {
 
 impl BoardPlace {
     /// The first world of a job on several hosts.
-    pub const WORLD: Self = Self { host: HostId(0), board: 0 };
+    pub const WORLD: Self = Self::without_board(ContextId::WORLD.0);
+
+    /// A group without a board, by the context of a wait in it.
+    const fn without_board(context: u32) -> Self {
+        Self { host: HostId(0), board: ContextId(context).of_group().0 as u64 }
+    }
 }
 
 impl Picture {
@@ -163,6 +169,10 @@ impl Picture {
                 Role::Guest(_) => (2, 0, 0, member.process),
             });
             boards.insert(BoardPlace::WORLD, Rc::new(world(&members)));
+            for member in members.iter().filter(|member| !member.group.is_empty()) {
+                let place = BoardPlace::without_board(member.wait.context);
+                boards.entry(place).or_insert_with(|| Rc::new(over_hosts(&member.group)));
+            }
         }
         let places = (0..)
             .zip(&members)
@@ -194,11 +204,8 @@ impl Picture {
 
     /// The board of the group in which a process waits.
     pub(crate) fn board_place(&self, process: ProcessId, wait: &ObservedWait) -> BoardPlace {
-        let is_world = wait.board == 0
-            && self.names.span_hosts()
-            && ContextId(wait.context).of_group() == ContextId::WORLD;
-        match is_world {
-            true => BoardPlace::WORLD,
+        match wait.board == 0 && self.names.span_hosts() {
+            true => BoardPlace::without_board(wait.context),
             false => BoardPlace { host: process.host, board: wait.board },
         }
     }
@@ -218,6 +225,11 @@ fn world(members: &[Member]) -> BoardPicture {
         members: ranks.map(|member| member.process).collect(),
         operations: Vec::new(),
     }
+}
+
+/// A group over hosts, as one of its members lists it.
+fn over_hosts(members: &[ProcessId]) -> BoardPicture {
+    BoardPicture { board: 0, is_world: false, members: members.to_vec(), operations: Vec::new() }
 }
 
 /// Learns the identity of a host whose picture is missing from a record of one of its processes.

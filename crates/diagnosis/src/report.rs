@@ -10,8 +10,8 @@ use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
 use landeck_wire::way::Way;
 use landeck_wire::{ContextId, ProcessId};
 
-use crate::conduct::{Conducts, conducts, lasting};
-use crate::host_picture::{BoardProgress, ObservedWait};
+use crate::conduct::{Conducts, LASTING, conducts, lasting};
+use crate::host_picture::{BoardProgress, LanePicture, ObservedWait};
 use crate::names::NAMED_MAX;
 use crate::picture::{BoardPlace, Doing, Member, Picture};
 use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
@@ -23,6 +23,7 @@ pub struct Report {
     sentence: String,
     advice: Option<String>,
     lines: Vec<Line>,
+    lanes: Vec<LaneLine>,
     /// The hosts without a picture.
     hosts: Vec<String>,
     /// The places of the processes in the verdict.
@@ -42,6 +43,19 @@ pub struct Line {
     pub since: Option<Duration>,
 }
 
+/// A lane between two hosts on which bytes wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneLine {
+    /// The place in the picture of the process that sends.
+    pub place: u32,
+    /// The lane, as its process describes it.
+    pub lane: LanePicture,
+    /// For how long no byte has moved.
+    pub since: Duration,
+    /// The sentence about it.
+    pub text: String,
+}
+
 impl Report {
     /// Creates the report from two pictures of a job, taken some milliseconds apart. If processes seem to wait for nobody,
     /// a third picture is taken, at least [`LASTING`](crate::conduct::LASTING) later.
@@ -55,6 +69,7 @@ impl Report {
             sentence: words.sentence(&verdict),
             advice: words.advice(&verdict),
             lines: words.lines(),
+            lanes: words.lanes(),
             hosts: missing.map(|(name, why)| format!("host {name}: {why}")).collect(),
             concerned: words.concerned(&verdict),
             verdict,
@@ -86,6 +101,11 @@ impl Report {
         &self.lines
     }
 
+    /// The lanes between hosts on which bytes wait that do not move, those with the most bytes first.
+    pub fn lanes(&self) -> &[LaneLine] {
+        &self.lanes
+    }
+
     /// The hosts whose pictures are missing, each with the reason.
     pub fn missing_hosts(&self) -> &[String] {
         &self.hosts
@@ -103,6 +123,12 @@ impl Report {
         for Line { who, what, since, .. } in &self.lines {
             let since = since.map(duration).unwrap_or_default();
             let _ = writeln!(text, "  {who:<width$}  {since:>8}  {what}");
+        }
+        for lane in self.lanes.iter().take(NAMED_MAX) {
+            let _ = writeln!(text, "  {}", lane.text);
+        }
+        if let Some(left @ 1..) = self.lanes.len().checked_sub(NAMED_MAX) {
+            let _ = writeln!(text, "  and unsent bytes on {left} more connections");
         }
         for host in &self.hosts {
             let _ = writeln!(text, "  {host}");
@@ -346,6 +372,51 @@ impl Words<'_> {
             (_, None) => busy(member).to_owned(),
         };
         (what, since)
+    }
+
+    /// The lanes whose bytes do not move, of the processes that wait.
+    fn lanes(&self) -> Vec<LaneLine> {
+        let mut lines: Vec<LaneLine> = Vec::new();
+        for (place, member) in (0u32..).zip(&self.now.members) {
+            if !member.is_seen || lasting(self.before, member).is_none() {
+                continue;
+            }
+            let since = |lane: &LanePicture| {
+                Duration::from_nanos(member.at_ns.saturating_sub(lane.since_ns))
+            };
+            let stalled = member.lanes.iter().filter(|lane| since(lane) >= LASTING);
+            lines.extend(stalled.filter_map(|lane| {
+                let since = since(lane);
+                let text = self.lane(member, lane, since)?;
+                Some(LaneLine { place, lane: *lane, since, text })
+            }));
+        }
+        lines.sort_by_key(|line| std::cmp::Reverse(line.lane.unsent_bytes));
+        lines
+    }
+
+    /// The sentence about a lane; `None` if the process at its other end is gone.
+    fn lane(&self, member: &Member, lane: &LanePicture, since: Duration) -> Option<String> {
+        let names = &self.now.names;
+        let reader = match self.now.member(lane.to) {
+            Some(reader) if reader.record.state.is_gone() => return None,
+            Some(reader) if !reader.is_seen => String::new(),
+            Some(reader) if reader.is_stopped() => {
+                ", which does not read: it is stopped by a signal or a debugger".to_owned()
+            }
+            Some(reader) => match lasting(self.before, reader) {
+                Some(wait) => format!(", which waits in: {}", call_name(wait)),
+                None => format!(", which does not read: it {}", busy(reader)),
+            },
+            None => String::new(),
+        };
+        Some(format!(
+            "{}: {} unsent to {} for {}{reader}",
+            names.one(member.process),
+            size(lane.unsent_bytes),
+            names.one(lane.to),
+            duration(since),
+        ))
     }
 
     /// The call that a process waits in, and the function of a front, if that is known.

@@ -1,6 +1,6 @@
 //! Pictures for tests: a job on two hosts whose four ranks alternate between them.
 
-use landeck_memory::{Counters, Operation, Presence, SlotRecord, SlotState};
+use landeck_memory::{Operation, SlotRecord, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::host_picture::{FarMember, HostPicture, ObservedWait};
@@ -20,22 +20,8 @@ pub(crate) fn record(pid: u32) -> SlotRecord {
 
 /// A process that computes.
 pub(crate) fn member(host: u64, slot: u32, rank: u32) -> Member {
-    Member {
-        process: process(host, slot),
-        role: Role::Rank(rank),
-        record: record(410 + rank),
-        presence: Presence::Attached,
-        wait: ObservedWait::default(),
-        call: None,
-        any_of: Vec::new(),
-        counters: Counters::default(),
-        is_asleep: false,
-        figures: None,
-        has_running_thread: false,
-        at_ns: AT_NS + host * 1_000_000_000,
-        is_seen: true,
-        is_host_lost: false,
-    }
+    let at_ns = AT_NS + host * 1_000_000_000;
+    Member { at_ns, ..Member::new(process(host, slot), Role::Rank(rank), record(410 + rank)) }
 }
 
 /// A wait of two seconds by the clock of the member's host.

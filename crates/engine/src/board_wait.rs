@@ -8,7 +8,7 @@ use landeck_board::Board;
 use landeck_kernel::Endpoint;
 use landeck_memory::scheduler_order::SchedulerOrder;
 use landeck_memory::waiter::{Patience, Waiting};
-use landeck_memory::{End, GateError, Operation, WaitRecord, Waiter};
+use landeck_memory::{End, GateError, LaneRecord, Operation, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
 use crate::Engine;
@@ -279,6 +279,10 @@ impl Waiting for BoardWait<'_, '_, '_> {
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
+    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.endpoint.lanes(now_ns)
+    }
+
     fn prepare_sleep(&mut self) {
         if !self.stage.is_asleep
             && let Some(board) = &self.group.board
@@ -392,6 +396,10 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
+    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.shared.engine.enter().map(|mut engine| engine.lanes(now_ns)).unwrap_or_default()
+    }
+
     /// On all boards, for the other threads' operations too.
     fn prepare_sleep(&mut self) {
         self.has_slept = true;
@@ -483,6 +491,10 @@ impl Waiting for BoardCallWait<'_> {
         let board = self.engine.board_of(context).unwrap_or(0);
         let number = self.board_call.number();
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
+    }
+
+    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.engine.lanes(now_ns)
     }
 
     fn prepare_sleep(&mut self) {

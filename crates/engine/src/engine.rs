@@ -10,9 +10,10 @@ use landeck_collectives::{Operation, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Started, Status};
 use landeck_memory::system::now_ns;
-use landeck_memory::{Bytes, End, Operation as Waited, Segment, WaitRecord};
+use landeck_memory::{Bytes, End, LaneRecord, Operation as Waited, Segment, WaitRecord};
 use landeck_objects::region::Withdrawn;
 use landeck_transports::SharedMemory;
+use landeck_wire::ContextId;
 
 use crate::WaitError;
 use crate::board::BoardError;
@@ -763,6 +764,20 @@ impl Engine {
         slots.sort_unstable();
         slots.dedup();
         slots
+    }
+
+    /// The members of the group of a context, for readers from outside; empty if they know them: from the group's
+    /// board, or as the first world.
+    pub fn members_without_board(&self, context: u32) -> Vec<u32> {
+        let context = ContextId(context).of_group();
+        let group = self.groups.get(&context.0).filter(|_| context != ContextId::WORLD);
+        let group = group.filter(|group| group.board.is_none());
+        group.map_or_else(Vec::new, |group| group.place.members.iter().map(|peer| peer.0).collect())
+    }
+
+    /// The lanes to other hosts with bytes that have not left, for readers from outside.
+    pub fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.endpoint.lanes(now_ns)
     }
 
     /// The record of a wait for this operation, for readers from outside.

@@ -318,11 +318,14 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
 /// [`AttachError::Find`], [`AttachError::Join`], and errors that follow from another version there.
 pub fn running(job: &str) -> Result<Attachment, AttachError> {
     inherited::reserve_standard();
-    let host = match job.parse() {
-        Ok(host) => host,
-        Err(_) => observe::find(Some(job))?.host,
+    let Ok(host) = job.parse() else {
+        return over_socket(observe::find(Some(job))?.host, None);
     };
-    over_socket(host, None)
+    over_socket(host, None).or_else(|error| match observe::find(Some(job)) {
+        // On several hosts the job has an identity of its own.
+        Ok(found) if found.host != host => over_socket(found.host, None),
+        _ => Err(error),
+    })
 }
 
 /// Finds the job of another launcher, or creates it as rank 0.

@@ -11,6 +11,7 @@ mod death_notice;
 pub mod descendants;
 pub mod environment;
 pub mod examination;
+pub mod figures;
 pub mod file;
 pub mod foreign;
 pub mod guardian;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use landeck_memory::{JobName, Observed, SegmentError};
-use landeck_wire::HostId;
+use landeck_wire::{HostId, JobId};
 use rustix::fs::{Mode, OFlags};
 
 use crate::address::{Address, own_uid};
@@ -27,7 +27,7 @@ const FILE_NAME: &str = "/memfd:landeck (deleted)";
 /// A job under observation.
 #[derive(Debug)]
 pub struct ObservedJob {
-    /// Its identity.
+    /// The identity of its segment on this host.
     pub host: HostId,
     /// Its memory.
     pub segment: Observed,
@@ -36,6 +36,13 @@ pub struct ObservedJob {
     /// Whether the job's PIDs are valid here. They are not if the job runs in a container whose processes cannot be
     /// seen from here.
     pub agent_is_seen: bool,
+}
+
+impl ObservedJob {
+    /// The identity of the job, which is the same on all its hosts.
+    pub const fn id(&self) -> JobId {
+        JobId(self.segment.plan().job)
+    }
 }
 
 /// The reason why a job cannot be observed.
@@ -74,25 +81,26 @@ pub enum FindError {
         /// The name that was given.
         reference: String,
         /// The jobs that run.
-        jobs: Vec<(HostId, String)>,
+        jobs: Vec<(JobId, String)>,
     },
     /// Several jobs fit the name, or no name was given and several jobs run.
     #[error("{}", listed("say which job is meant:", .jobs))]
     Several {
         /// The jobs that fit.
-        jobs: Vec<(HostId, String)>,
+        jobs: Vec<(JobId, String)>,
     },
     /// The job was found, but cannot be observed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
 }
 
-fn listed(what: &str, jobs: &[(HostId, String)]) -> String {
-    let jobs: Vec<String> = jobs.iter().map(|(host, name)| format!("{name} ({host})")).collect();
+fn listed(what: &str, jobs: &[(JobId, String)]) -> String {
+    let jobs: Vec<String> = jobs.iter().map(|(job, name)| format!("{name} ({job})")).collect();
     format!("{what} {}", jobs.join(", "))
 }
 
-/// Finds the job with this name, or whose identity begins so. `None` means the only job that runs.
+/// Finds the job with this name, or whose identity begins so: that of the job, or of its segment on this host. `None`
+/// means the only job that runs.
 ///
 /// # Errors
 /// [`FindError`].
@@ -100,8 +108,14 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
     if reference == Some("") {
         return Err(FindError::Empty);
     }
-    if let Some(host) = reference.and_then(|reference| reference.parse().ok()) {
-        return Ok(observe(host)?);
+    if let Some(host) = reference.and_then(|reference| reference.parse::<HostId>().ok()) {
+        let error = match observe(host) {
+            Ok(job) => return Ok(job),
+            Err(error) => error,
+        };
+        // On several hosts the job has an identity of its own.
+        let mut all = jobs().into_iter().filter_map(|host| observe(host).ok());
+        return all.find(|job| job.id().0 == host.0).ok_or(FindError::Observe(error));
     }
     if let Some(reference) = reference {
         let mut meant = candidates(reference);
@@ -128,6 +142,7 @@ fn candidates(reference: &str) -> Vec<ObservedJob> {
 
 fn is_called(job: &ObservedJob, reference: &str) -> bool {
     job.segment.plan().name == JobName::new(reference)
+        || job.id().to_string().starts_with(reference)
         || job.host.to_string().starts_with(reference)
 }
 
@@ -135,7 +150,7 @@ fn find_among(
     mut all: Vec<ObservedJob>,
     reference: Option<&str>,
 ) -> Result<ObservedJob, FindError> {
-    let name = |job: &ObservedJob| (job.host, job.segment.plan().name.to_string());
+    let name = |job: &ObservedJob| (job.id(), job.segment.plan().name.to_string());
     let is_meant = |job: &ObservedJob| reference.is_none_or(|reference| is_called(job, reference));
     if all.is_empty() {
         return Err(FindError::NoJob);
@@ -292,6 +307,13 @@ mod tests {
         }
         let error = find(Some(&twins)).unwrap_err();
         assert!(matches!(&error, FindError::Several { jobs } if jobs.len() == 2), "{error}");
+        let job = HostId(segment(6).plan().host);
+        let plan = SegmentPlan { job: job.0, ranks: 3, ..segment(7).plan().clone() };
+        let part = Segment::create(&plan).unwrap();
+        let _agent = serve_in_thread(&part, 0, None).unwrap();
+        let found = find(Some(&job.to_string())).unwrap();
+        assert_eq!((found.id().0, found.host.0), (job.0, plan.host), "a part of a job on hosts");
+        assert_eq!(find(Some(&HostId(plan.host).to_string())).unwrap().id().0, job.0);
         let error = find(Some("nobody is called so")).unwrap_err();
         assert!(matches!(error, FindError::Unknown { .. }), "{error}");
     }

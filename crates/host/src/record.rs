@@ -216,6 +216,14 @@ impl<'a> Record<'a> {
         self.hosts.get(host).map_or("", String::as_str)
     }
 
+    /// The name of a rank: with its host, if the job has several.
+    fn name(&self, rank: u32) -> String {
+        match self.host_of.get(rank as usize) {
+            Some(&host) if self.hosts.len() > 1 => format!("rank {rank} on {}", self.host(host)),
+            _ => format!("rank {rank}"),
+        }
+    }
+
     fn guardian_gone(&self, host: usize) -> String {
         match self.hosts.len() {
             1 => "The guardian of the job was killed: all processes were ended.".to_owned(),
@@ -245,7 +253,8 @@ impl<'a> Record<'a> {
         if let Some((_, after)) = again {
             let after = report::duration(after);
             output.say(&format!(
-                "rank {rank} was not started again: {error}. It is tried again in {after}."
+                "{} was not started again: {error}. It is tried again in {after}.",
+                self.name(rank)
             ));
         } else {
             self.first.get_or_insert(First::NotStarted { rank, error });
@@ -414,7 +423,7 @@ impl<'a> Record<'a> {
             .filter(|(_, process)| process.restarts > 0)
             .map(|(rank, process)| (rank, process.restarts))
             .collect();
-        if let Some(text) = report::restarts(&all) {
+        if let Some(text) = report::restarts(&all, |rank| self.name(rank)) {
             output.say(&text);
         }
     }
@@ -478,7 +487,8 @@ impl<'a> Record<'a> {
 
     fn say_summary(&self, elapsed: Duration, output: &mut Output) {
         let deeds = self.processes.iter().map(|process| process.deeds.clone().unwrap_or_default());
-        output.say(&report::summary(&deeds.collect::<Vec<Deeds>>(), elapsed));
+        let name = |rank| self.name(rank);
+        output.say(&report::summary(&deeds.collect::<Vec<Deeds>>(), elapsed, name));
     }
 }
 

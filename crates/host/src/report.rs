@@ -239,12 +239,12 @@ fn times(count: u32) -> String {
 }
 
 /// One line about the processes of a job that were started again, with the number of restarts of each; `None` if there
-/// were none.
-pub fn restarts(all: &[(u32, u32)]) -> Option<String> {
+/// were none. `name` names a rank.
+pub fn restarts(all: &[(u32, u32)], name: impl Fn(u32) -> String) -> Option<String> {
     const LISTED_MAX: usize = 16;
     let listed = all.iter().take(LISTED_MAX);
     let each: Vec<String> =
-        listed.map(|&(rank, count)| format!("rank {rank} {}", times(count))).collect();
+        listed.map(|&(rank, count)| format!("{} {}", name(rank), times(count))).collect();
     let more = match all.len().saturating_sub(LISTED_MAX) {
         0 => String::new(),
         more => format!(", and {more} more"),
@@ -252,8 +252,8 @@ pub fn restarts(all: &[(u32, u32)]) -> Option<String> {
     (!all.is_empty()).then(|| format!("Started again: {}{more}.\n", each.join(", ")))
 }
 
-/// The wait of a process, in words; `None` if it does not wait.
-pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
+/// The wait of a process, in words; `None` if it does not wait. `peer` is the name of the process that it waits for.
+pub fn place(wait: &WaitRecord, peer: Option<&str>, since: Duration) -> Option<String> {
     let preposition = match wait.operation {
         Operation::None => return None,
         Operation::Send => "to",
@@ -261,8 +261,8 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     };
     let mut text = wait.operation.as_str().to_owned();
     let has_message = wait.operation.has_message();
-    match wait.peer {
-        Some(peer) => text += &format!(" {preposition} rank {peer}"),
+    match peer {
+        Some(peer) => text += &format!(" {preposition} {peer}"),
         None if has_message => text += &format!(" {preposition} any rank"),
         None => {}
     }
@@ -309,8 +309,8 @@ impl Deeds {
     }
 }
 
-/// One line about a job that ended well.
-pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
+/// One line about a job that ended well. `name` names a rank.
+pub fn summary(deeds: &[Deeds], elapsed: Duration, name: impl Fn(u32) -> String) -> String {
     let all = || deeds.iter();
     let messages: u64 = all().map(|own| own.messages_sent).sum();
     let bytes: u64 = all().map(|own| own.bytes_sent).sum();
@@ -332,9 +332,9 @@ pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
     );
     let most = deeds.iter().enumerate().max_by_key(|(_, own)| own.waited_ns);
     if let Some((rank, own)) = most.filter(|(_, own)| own.waited_ns > 0) {
-        text += &format!(" (most: rank {rank}, {:.2} s", own.waited_ns as f64 / 1e9);
+        text += &format!(" (most: {}, {:.2} s", name(rank as u32), own.waited_ns as f64 / 1e9);
         if let Some((peer, ns)) = own.waited_most_for {
-            text += &format!("; {:.2} s of it on rank {peer}", ns as f64 / 1e9);
+            text += &format!("; {:.2} s of it on {}", ns as f64 / 1e9, name(peer));
         }
         text.push(')');
     }
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_in_four_lines() {
-        let waiting = place(&receive(), Duration::from_millis(300));
+        let waiting = place(&receive(), Some("rank 1"), Duration::from_millis(300));
         let report = FailureReport {
             who: WHO,
             failure: Failure::Signal(11),
@@ -498,10 +498,11 @@ rank 2 of 4 (pid 4711, host a) was killed by signal 9 (kill) after 2.0 s.
 Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 137.
 ";
         assert_eq!(last.text(), expected);
-        assert_eq!(restarts(&[]), None);
-        let text = restarts(&[(1, 3), (4, 1)]).unwrap();
+        let name = |rank: u32| format!("rank {rank}");
+        assert_eq!(restarts(&[], name), None);
+        let text = restarts(&[(1, 3), (4, 1)], name).unwrap();
         assert_eq!(text, "Started again: rank 1 3 times, rank 4 once.\n");
-        assert!(restarts(&[(0, 1); 20]).unwrap().ends_with(", and 4 more.\n"));
+        assert!(restarts(&[(0, 1); 20], name).unwrap().ends_with(", and 4 more.\n"));
     }
 
     #[test]
@@ -536,7 +537,10 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
 
     #[test]
     fn places_are_put_in_words() {
-        let at = |wait: WaitRecord| place(&wait, Duration::from_secs(4)).unwrap_or_default();
+        let at = |wait: WaitRecord| {
+            let peer = wait.peer.map(|peer| format!("rank {peer}"));
+            place(&wait, peer.as_deref(), Duration::from_secs(4)).unwrap_or_default()
+        };
         let send = WaitRecord { operation: Operation::Send, bytes: 1 << 20, ..receive() };
         assert_eq!(at(send), "send to rank 1, 1.0 MiB, tag 7, group world, for 4.0 s");
         let any = WaitRecord { peer: None, tag: None, context: 9, ..receive() };
@@ -561,11 +565,12 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
         let longest = Counters { waited_ns: 90_000_000, ..counters };
         let most = Deeds::new(longest, Some((1, 80_000_000)));
         let all = [own.clone(), own.clone(), most, own];
-        let text = summary(&all, Duration::from_millis(2_100));
+        let name = |rank: u32| format!("rank {rank}");
+        let text = summary(&all, Duration::from_millis(2_100), name);
         let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB and 4 kB in collective operations, \
                         3% of the time waiting (most: rank 2, 0.09 s; 0.08 s of it on rank 1)\n";
         assert_eq!(text, expected);
-        let idle = summary(&[Deeds::default()], Duration::from_millis(5));
+        let idle = summary(&[Deeds::default()], Duration::from_millis(5), name);
         assert_eq!(idle, "1 process, 5 ms: 0 messages, 0 B, 0% of the time waiting\n");
     }
 

@@ -180,8 +180,8 @@ impl Witness {
 
     fn place(&self, wait: WaitRecord) -> Option<String> {
         let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
-        let peer = wait.peer.map(|peer| self.rank_of_peer(peer));
-        report::place(&WaitRecord { peer, ..wait }, since)
+        let name = |peer| format!("rank {}{}", self.rank_of_peer(peer), self.segment.on_host(peer));
+        report::place(&wait, wait.peer.map(name).as_deref(), since)
     }
 
     fn rank_of_peer(&self, peer: u32) -> u32 {

@@ -65,6 +65,8 @@ pub mod heap;
 mod holdings;
 #[cfg(not(loom))]
 mod ladder;
+#[cfg(not(loom))]
+pub mod lanes_page;
 mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
@@ -80,6 +82,8 @@ mod placement;
 pub mod plain;
 #[cfg(not(loom))]
 pub mod plan;
+#[cfg(not(loom))]
+pub mod process_names;
 #[cfg(not(loom))]
 pub mod processors;
 #[cfg(not(loom))]
@@ -113,6 +117,7 @@ pub use {
     far::{FarProcess, FarRecord},
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, BlockRange, Borrowed, Heap, HeapFull, Lent, Mark, MarkView},
+    lanes_page::LaneRecord,
     membership::{JobState, SlotRecord, SlotState},
     message_cells::{InCell, MessageCells},
     observed::Observed,

@@ -7,6 +7,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::lanes_page::LaneRecord;
 use crate::membership::{JobState, SlotRecord};
 use crate::page::{
     COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
@@ -42,6 +43,8 @@ pub struct SelfPortrait {
     pub waited_for: Vec<WaitedFor>,
     /// Its remark on this wait, once the wait is long.
     pub remark: Option<Remark>,
+    /// Its lanes with unsent bytes during this wait, once the wait is long.
+    pub lanes: Vec<LaneRecord>,
     /// Whether it sleeps until it is woken.
     pub is_asleep: bool,
 }
@@ -94,6 +97,7 @@ impl Observed {
             presence: Presence::from_bits(words[0] as u32),
             wait,
             remark: Remark::of_wait(&words, wait.since_ns),
+            lanes: LaneRecord::of_wait(&words, wait.since_ns),
             counters: Counters::from_words(part::<COUNTER_WORDS>(&words, from(COUNTER_LINE))),
             waited_for: WaitedFor::from_words(part(&words, from(WAITED_FOR_LINES))),
             is_asleep: self.word(self.plan.shared_page(slot) + SLEEP_WORD) as u32 == RAISED,

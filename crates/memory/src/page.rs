@@ -9,6 +9,7 @@
 //!          bytes laid on boards
 //! line 3   whom it waited for: slot plus one, ns; four of them
 //! line 4   four more
+//! line 5   the lanes to other hosts with unsent bytes, while it waits for long; up to line 7
 //! 512      lines of the first world's board
 //! 2688     what it says of a wait that has lasted for long
 //! 2880     slot references: a bit for each slot; with more than 9,728 slots they need a second page

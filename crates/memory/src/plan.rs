@@ -50,7 +50,7 @@ const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
 const CELLS_EACH_MAX: u32 = 8;
 const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
-const WORLD_LINES: u64 = 512;
+pub(crate) const WORLD_LINES: u64 = 512;
 /// The offset of the slot references in a process's own page.
 const SLOT_REFERENCES: u64 = 2880;
 /// Bytes of one record of the membership.

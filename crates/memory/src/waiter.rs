@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
 use crate::ladder::{Ladder, Step};
+use crate::lanes_page::{LANES_EVERY_NS, LaneRecord};
 use crate::membership::JobState;
 use crate::page::WaitRecord;
 use crate::placement::{self, CrowdingDetector};
@@ -118,9 +119,29 @@ pub trait Waiting {
         Vec::new()
     }
 
+    /// Called once when the wait is long: the members of the group that the record is about, in the order of their
+    /// ranks; empty if a board knows them.
+    fn members(&self, _record: &WaitRecord) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Called now and then in a long wait, if the job spans hosts: the lanes with unsent bytes.
+    fn lanes(&mut self, _now_ns: u64) -> Vec<LaneRecord> {
+        Vec::new()
+    }
+
     /// Called when the process is about to sleep for the first time: the moment to hand sockets to the thread that
     /// wakes it.
     fn prepare_sleep(&mut self) {}
+}
+
+/// The remarks on a long wait.
+#[derive(Clone, Copy, Debug, Default)]
+struct Remarks {
+    /// Those that are made once.
+    is_made: bool,
+    /// When the lanes are published again.
+    lanes_due_ns: u64,
 }
 
 /// The generation of the membership, and how many groups of this process were revoked.
@@ -253,7 +274,7 @@ impl Waiter {
         self.publish_core();
         let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
         self.segment.set_wait_record(self.slot, &record);
-        let (end, ended_ns) = self.climb(waiting, began_ns, deadline_ns);
+        let (end, ended_ns) = self.climb(waiting, &record, deadline_ns);
         self.segment.end_wait_record(self.slot);
         self.account(ended_ns.saturating_sub(began_ns), record.peer);
         end
@@ -286,12 +307,13 @@ impl Waiter {
     fn climb<W: Waiting>(
         &mut self,
         waiting: &mut W,
-        began_ns: u64,
+        record: &WaitRecord,
         deadline_ns: Option<u64>,
     ) -> (End, u64) {
+        let began_ns = record.since_ns;
         let patience = waiting.patience();
         let mut ladder = Ladder::new(self.oversubscribed, began_ns, patience);
-        let (mut seen, mut now_ns, mut is_remarked) = (None, began_ns, false);
+        let (mut seen, mut now_ns, mut remarks) = (None, began_ns, Remarks::default());
         loop {
             if waiting.poll() {
                 return (End::Ready, now_ns);
@@ -316,7 +338,9 @@ impl Waiter {
                 Step::Sleep => {
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     now_ns = self::now_ns();
-                    is_remarked = is_remarked || self.remark(waiting, began_ns, now_ns);
+                    if now_ns.saturating_sub(began_ns) >= REMARKED_NS {
+                        self.remark(waiting, record, now_ns, &mut remarks);
+                    }
                     if woken {
                         ladder = Ladder::new(self.oversubscribed, now_ns, patience);
                     }
@@ -348,14 +372,25 @@ impl Waiter {
         false
     }
 
-    /// Publishes more about a wait that has lasted for long; false while it has not.
-    fn remark(&self, waiting: &impl Waiting, began_ns: u64, now_ns: u64) -> bool {
-        let is_long = now_ns.saturating_sub(began_ns) >= REMARKED_NS;
-        if is_long {
+    /// Publishes more about a wait that has lasted for long.
+    #[cold]
+    fn remark(
+        &self,
+        waiting: &mut impl Waiting,
+        record: &WaitRecord,
+        now_ns: u64,
+        remarks: &mut Remarks,
+    ) {
+        let since_ns = record.since_ns;
+        if !std::mem::replace(&mut remarks.is_made, true) {
             let (call, any_of) = (remark::call_of_this_thread(), waiting.any_of());
-            self.segment.set_remark(self.slot, &Remark { since_ns: began_ns, call, any_of });
+            let members = waiting.members(record);
+            self.segment.set_remark(self.slot, &Remark { since_ns, call, any_of, members });
         }
-        is_long
+        if self.segment.plan().spans_hosts() && now_ns >= remarks.lanes_due_ns {
+            remarks.lanes_due_ns = now_ns + LANES_EVERY_NS;
+            self.segment.set_lanes(self.slot, since_ns, waiting.lanes(now_ns));
+        }
     }
 
     /// The counters whose change makes a wait check again whether it can still succeed.

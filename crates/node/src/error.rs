@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use landeck_channel::Peer;
 use landeck_kernel::Failure;
-use landeck_memory::{FarRecord, Segment, SlotRecord, SlotState};
+use landeck_memory::process_names::process_in_words;
+use landeck_memory::{Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::message::MessageError;
@@ -321,7 +322,7 @@ pub enum ErrorKind {
     NoMemory(#[from] NoMemory),
     /// Members of a group called different operations.
     #[error(
-        "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
+        "rank {rank}{host} called {theirs}, rank {other}{other_host} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
     )]
     Mismatch {
         /// The rank of the one member.
@@ -334,10 +335,14 @@ pub enum ErrorKind {
         ours: String,
         /// The number of the operation in the world, counted from 0 and again from 0 after 8,191.
         number: u32,
+        /// The words ` on n1` for the host of the one member; empty if the job has one host.
+        host: String,
+        /// The words about the host of the other member.
+        other_host: String,
     },
     /// The data of a member in a collective operation have a different length than expected.
     #[error(
-        "{operation}: the data that came from rank {rank} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
+        "{operation}: the data that came from rank {rank}{host} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
     )]
     LengthMismatch {
         /// The operation.
@@ -348,11 +353,13 @@ pub enum ErrorKind {
         message_bytes: u64,
         /// Bytes that this process expects.
         expected_bytes: u64,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// Members differ in what must agree in a collective operation. It is reported only where
     /// members compare their calls: see [`World::checking`](crate::World::checking).
     #[error(
-        "{operation}: rank {rank} {what}: give the same counts, types, operations and ways on all members"
+        "{operation}: rank {rank}{host} {what}: give the same counts, types, operations and ways on all members"
     )]
     Disagreement {
         /// The operation.
@@ -361,27 +368,33 @@ pub enum ErrorKind {
         rank: usize,
         /// The difference, in words.
         what: String,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// A member could not do its part in a collective operation, so the result is lost.
     #[error(
-        "{operation}: rank {rank} could not combine the data, and its own error says why: the result is lost, the world stays usable"
+        "{operation}: rank {rank}{host} could not combine the data, and its own error says why: the result is lost, the world stays usable"
     )]
     Spoiled {
         /// The operation.
         operation: &'static str,
         /// The member.
         rank: usize,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// A member had no memory for its part in a collective operation, neither in its shared heap
     /// nor of its own; or a member that it forwards data for had none.
     #[error(
-        "{operation}: rank {rank}, or a rank whose data it forwards, had no memory for its part, and the error there says how much is missing: free memory there; the world stays usable"
+        "{operation}: rank {rank}{host}, or a rank whose data it forwards, had no memory for its part, and the error there says how much is missing: free memory there; the world stays usable"
     )]
     PeerHeapFull {
         /// The operation.
         operation: &'static str,
         /// The member.
         rank: usize,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// A buffer does not fit a collective operation.
     #[error(
@@ -529,7 +542,7 @@ impl ErrorKind {
         };
         Self::PeerFailed {
             rank: None,
-            who: name(None, process.slot.0, &record, String::new()),
+            who: process_in_words(None, process.slot.0, "", record),
             how,
         }
     }
@@ -540,6 +553,7 @@ impl ErrorKind {
         segment: &Segment,
         rank_of: impl Fn(Peer) -> Option<usize>,
     ) -> Self {
+        let on_host = |member: u32| on_host(member, segment, &rank_of);
         match fault {
             Fault::Failure(failure) => Self::of(failure, segment, rank_of),
             Fault::Mismatch(mismatch) => Self::Mismatch {
@@ -548,19 +562,25 @@ impl ErrorKind {
                 other: mismatch.second as usize,
                 ours: mismatch.second_calls.to_string(),
                 number: mismatch.second_calls.number(),
+                host: on_host(mismatch.first),
+                other_host: on_host(mismatch.second),
             },
             Fault::Length { member, operation, message_bytes, expected_bytes } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
-                Self::LengthMismatch { operation, rank, message_bytes, expected_bytes }
+                let host = on_host(member);
+                Self::LengthMismatch { operation, rank, message_bytes, expected_bytes, host }
             }
             Fault::Disagreement { member, operation, what } => {
-                Self::Disagreement { operation: operation.as_str(), rank: member as usize, what }
+                let (operation, rank) = (operation.as_str(), member as usize);
+                Self::Disagreement { operation, rank, what, host: on_host(member) }
             }
             Fault::NoRoom { member, operation } => {
-                Self::PeerHeapFull { operation: operation.as_str(), rank: member as usize }
+                let (operation, rank) = (operation.as_str(), member as usize);
+                Self::PeerHeapFull { operation, rank, host: on_host(member) }
             }
             Fault::Spoiled { member, operation } => {
-                Self::Spoiled { operation: operation.as_str(), rank: member as usize }
+                let (operation, rank) = (operation.as_str(), member as usize);
+                Self::Spoiled { operation, rank, host: on_host(member) }
             }
             Fault::Buffer { operation, which, buffer_bytes, needed_bytes } => {
                 let operation = operation.as_str();
@@ -585,37 +605,24 @@ impl ErrorKind {
     }
 }
 
+/// The words about the host of a member; empty if the job has one host.
+fn on_host(member: u32, segment: &Segment, rank_of: impl Fn(Peer) -> Option<usize>) -> String {
+    let plan = segment.plan();
+    if !plan.spans_hosts() {
+        return String::new();
+    }
+    let mut peers = 0..plan.slots() + plan.far;
+    let peer = peers.find(|&peer| rank_of(Peer(peer)) == Some(member as usize));
+    peer.map_or_else(String::new, |peer| segment.on_host(peer))
+}
+
 fn from(rank: Option<usize>) -> String {
     rank.map_or_else(String::new, |rank| format!(" from rank {rank}"))
 }
 
-/// The name of a far process's host, or its number.
-pub(crate) fn host_of(segment: &Segment, record: &FarRecord) -> String {
-    match segment.host_name(record.host_number).to_string() {
-        name if name.is_empty() => format!("host {}", record.host_number),
-        name => name,
-    }
-}
-
-/// Names a process: by its rank, its host if that is another one, and its number there.
+/// Names a process: by its rank, its host if the job has several, and its number there.
 fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
-    let far = peer.0.checked_sub(segment.plan().slots()).map(|far| segment.far_record(far));
-    let Some(record) = far.filter(|record| record.state != SlotState::Free) else {
-        return name(rank, peer.0, &segment.slot_record(peer.0), String::new());
-    };
-    let host = format!(" on {}", host_of(segment, &record));
-    name(rank, record.process.slot, &record.as_slot(), host)
-}
-
-fn name(rank: Option<usize>, slot: u32, record: &SlotRecord, host: String) -> String {
-    let name = match rank {
-        Some(rank) => format!("rank {rank}{host}"),
-        None => format!("process {slot}{host}"),
-    };
-    match record.pid {
-        0 => name,
-        pid => format!("{name} (pid {pid})"),
-    }
+    segment.process_in_words(rank, peer.0)
 }
 
 /// Describes how the process of a peer ended.
@@ -649,6 +656,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_memory::FarRecord;
     use landeck_memory::{FarProcess, JobName, SegmentPlan};
 
     #[test]

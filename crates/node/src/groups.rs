@@ -344,7 +344,11 @@ impl World {
         let operation = "the making of a group";
         Some(match records.get(self.rank()).is_some_and(is_short) {
             true => NoMemory { bytes: GROUP_BYTES }.into(),
-            false => ErrorKind::PeerHeapFull { operation, rank }.into(),
+            false => {
+                let peer = self.members.get(rank).map_or(u32::MAX, |peer| peer.0);
+                let host = self.shared.segment.on_host(peer);
+                ErrorKind::PeerHeapFull { operation, rank, host }.into()
+            }
         })
     }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
-use landeck_memory::{FarRecord, Segment};
+use landeck_memory::Segment;
 
-use crate::error::host_of;
 use crate::job::Job;
 
 /// Hosts that an error names.
@@ -34,7 +33,7 @@ fn other_hosts(segment: &Segment) -> String {
     let records = (0..segment.plan().far).map(|far| segment.far_record(far));
     let of_job = records.filter(|record| record.rank.is_some());
     let hosts: BTreeSet<String> =
-        of_job.map(|record: FarRecord| host_of(segment, &record)).collect();
+        of_job.map(|record| segment.host_in_words(record.host_number)).collect();
     let named: Vec<&str> = hosts.iter().take(NAMED_MAX).map(String::as_str).collect();
     match hosts.len() - named.len() {
         0 => named.join(", "),

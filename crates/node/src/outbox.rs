@@ -7,7 +7,7 @@ use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::error::{self, Error, ErrorKind, MailboxError, Result, host_of};
+use crate::error::{self, Error, ErrorKind, MailboxError, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
@@ -364,7 +364,7 @@ impl Outbox {
                 return gone.into();
             }
             let record = segment.far_record(self.to.0 - segment.plan().slots());
-            let (slot, host) = (owner.slot.0, host_of(segment, &record));
+            let (slot, host) = (owner.slot.0, segment.host_in_words(record.host_number));
             return MailboxError::GoneElsewhere { slot, pid: record.pid, host }.into();
         }
         let record = segment.slot_record(owner.slot.0);

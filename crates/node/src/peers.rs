@@ -4,7 +4,7 @@ use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{ErrorKind, MailboxError, host_of};
+use crate::error::{ErrorKind, MailboxError};
 pub(crate) use landeck_engine::peers::{peer_of, process_of};
 
 /// Words of a process in a message.
@@ -21,7 +21,10 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
     let is_its = |record: &FarRecord| record.process.slot == owner.slot.0;
     match Some(first).into_iter().chain(there).find(is_its) {
         Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
-        None => Err(MailboxError::GuestElsewhere { host: host_of(segment, &first) }.into()),
+        None => {
+            Err(MailboxError::GuestElsewhere { host: segment.host_in_words(first.host_number) }
+                .into())
+        }
     }
 }
 

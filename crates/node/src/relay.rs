@@ -23,7 +23,7 @@ use landeck_wire::{HostId, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
-use crate::error::{Error, ErrorKind, Result, host_of};
+use crate::error::{Error, ErrorKind, Result};
 use crate::peers::far_failure;
 
 /// The requests that may be on their way at once.
@@ -178,7 +178,8 @@ impl Relay {
         let segment = &shared.segment;
         let far = (0..segment.plan().far).map(|far| segment.far_record(far));
         let record = far.into_iter().find(|record| record.host_number == self.host_number);
-        let host = record.map_or_else(String::new, |record| host_of(segment, &record));
+        let host =
+            record.map_or_else(String::new, |record| segment.host_in_words(record.host_number));
         ErrorKind::NoRelay { host, why: why.to_owned() }.into()
     }
 }

@@ -16,11 +16,9 @@ use landeck_collectives::record::Record;
 use landeck_collectives::{
     Calibration, Nearness, NearnessError, Overrides, OverridesError, Settings,
 };
-use landeck_host::file::{make_directory, read_within};
+use landeck_host::figures;
+use landeck_host::file::make_directory;
 use landeck_host::say::{brief, quoted};
-
-/// The largest size of a file of figures, in bytes.
-const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// The environment variable that selects architectures for collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -137,7 +135,7 @@ fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
 /// # Errors
 /// [`TuningError`].
 pub fn read() -> Result<Option<CostParameters>, TuningError> {
-    Ok(read_from(&place()?, machine())?.map(|record| record.figures))
+    Ok(read_from(&place()?, figures::machine())?.map(|record| record.figures))
 }
 
 /// Returns the figures kept for this host and the calibration they come from; `None` if it was
@@ -146,7 +144,7 @@ pub fn read() -> Result<Option<CostParameters>, TuningError> {
 /// # Errors
 /// [`TuningError`].
 pub fn read_all() -> Result<Option<(CostParameters, Calibration)>, TuningError> {
-    let record = read_from(&place()?, machine())?;
+    let record = read_from(&place()?, figures::machine())?;
     Ok(record.map(|record| (record.figures, record.details)))
 }
 
@@ -156,7 +154,7 @@ pub fn read_all() -> Result<Option<(CostParameters, Calibration)>, TuningError> 
 /// [`TuningError::NoPlace`], [`TuningError::File`].
 pub fn write(figures: CostParameters, details: Calibration) -> Result<PathBuf, TuningError> {
     let path = place()?;
-    write_to(&path, &Record { machine: machine(), figures, details })?;
+    write_to(&path, &Record { machine: figures::machine(), figures, details })?;
     Ok(path)
 }
 
@@ -165,23 +163,15 @@ pub fn write(figures: CostParameters, details: Calibration) -> Result<PathBuf, T
 /// # Errors
 /// [`TuningError::NoPlace`].
 pub fn place() -> Result<PathBuf, TuningError> {
-    place_in(|name| env::var_os(name)).ok_or(TuningError::NoPlace)
-}
-
-fn place_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(cache.join("landeck").join("figures"))
+    figures::place().ok_or(TuningError::NoPlace)
 }
 
 fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
-    let text = match read_within(path, FILE_BYTES_MAX) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(TuningError::File { path: path.into(), source }),
-    };
-    let record: Record =
-        text.parse().map_err(|error| TuningError::Damaged { path: path.into(), error })?;
+    let text =
+        figures::text_of(path).map_err(|source| TuningError::File { path: path.into(), source })?;
+    let Some(text) = text else { return Ok(None) };
+    let record = Record::of_machine(&text, &own)
+        .map_err(|error| TuningError::Damaged { path: path.into(), error })?;
     match record.machine == own {
         true => Ok(Some(record)),
         false => Err(TuningError::Foreign { path: path.into(), found: record.machine, own }),
@@ -190,31 +180,17 @@ fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
 
 /// Writes a temporary file first, so that a reader meanwhile finds the old file or the new one.
 fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
+    // The figures of other machines that share the home directory stay. What cannot be read is replaced.
+    let before = figures::text_of(path).ok().flatten().unwrap_or_default();
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     let written = make_directory(path.parent().unwrap_or(path))
-        .and_then(|()| fs::write(&beside, record.to_string()))
+        .and_then(|()| fs::write(&beside, record.written_into(&before)))
         .and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {
         // A part of a file is of no use.
         let _ = fs::remove_file(&beside);
         TuningError::File { path: path.into(), source }
     })
-}
-
-/// Describes this machine by what its figures depend on: one home directory may serve many hosts.
-fn machine() -> String {
-    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    machine_of(&processors)
-}
-
-fn machine_of(processors: &str) -> String {
-    let model = ["model name", "CPU part", "cpu model", "uarch"].into_iter().find_map(|name| {
-        let line = processors.lines().find(|line| line.starts_with(name))?;
-        line.split_once(':').map(|(_, value)| value.trim())
-    });
-    let count = processors.lines().filter(|line| line.starts_with("processor")).count();
-    let model: String = model.unwrap_or("unknown").chars().filter(|&c| c != '"').collect();
-    format!("{} {model}, {count} processors", env::consts::ARCH)
 }
 
 #[cfg(test)]
@@ -236,9 +212,13 @@ mod tests {
         let details = Calibration { call_ps: 7, ..Calibration::of(&figures) };
         let record = Record { machine: "own".into(), figures, details };
         write_to(&path, &record).unwrap();
-        assert_eq!(read_from(&path, "own".into()).unwrap(), Some(record));
+        assert_eq!(read_from(&path, "own".into()).unwrap(), Some(record.clone()));
         let error = read_from(&path, "another".into()).unwrap_err().to_string();
         assert!(error.contains("another machine (\"own\"; this is \"another\")"), "{error}");
+        let another = Record { machine: "another".into(), ..record.clone() };
+        write_to(&path, &another).unwrap();
+        let read = |own: &str| read_from(&path, own.into()).unwrap();
+        assert_eq!((read("own"), read("another")), (Some(record), Some(another)), "both are kept");
         fs::remove_dir_all(directory).unwrap();
     }
 
@@ -285,23 +265,5 @@ mod tests {
         assert_eq!(nearness(&"none".into()).unwrap(), Nearness::Alike);
         let error = nearness(&"cores".into()).unwrap_err().to_string();
         assert!(error.starts_with("LANDECK_CLUSTERS: \"cores\" makes no clusters"), "{error}");
-    }
-
-    #[test]
-    fn the_place_is_in_the_cache() {
-        let of = |pairs: &[(&str, &str)]| {
-            place_in(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, v)| v.into()))
-        };
-        let home = ("HOME", "/home/ada");
-        assert_eq!(of(&[home]), Some("/home/ada/.cache/landeck/figures".into()));
-        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "/c")]), Some("/c/landeck/figures".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "c")]), None);
-    }
-
-    #[test]
-    fn a_machine_is_its_processors() {
-        let text = "processor : 0\nmodel name : Good \"9\"\nprocessor : 1\nmodel name : Good \"9\"";
-        assert!(machine_of(text).ends_with(" Good 9, 2 processors"), "{}", machine_of(text));
-        assert!(machine_of("").ends_with(" unknown, 0 processors"));
     }
 }

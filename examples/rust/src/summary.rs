@@ -21,18 +21,21 @@ use crate::gather::gather;
 /// As [`gather`].
 pub fn summary(job: &Job, time: Duration) -> Result<Option<String>> {
     let own = job.counters();
-    let most = job.segment().waited_for(job.slot()).first().copied();
-    let (peer_plus_one, ns) = most.map_or((0, 0), |most| (u64::from(most.peer) + 1, most.ns));
-    let row = [own.messages_sent, own.bytes_sent, own.waited_ns, peer_plus_one, ns];
+    let segment = job.segment();
+    let most = segment.waited_for(job.slot()).first().copied();
+    let most = most.and_then(|most| Some((u64::from(segment.rank_of_peer(most.peer)?) + 1, most.ns)));
+    let (rank_plus_one, ns) = most.unwrap_or_default();
+    let row = [own.messages_sent, own.bytes_sent, own.waited_ns, rank_plus_one, ns];
     let rows = gather(&job.world(), row)?;
     Ok(rows.map(|rows| {
         let deeds: Vec<Deeds> = rows.into_iter().map(deeds_of).collect();
-        report::summary(&deeds, time).trim_end().to_owned()
+        let name = |rank| segment.process_in_words(Some(rank as usize), segment.peer_of_rank(rank));
+        report::summary(&deeds, time, name).trim_end().to_owned()
     }))
 }
 
-fn deeds_of([messages_sent, bytes_sent, waited_ns, peer_plus_one, ns]: [u64; 5]) -> Deeds {
+fn deeds_of([messages_sent, bytes_sent, waited_ns, rank_plus_one, ns]: [u64; 5]) -> Deeds {
     let counters = Counters { messages_sent, bytes_sent, waited_ns, ..Counters::default() };
-    let peer = peer_plus_one.checked_sub(1).map(|peer| (peer as u32, ns));
-    Deeds::new(counters, peer)
+    let rank = rank_plus_one.checked_sub(1).map(|rank| (rank as u32, ns));
+    Deeds::new(counters, rank)
 }

@@ -63,6 +63,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "crates/daemon",
         &[
             "wire",
+            "collectives",
             "memory",
             "objects",
             "transports",

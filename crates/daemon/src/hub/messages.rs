@@ -80,6 +80,20 @@ impl Hub {
                 self.send(from, &answer);
                 Vec::new()
             }
+            DaemonMessage::StacksWanted { job, request, processes } => {
+                let Self { pictures, reactor, parts, .. } = self;
+                let (part, asker) = (parts.get(job), (from, request));
+                if let Some((to, answer)) =
+                    pictures.searches.begin(reactor, part, asker, &processes)
+                {
+                    self.send(to, &answer);
+                }
+                Vec::new()
+            }
+            DaemonMessage::Stacks { request, texts } => {
+                self.with_pictures(|all, tools| all.stacks_came(tools, from, request, texts));
+                Vec::new()
+            }
             DaemonMessage::Picture { request, picture } => {
                 self.with_pictures(|all, tools| all.answered(tools, from, request, *picture));
                 Vec::new()

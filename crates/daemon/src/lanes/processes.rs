@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use landeck_wire::handover::Handover;
-use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
@@ -189,7 +189,7 @@ impl Lanes {
 
     /// A report that a word has explained is dropped; one that none has explained in time ends its job.
     pub(super) fn judge_reports(&mut self, tools: &LaneTools) {
-        let (now, own_host) = (tools.now, self.own);
+        let now = tools.now;
         let mut reports = std::mem::take(&mut self.reports);
         reports.retain(|report| {
             let Some(part) = tools.parts.get(report.job) else { return false };
@@ -200,7 +200,7 @@ impl Lanes {
                 return false;
             }
             if now >= report.due {
-                let cause = cause(part, report, own_host);
+                let cause = cause(part, report);
                 self.events.push(LanesEvent::JobBroken { job: report.job, cause });
             }
             now < report.due
@@ -210,20 +210,15 @@ impl Lanes {
 }
 
 /// The cause of a job's end in a sentence that names both ends.
-fn cause(part: &PartOfHost, report: &BrokenReport, own_host: HostNumber) -> String {
-    let host = |number: HostNumber| match part.segment.host_name(number.0).to_string() {
-        name if name.is_empty() => format!("host {}", number.0),
-        name => format!("host {name}"),
+fn cause(part: &PartOfHost, report: &BrokenReport) -> String {
+    let process = |peer: u32| {
+        let rank = part.segment.rank_of_peer(peer).map(|rank| rank as usize);
+        part.segment.process_in_words(rank, peer)
     };
-    let process = |peer: u32, host: String| match part.segment.rank_of_peer(peer) {
-        Some(rank) => format!("rank {rank} ({host})"),
-        None => format!("a process ({host})"),
-    };
-    let far = part.segment.plan().slots() + report.place;
     format!(
         "the connection of {} to {} failed while both processes and hosts live: {}",
-        process(report.own.slot.0, host(own_host)),
-        process(far, host(part.host_of(report.place))),
+        process(report.own.slot.0),
+        process(part.segment.plan().slots() + report.place),
         report.what
     )
 }

@@ -1,9 +1,10 @@
 //! Reports on made-up pictures, most of them of two hosts.
 
 use super::*;
-use crate::host_picture::HostPicture;
+use crate::host_picture::{HostPicture, LanePicture};
 use crate::picture::{MissingHost, MissingPicture};
 use crate::samples::{self, process, two_hosts, waits};
+use landeck_collectives::Operation as Together;
 
 fn report(pictures: Vec<HostPicture>, missing: Vec<MissingHost>) -> Report {
     let picture = Picture::join(pictures, missing);
@@ -169,4 +170,85 @@ fn a_world_on_several_hosts_knows_who_has_not_come() {
     assert_eq!((&whom[..], &waiting[..]), (&[1][..], &[0, 2, 3][..]));
     let text = report.text();
     assert!(text.contains(", world, missing rank 1 on n2 (pid 411)\n"), "{text}");
+}
+
+/// Lets members of a world on two hosts wait in collective operations.
+fn in_calls(pictures: &mut [HostPicture], context: u32, calls: &[(usize, usize, Signature)]) {
+    for &(host, slot, call) in calls {
+        let member = &mut pictures[host].members[slot];
+        waits(member, Operation::Collective, None);
+        member.wait.context = context;
+        member.wait.tag = Some(call.tag());
+    }
+}
+
+#[test]
+fn members_on_two_hosts_that_call_different_operations_are_out_of_step() {
+    let mut pictures = two_hosts();
+    let broadcast = Signature::new(9, Together::Broadcast, 3);
+    let barrier = Signature::new(9, Together::Barrier, 0);
+    let calls = [(0, 0, broadcast), (1, 0, broadcast), (1, 1, barrier)];
+    in_calls(&mut pictures, ContextId::WORLD.0, &calls);
+    let report = report(pictures.clone(), Vec::new());
+    assert_eq!(
+        report.verdict(),
+        "Stuck for 2.0 s: members of world are out of step: rank 0 on n1 (pid 410) and rank 1 on n2 (pid 411) called \
+         broadcast with root 3, rank 3 on n2 (pid 413) called barrier. All members call the same operations in the \
+         same order."
+    );
+    assert_eq!(report.concerned(), [0, 1, 3]);
+    let next = Signature::new(10, Together::Barrier, 0);
+    let calls = [(0, 0, broadcast), (1, 0, broadcast), (1, 1, next)];
+    in_calls(&mut pictures, ContextId::WORLD.0, &calls);
+    let ahead = self::report(pictures, Vec::new());
+    assert!(!matches!(ahead.reason(), Verdict::Mismatch(_)), "a member may be ahead: {ahead:?}");
+}
+
+#[test]
+fn a_group_over_hosts_has_its_members() {
+    let mut pictures = two_hosts();
+    let group = ContextId::new(77, 3).0;
+    let barrier = Signature::new(0, Together::Barrier, 0);
+    in_calls(&mut pictures, group | ContextId::COLLECTIVE, &[(0, 0, barrier), (1, 1, barrier)]);
+    let members = vec![process(2, 1), process(1, 0), process(1, 1)];
+    pictures[0].members[0].group = members.clone();
+    let alone = report(pictures.clone(), Vec::new());
+    pictures[1].members[1].group = members;
+    for report in [alone, report(pictures, Vec::new())] {
+        let text = report.text();
+        let wanted = "barrier, the group of ranks 0 2 on n1 and rank 3 on n2 (pid 413), missing rank 2 on n1 (pid 412)";
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains("for rank 2 on n1 (pid 412), which computes"), "{text}");
+    }
+}
+
+#[test]
+fn bytes_that_do_not_move_are_told_with_both_ends() {
+    let mut pictures = two_hosts();
+    let sender = &mut pictures[1].members[1];
+    waits(sender, Operation::Send, Some(process(1, 0)));
+    let since_ns = sender.at_ns - 4_000_000_000;
+    let lane = |host, unsent_bytes, since_ns| {
+        let to = process(host, 0);
+        LanePicture { to, unsent_bytes, open_messages: 3, since_ns }
+    };
+    sender.lanes = vec![lane(1, 1_258_291, since_ns), lane(2, 5, sender.at_ns)];
+    let text = report(pictures.clone(), Vec::new()).text();
+    assert!(
+        text.contains(
+            "\n  rank 3 on n2 (pid 413): 1.2 MiB unsent to rank 0 on n1 (pid 410) for 4.0 s, which does not read: it \
+             computes, outside all waits\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(text.matches("unsent").count(), 1, "what moves is not told: {text}");
+    waits(&mut pictures[0].members[0], Operation::Receive, Some(process(1, 1)));
+    let report_now = report(pictures.clone(), Vec::new());
+    assert!(report_now.lanes()[0].text.ends_with("for 4.0 s, which waits in: receive"));
+    assert_eq!((report_now.lanes()[0].place, report_now.lanes()[0].since.as_secs()), (3, 4));
+    pictures[0].members[0].record.stopped = true;
+    let text = report(pictures.clone(), Vec::new()).text();
+    assert!(text.contains("does not read: it is stopped by a signal"), "{text}");
+    pictures[0].members[0].record.state = SlotState::Dead;
+    assert!(report(pictures, Vec::new()).lanes().is_empty());
 }

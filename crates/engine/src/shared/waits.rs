@@ -1,7 +1,7 @@
 //! Three waits: of the only thread for its request, of the thread that has the turn, and of the helping thread.
 
 use landeck_memory::waiter::Waiting;
-use landeck_memory::{End, WaitRecord};
+use landeck_memory::{End, LaneRecord, WaitRecord};
 
 use super::{Engine, Helper, Shared};
 use crate::OperationId;
@@ -41,6 +41,14 @@ impl Waiting for OneRequest<'_> {
 
     fn record(&self) -> WaitRecord {
         self.engine.wait_record(self.id)
+    }
+
+    fn members(&self, record: &WaitRecord) -> Vec<u32> {
+        self.engine.members_without_board(record.context)
+    }
+
+    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.engine.lanes(now_ns)
     }
 
     fn prepare_sleep(&mut self) {
@@ -166,6 +174,15 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
 
     fn any_of(&self) -> Vec<u32> {
         self.shared.engine.enter().map(|engine| (self.any_of)(&engine)).unwrap_or_default()
+    }
+
+    fn members(&self, record: &WaitRecord) -> Vec<u32> {
+        let engine = self.shared.engine.enter();
+        engine.map(|engine| engine.members_without_board(record.context)).unwrap_or_default()
+    }
+
+    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        self.shared.engine.enter().map(|mut engine| engine.lanes(now_ns)).unwrap_or_default()
     }
 
     fn prepare_sleep(&mut self) {

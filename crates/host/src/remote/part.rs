@@ -592,8 +592,7 @@ impl HostPart {
             Ok(0) | Err(_) => {
                 if let Some(StackSearch { pipe, text, mut places }) = self.stacks.take() {
                     self.closing.push((STACKS, pipe));
-                    let texts: Vec<String> = postcard::from_bytes(&text).unwrap_or_default();
-                    for (place, stack) in places.iter_mut().zip(texts) {
+                    for (place, stack) in places.iter_mut().zip(read_stacks(&text)) {
                         place.push_str(&stack);
                     }
                     self.events.push_back(PartEvent::Places(places));
@@ -604,8 +603,11 @@ impl HostPart {
 }
 
 /// Starts a thread that writes the stacks of these processes into a pipe: a debugger is slow, and a daemon must not
-/// wait.
-fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
+/// wait. [`read_stacks`] understands what the pipe contains when it has ended.
+///
+/// # Errors
+/// The kernel's error.
+pub fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
     let (reader, writer) = pipe()?;
     rustix::io::ioctl_fionbio(&reader, true)?;
     let work = move || {
@@ -617,6 +619,11 @@ fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
     };
     thread::Builder::new().name("landeck-stacks".to_owned()).spawn(work)?;
     Ok(reader)
+}
+
+/// The stacks of each process, from the bytes that [`search_stacks`] has written.
+pub fn read_stacks(bytes: &[u8]) -> Vec<String> {
+    postcard::from_bytes(bytes).unwrap_or_default()
 }
 
 fn make_segment(

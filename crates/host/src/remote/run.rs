@@ -23,7 +23,7 @@ use crate::hosts_plan::HostsPlan;
 use crate::hosts_wish::{HostStart, HostsWish};
 use crate::input::{InputTo, Origin};
 use crate::job::{STACKS_MAX, code_with_losses, watch_sinks};
-use crate::launch::{Launch, LaunchError, Program, system};
+use crate::launch::{Explanation, Launch, LaunchError, Program, system};
 use crate::output::{Output, Stream};
 use crate::plan::PlannedProgram;
 use crate::record::Record;
@@ -64,6 +64,8 @@ struct Question {
     until: Instant,
     /// The answers, by host.
     places: Vec<Option<Vec<String>>>,
+    /// The reason why the job does not end, from the pictures of all hosts.
+    explanation: Option<Explanation>,
 }
 
 /// A job on several hosts, as its launcher sees it.
@@ -80,6 +82,8 @@ struct RemoteJob<'a> {
     watched_arbiter: EventFlags,
     watched_sinks: BTreeSet<usize>,
     record: Option<Record<'a>>,
+    /// The job, once its hosts are settled.
+    job: Option<JobId>,
     hosts: Vec<HostState>,
     sources: HashMap<(u32, bool), usize>,
     began: Instant,
@@ -240,6 +244,7 @@ impl<'a> RemoteJob<'a> {
             watched_arbiter: EventFlags::empty(),
             watched_sinks: BTreeSet::new(),
             record: None,
+            job: None,
             hosts: Vec::new(),
             sources: HashMap::new(),
             began,
@@ -383,7 +388,7 @@ impl<'a> RemoteJob<'a> {
         let host_of = spec.ranks.iter().map(|rank| usize::from(rank.host)).collect();
         let record = Record::new(self.launch, self.programs, names, host_of);
         record.say_beforehand(&mut self.output);
-        self.record = Some(record);
+        (self.record, self.job) = (Some(record), Some(spec.job));
         Ok(())
     }
 
@@ -537,7 +542,10 @@ impl<'a> RemoteJob<'a> {
         let stacks = self.launch.stacks;
         let time = if stacks { STACKS_MAX + PLACES_TIME } else { PLACES_TIME };
         let places = self.hosts.iter().map(|host| host.is_over.then(Vec::new)).collect();
-        self.question = Some(Question { until: Instant::now() + time, places });
+        // A debugger stops processes, so this comes before the stacks.
+        let job = self.job.map(|job| job.to_string());
+        let explanation = self.launch.explain.zip(job).and_then(|(explain, job)| explain(&job));
+        self.question = Some(Question { until: Instant::now() + time, places, explanation });
         self.command(None, PartCommand::Places { stacks });
     }
 
@@ -559,7 +567,7 @@ impl<'a> RemoteJob<'a> {
             }
         }
         texts.truncate(crate::record::LISTED_MAX);
-        let text = record.timeout_text(self.began.elapsed(), None, &texts);
+        let text = record.timeout_text(self.began.elapsed(), question.explanation, &texts);
         self.output.say(&text);
         let grace = self.launch.grace;
         self.command(None, PartCommand::End { grace });

@@ -1,7 +1,7 @@
 //! An endpoint and its network to processes on other hosts.
 
 use landeck_channel::{Channel, Peer};
-use landeck_memory::Operation;
+use landeck_memory::{LaneRecord, Operation};
 use landeck_wire::way::{Receiver, Way, choose};
 use landeck_wire::{Class, ContextId};
 
@@ -54,6 +54,16 @@ impl<N: Channel> Endpoint<N> {
                 Some(choose(Receiver::Near { in_message }, Class::User, bytes))
             }
         }
+    }
+
+    /// The lanes to other hosts with bytes that have not left, for observers.
+    #[cold]
+    pub fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
+        let mut lanes = Vec::new();
+        if let Some(network) = &mut self.far {
+            network.describe_lanes(now_ns, &mut |lane| lanes.push(lane));
+        }
+        lanes
     }
 
     /// Asks the daemon for further numbers of groups, over the network. Nothing happens on one host.

@@ -72,7 +72,8 @@ fn one_is_out_of_step(world: &World, way: &str, form: Form, first: Called, secon
         done = done.and_then(|()| barrier.barrier());
     }
     let what = format!("{way}, {form:?}, {odd} calls {second:?}, the others {first:?}: {done:?}");
-    let Err(Error { kind: ErrorKind::Mismatch { rank, theirs, other, ours, number }, .. }) = done
+    let Err(Error { kind: ErrorKind::Mismatch { rank, theirs, other, ours, number, .. }, .. }) =
+        done
     else {
         panic!("{what}")
     };

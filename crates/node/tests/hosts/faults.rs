@@ -169,7 +169,8 @@ fn a_member_out_of_step_is_named_across_hosts() {
                 done = done.and_then(|()| world.barrier());
             }
             let Err(Error {
-                kind: ErrorKind::Mismatch { rank, other, number, ref theirs, ref ours },
+                kind:
+                    ref kind @ ErrorKind::Mismatch { rank, other, number, ref theirs, ref ours, .. },
                 ..
             }) = done
             else {
@@ -177,6 +178,11 @@ fn a_member_out_of_step_is_named_across_hosts() {
             };
             assert!((rank == odd) != (other == odd) && number == before, "{done:?}");
             assert!(theirs != ours && format!("{theirs} {ours}").contains("gather"), "{done:?}");
+            // Each of the two hosts has two ranks.
+            for rank in [rank, other] {
+                let named = format!("rank {rank} on n{} called ", rank / 2 + 1);
+                assert!(kind.to_string().contains(&named), "{kind}");
+            }
         }
         job.world().barrier().unwrap();
     });

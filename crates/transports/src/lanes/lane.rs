@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
+use super::sight::Load;
 use super::socket::{self, Moved};
 use placing::Parts;
 
@@ -159,6 +160,14 @@ impl Lane {
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.outgoing.is_blocked
+    }
+
+    /// What is under way to the other process.
+    pub(super) fn load(&self) -> Load {
+        let out = &self.outgoing;
+        let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
+        let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
+        Load { unsent_bytes, sent: out.sent, received: out.confirmed }
     }
 
     /// Whether [`Lane::tend`] has something to do.

@@ -24,6 +24,7 @@
 //! | `relayed` | the path over relays |
 //! | `lane` | one lane |
 //! | `daemon` | the socket to the daemon |
+//! | `sight` | since when a lane does not move, for observers |
 //! | `socket` | system calls |
 //!
 //! A lane costs a descriptor. It needs memory for at most one frame while the network accepts no more, and
@@ -36,6 +37,7 @@ pub mod relay;
 pub mod relay_ring;
 mod relayed;
 pub mod sealing;
+mod sight;
 mod socket;
 
 use std::io;
@@ -43,7 +45,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
-use landeck_memory::{Bytes, Segment};
+use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::way::{LaneState, PathWish, Receiver, Way, choose};
 use landeck_wire::{Class, Header};
@@ -56,6 +58,7 @@ use daemon::{DaemonSocket, Heard};
 use framing::Spare;
 use lane::Lane;
 use relayed::Relayed;
+use sight::Stall;
 
 /// The key of the daemon's socket in events; those of lanes are the numbers of their far processes.
 const DAEMON: u64 = u64::MAX;
@@ -107,6 +110,8 @@ struct Place {
     path: Option<Way>,
     is_tended: bool,
     is_offering: bool,
+    /// What an observer was told of the lane.
+    stall: Option<Stall>,
 }
 
 impl Lanes {
@@ -608,6 +613,17 @@ impl Channel for Lanes {
 
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         vec![self.epoll.as_fd()]
+    }
+
+    fn describe_lanes(&mut self, now_ns: u64, tell: &mut dyn FnMut(LaneRecord)) {
+        for &far in &self.open {
+            let place = &mut self.places[far as usize];
+            let load = place.lane.as_ref().map(|lane| lane.load());
+            place.stall = load.and_then(|load| Stall::after(place.stall, load, now_ns));
+            if let Some(stall) = &place.stall {
+                tell(stall.record(self.first_far + far));
+            }
+        }
     }
 
     fn has_unsent(&self) -> bool {

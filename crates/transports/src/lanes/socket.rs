@@ -127,10 +127,15 @@ pub(super) fn end_sending(socket: &OwnedFd) {
 
 /// Whether bytes, or the end of sending, are under way that the other host is not known to have.
 pub(super) fn has_unacknowledged(socket: &OwnedFd) -> bool {
+    unacknowledged(socket) > 0
+}
+
+/// The bytes, with the end of sending as one more, that are under way and that the other host is not known to have.
+pub(super) fn unacknowledged(socket: &OwnedFd) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the call writes one integer to the given place.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    result == 0 && bytes > 0
+    if result == 0 { bytes.max(0) as u64 } else { 0 }
 }
 
 fn set_number(socket: &OwnedFd, option: libc::c_int, number: libc::c_int) {

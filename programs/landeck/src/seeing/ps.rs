@@ -69,7 +69,7 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     };
     let mut text = format!(
         "{}  {}, {} {processes}{hosts}: {}; running for {}, {agent}{ending}\n",
-        job.host,
+        job.id(),
         plan.name,
         plan.ranks,
         counted(&picture),
@@ -99,7 +99,7 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     }
     if picture.members.len() > most {
         let left = picture.members.len() - most;
-        text += &format!("  and {left} more: landeck ps {}\n", job.host);
+        text += &format!("  and {left} more: landeck ps {}\n", job.id());
     }
     text + &missing_hosts(&picture)
 }
@@ -149,7 +149,7 @@ fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
         object
     });
     let mut object = json!({
-        "job": job.host.to_string(),
+        "job": job.id().to_string(),
         "name": plan.name.to_string(),
         "processes": plan.ranks,
         "agent_pid": job.agent_pid,

@@ -19,6 +19,8 @@ pub(crate) struct Row {
     /// Sent messages and bytes per second.
     pub(crate) sent: Traffic,
     pub(crate) received: Traffic,
+    /// The bytes that it has sent to other hosts and they have not taken; zero if it does not wait.
+    pub(crate) unsent_bytes: u64,
     /// Its current wait.
     pub(crate) wait: ObservedWait,
 }
@@ -68,6 +70,7 @@ fn row(before: Option<&Member>, now: &Member) -> Row {
             messages: per_second(new.messages_received, old.messages_received),
             bytes: per_second(new.bytes_received, old.bytes_received),
         },
+        unsent_bytes: now.lanes.iter().map(|lane| lane.unsent_bytes).fold(0, u64::saturating_add),
         wait: now.wait,
     }
 }
@@ -82,33 +85,18 @@ mod tests {
     use super::*;
     use landeck::unstable::diagnosis::{HostPicture, Role};
     use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
-    use landeck::unstable::memory::{Operation, Presence, SlotRecord};
+    use landeck::unstable::memory::{Operation, SlotRecord};
     use landeck::unstable::wire::{HostId, Incarnation, Slot};
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: ObservedWait) -> Picture {
         let activity = Activity::Runs;
-        let member = Member {
-            process: ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) },
-            role: Role::Rank(0),
-            record: SlotRecord {
-                state: SlotState::Alive,
-                incarnation: 1,
-                pid: 7,
-                ..SlotRecord::default()
-            },
-            presence: Presence::Attached,
-            wait,
-            call: None,
-            any_of: Vec::new(),
-            counters,
-            is_asleep: false,
-            figures: Some(ProcessFigures { activity, computed, threads: 1 }),
-            has_running_thread: false,
-            at_ns,
-            is_seen: true,
-            is_host_lost: false,
-        };
+        let process = ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) };
+        let state = SlotState::Alive;
+        let record = SlotRecord { state, incarnation: 1, pid: 7, ..SlotRecord::default() };
+        let figures = Some(ProcessFigures { activity, computed, threads: 1 });
+        let known = Member::new(process, Role::Rank(0), record);
+        let member = Member { wait, counters, figures, at_ns, ..known };
         let host = HostPicture {
             host: HostId(1),
             number: 0,

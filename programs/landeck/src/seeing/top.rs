@@ -34,6 +34,8 @@ const COLUMNS: [Column; 10] = [
 
 /// The column behind the first one, if the job has several hosts.
 const HOST: Column = ("HOST", 10, false);
+/// The column before the last one, if the job has several hosts.
+const UNSENT: Column = ("UNSENT", 7, true);
 
 type Column = (&'static str, u16, bool);
 
@@ -41,7 +43,8 @@ type Column = (&'static str, u16, bool);
 ///
 /// A job on several hosts is shown whole on each of them.
 ///
-/// %CPU: processor time; %WAIT: time in calls that waited for others. Keys: up, down, page up, page
+/// %CPU: processor time; %WAIT: time in calls that waited for others; UNSENT: bytes for other hosts that they have not
+/// taken, while the process waits. Keys: up, down, page up, page
 /// down and home move, q leaves.
 #[derive(Debug, Args)]
 pub(crate) struct TopArguments {
@@ -107,14 +110,16 @@ impl Scene {
         let heading = format!(
             "{} ({}), {} of {} processes alive, running for {}",
             plan.name,
-            job.host,
+            job.id(),
             alive.count(),
             now.members.len(),
             age(job),
         );
+        let lane = report.lanes().first().map(|lane| lane.text.clone());
+        let verdict = [&[report.verdict().to_owned()], lane.as_slice(), report.missing_hosts()];
         Self {
             heading,
-            verdict: [&[report.verdict().to_owned()], report.missing_hosts()].concat().join("; "),
+            verdict: verdict.concat().join("; "),
             is_stuck: !report.goes_on(),
             is_over: !now.is_alive(),
             names: now.names.clone(),
@@ -123,8 +128,12 @@ impl Scene {
     }
 
     fn columns(&self) -> Vec<Column> {
-        let host = self.names.span_hosts().then_some(HOST);
-        COLUMNS[..1].iter().copied().chain(host).chain(COLUMNS[1..].iter().copied()).collect()
+        let mut columns = COLUMNS.to_vec();
+        if self.names.span_hosts() {
+            columns.insert(COLUMNS.len() - 1, UNSENT);
+            columns.insert(1, HOST);
+        }
+        columns
     }
 
     /// The cells of a row, one for each column.
@@ -146,6 +155,9 @@ impl Scene {
             if is_there { self.waits_for(row) } else { String::new() },
         ];
         if self.names.span_hosts() {
+            let is_unsent = is_there && row.unsent_bytes > 0;
+            let unsent = if is_unsent { bytes(row.unsent_bytes as f64) } else { String::new() };
+            cells.insert(cells.len() - 1, unsent);
             cells.insert(1, self.names.host(row.process).to_owned());
         }
         cells

@@ -2,11 +2,11 @@
 
 use super::{SeeingError, age, hosts_as_json, onlooker};
 use clap::Args;
-use landeck::unstable::diagnosis::{Member, Picture, Report};
+use landeck::unstable::diagnosis::report::LaneLine;
+use landeck::unstable::diagnosis::{Member, Onlooker, Picture, Report};
 use landeck::unstable::host::say::say;
 use landeck::unstable::host::stacks;
 use landeck::unstable::memory::SlotState;
-use landeck::unstable::wire::HostId;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -42,14 +42,14 @@ impl WhyArguments {
         let name = &job.segment.plan().name;
         let text = match self.json {
             true => {
-                let json = as_json(&job.host.to_string(), &name.to_string(), &now, &report);
+                let json = as_json(&job.id().to_string(), &name.to_string(), &now, &report);
                 format!("{json:#}\n")
             }
-            false => format!("{name} ({}), running for {}\n{}", job.host, age(job), report.text()),
+            false => format!("{name} ({}), running for {}\n{}", job.id(), age(job), report.text()),
         };
         say(&text)?;
         if self.stacks {
-            say(&stacks_of(job.host, &now, &report))?;
+            say(&stacks_of(&mut onlooker, &now, &report))?;
         }
         Ok(ExitCode::from(u8::from(!report.goes_on())))
     }
@@ -84,6 +84,16 @@ fn as_json(id: &str, name: &str, now: &Picture, report: &Report) -> serde_json::
     });
     if spans {
         object["hosts"] = hosts_as_json(now);
+        let lane = |line: &LaneLine| {
+            json!({
+                "from": line.place,
+                "to": now.place(line.lane.to),
+                "unsent_bytes": line.lane.unsent_bytes,
+                "open_messages": line.lane.open_messages,
+                "since_s": line.since.as_secs_f64(),
+            })
+        };
+        object["lanes"] = report.lanes().iter().map(lane).collect();
     }
     object
 }
@@ -93,7 +103,8 @@ fn name_at(now: &Picture, place: u32) -> Option<String> {
 }
 
 /// The stacks of the processes in the verdict, or of all if it names none.
-fn stacks_of(own: HostId, now: &Picture, report: &Report) -> String {
+fn stacks_of(onlooker: &mut Onlooker, now: &Picture, report: &Report) -> String {
+    let own = onlooker.job().host;
     let give_up = Instant::now() + STACKS_MAX;
     let concerned = report.concerned();
     let is_shown = |place: &u32| concerned.is_empty() || concerned.contains(place);
@@ -102,6 +113,8 @@ fn stacks_of(own: HostId, now: &Picture, report: &Report) -> String {
         .map(|(_, member)| member)
         .filter(|member| member.is_seen && member.record.state == SlotState::Alive)
         .collect();
+    let far = shown.iter().take(STACKS_OF_MAX).map(|member| member.process);
+    let far = onlooker.far_stacks(far.filter(|process| process.host != own).collect());
     let mut text = String::new();
     for member in shown.iter().take(STACKS_OF_MAX) {
         let name = now.names.one(member.process);
@@ -113,7 +126,9 @@ fn stacks_of(own: HostId, now: &Picture, report: &Report) -> String {
             text += &format!("  {name}{pid}:\n");
             text += &stacks::of_process(member.record.pid, give_up);
         } else {
-            text += &format!("  {name}: its stack is seen on its host, by landeck why --stacks\n");
+            let found = far.iter().find(|(process, _)| *process == member.process);
+            let stack = found.map_or("    its host has sent no stack\n", |(_, stack)| stack);
+            text += &format!("  {name}:\n{stack}");
         }
     }
     if shown.len() > STACKS_OF_MAX {

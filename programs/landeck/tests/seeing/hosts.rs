@@ -2,6 +2,11 @@
 
 use super::*;
 use landeck::Tag;
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::cost_parameters::CostParameters;
+use landeck::unstable::collectives::record::Record;
+use landeck::unstable::collectives::{Calibration, Settings};
+use landeck::unstable::host::figures;
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::program::build;
 
@@ -17,6 +22,17 @@ fn until_said(hosts: &Hosts, host: usize, words: &[&str], wanted: &[&str]) -> St
         assert!(Instant::now() < give_up, "{wanted:?} is not in\n{said}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The launcher of a test of this file with two processes on each of two hosts.
+fn launcher_of(hosts: &Hosts, test: &str, options: &[&str]) -> Command {
+    // The launcher finds the daemon beside itself.
+    build(env!("CARGO"), &["landeckd"]);
+    let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
+    launcher.args(["run", "--rsh", "landeck-rsh", "--host", "n1:2,n2:2", "--grace", "0.2"]);
+    launcher.args(options).arg(std::env::current_exe().unwrap());
+    launcher.args([test, "--exact", "--nocapture", "--test-threads=1"]).stdin(Stdio::null());
+    launcher
 }
 
 /// Signals the daemon of a host.
@@ -36,15 +52,12 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
     }
     let _watchdog = Watchdog::start(TEST_MAX);
     let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
-    // The launcher finds the daemon beside itself.
-    build(env!("CARGO"), &["landeckd"]);
-    let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
-    launcher.args(["run", "--rsh", "landeck-rsh", "--host", "n1:2,n2:2", "--grace", "0.2"]);
-    launcher.args(["--name", "stuck"]).arg(std::env::current_exe().unwrap());
-    launcher.args([test, "--exact", "--nocapture", "--test-threads=1"]);
-    let mut launcher = launcher.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut launcher = launcher_of(&hosts, test, &["--name", "stuck"]);
+    let mut launcher = launcher.stdout(Stdio::null()).spawn().unwrap();
+    let mut ids = Vec::new();
     for host in [0, 1] {
         let said = until_said(&hosts, host, &["why"], &["wait for each other."]);
+        ids.push(said.split(['(', ')']).nth(1).unwrap().to_owned());
         assert!(
             said.contains("rank 1 on n1 (pid ") && said.contains("rank 2 on n2 (pid "),
             "{said}"
@@ -55,7 +68,19 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
         let said = until_said(&hosts, host, &["ps"], &["4 processes on 2 hosts", "HOST"]);
         assert!(said.contains("rank 0        n1") && said.contains("rank 3        n2"), "{said}");
     }
+    assert_eq!(ids[0], ids[1], "the job has one identity");
     let said = until_said(&hosts, 1, &["top", "--once", "-d", "0.1"], &["wait for each other."]);
+    assert!(said.contains(&ids[0]), "{said}");
+    for (host, name) in [(0, &ids[0][..]), (1, &ids[0]), (1, &ids[0][..12]), (1, "stuck")] {
+        let said = until_said(&hosts, host, &["ps", name], &["4 processes on 2 hosts"]);
+        assert!(said.contains(&ids[0]), "{said}");
+    }
+    let said = until_said(&hosts, 0, &["why", "--stacks"], &["wait for each other."]);
+    for (rank, other) in [("  rank 1 on n1 (pid ", "rank 2"), ("  rank 2 on n2 (pid ", "rank 3")] {
+        let (_, stack) = said.rsplit_once(rank).unwrap_or_else(|| panic!("{said}"));
+        let stack = stack.split(other).next().unwrap();
+        assert!(stack.contains("#0") || stack.contains("state "), "{said}");
+    }
     assert!(said.contains("4 of 4 processes alive") && said.contains("HOST"), "{said}");
     signal_daemon(&hosts, 1, "STOP");
     let wanted = ["cannot be seen (daemon silent for ", "host n2: daemon silent for "];
@@ -65,4 +90,101 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
     until_said(&hosts, 0, &["why"], &["wait for each other."]);
     launcher.kill().unwrap();
     launcher.wait().unwrap();
+}
+
+#[test]
+fn bytes_that_do_not_leave_and_groups_over_hosts_are_seen() {
+    let test = "hosts::bytes_that_do_not_leave_and_groups_over_hosts_are_seen";
+    if is_member() {
+        return take_part(|_, world| {
+            let color = u32::from(world.rank() > 0);
+            let group = world.split(Some(color), 0).unwrap().unwrap();
+            match world.rank() {
+                0 => stay(),
+                3 => while world.send(&[0u8; 4_000], 0, Tag(5)).is_ok() {},
+                _ => drop(group.barrier()),
+            }
+        });
+    }
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    let mut launcher = launcher_of(&hosts, test, &["--name", "full"]);
+    let mut launcher = launcher.stdout(Stdio::null()).spawn().unwrap();
+    let members = "barrier, the group of rank 1 on n1 (pid ";
+    for host in [0, 1] {
+        let wanted = [" unsent to rank 0 on n1 (pid ", ", which does not read: it ", members];
+        let said = until_said(&hosts, host, &["why"], &wanted);
+        let lane = said.lines().find(|line| line.contains(" unsent ")).unwrap();
+        assert!(lane.starts_with("  rank 3 on n2 (pid ") && lane.contains("iB unsent"), "{said}");
+        assert!(said.contains(" and ranks 2 3 on n2, missing rank 3 on n2 (pid "), "{said}");
+        let said =
+            until_said(&hosts, host, &["top", "--once", "-d", "0.1"], &[" unsent to rank 0"]);
+        let row = said.lines().find(|line| line.starts_with("rank 3 ")).unwrap();
+        assert!(said.contains(" UNSENT ") && row.contains("B send: rank 0 on n1"), "{said}");
+    }
+    launcher.kill().unwrap();
+    launcher.wait().unwrap();
+}
+
+#[test]
+fn the_time_limit_shows_all_hosts() {
+    let test = "hosts::the_time_limit_shows_all_hosts";
+    if is_member() {
+        return take_part(|_, world| match world.rank() {
+            1 | 2 => drop(world.receive::<u32>(3 - world.rank(), Tag(7))),
+            _ => stay(),
+        });
+    }
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    let ended = launcher_of(&hosts, test, &["--timeout", "5", "--stacks"]).output().unwrap();
+    let said = support::text(&ended);
+    assert_eq!(ended.status.code(), Some(124), "{said}");
+    let verdict = said.lines().find(|line| line.contains("wait for each other.")).unwrap_or("");
+    let both = ["rank 1 on n1 (pid ", "rank 2 on n2 (pid "];
+    assert!(both.iter().all(|rank| verdict.contains(rank)), "{said}");
+    assert!(said.contains("one of them has to send first"), "{said}");
+    for rank in ["rank 0 on n1", "rank 1 on n1", "rank 2 on n2", "rank 3 on n2"] {
+        let line = said.lines().position(|line| line.starts_with(&format!("  {rank} (pid ")));
+        let stack = said.lines().skip(line.unwrap_or_else(|| panic!("{said}")) + 1);
+        let mut stack = stack.take_while(|line| !line.starts_with("  rank "));
+        assert!(stack.any(|line| line.contains("#0") || line.contains("state ")), "{said}");
+    }
+    assert!(said.contains("receive from rank 2 on n2"), "{said}");
+}
+
+#[test]
+fn the_figures_of_the_slowest_host_count() {
+    let test = "hosts::the_figures_of_the_slowest_host_count";
+    if is_member() {
+        return take_part(|job, _| {
+            let settings = Settings::from_words(&job.segment().plan().settings);
+            let CostParameters { line_ps, message_ps, .. } = settings.figures;
+            println!("a line {line_ps}, a message {message_ps}");
+        });
+    }
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    let usual = CostParameters::default();
+    let slow_lines = CostParameters { line_ps: 71_000, message_ps: 50_000, ..usual };
+    let slow_messages = CostParameters { line_ps: 31_000, message_ps: 95_000, ..usual };
+    let said = |wanted: &str| {
+        let mut launcher = launcher_of(&hosts, test, &[]);
+        let said = support::text(&launcher.env_remove("XDG_CACHE_HOME").output().unwrap());
+        assert_eq!(said.matches(wanted).count(), 4, "{wanted}: {said}");
+    };
+    keep_figures(&hosts, 0, slow_lines);
+    said("a line 71000, a message 50000");
+    keep_figures(&hosts, 1, slow_messages);
+    said("a line 71000, a message 95000");
+}
+
+/// Writes the figures of a host, as `landeck tune` does.
+fn keep_figures(hosts: &Hosts, host: usize, figures: CostParameters) {
+    let details = Calibration::of(&figures);
+    let record = Record { machine: figures::machine(), figures, details }.to_string();
+    let script =
+        r#"mkdir -p "$HOME/.cache/landeck" && printf %s "$1" >"$HOME/.cache/landeck/figures""#;
+    let mut command = hosts.command(host, "/bin/sh");
+    assert!(command.args(["-c", script, "sh", &record]).status().unwrap().success());
 }
