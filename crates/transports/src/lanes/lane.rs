@@ -146,7 +146,7 @@ impl Lane {
         out.is_waiting() || out.has_left && out.mute.is_none() && is_under_way()
     }
 
-    /// What is under way to the other process.
+    /// The load of the lane at this moment.
     pub(super) fn load(&self) -> Load {
         let out = &self.outgoing;
         let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);

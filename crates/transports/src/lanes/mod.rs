@@ -94,7 +94,7 @@ struct Place {
     is_wanted: bool,
     is_tended: bool,
     is_offering: bool,
-    /// What an observer was told of the lane.
+    /// The stall of the lane, as an observer was told of it.
     stall: Option<Stall>,
 }
 
