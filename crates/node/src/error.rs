@@ -262,7 +262,7 @@ pub enum ErrorKind {
     },
     /// The message was longer than the buffer; the bytes that fit were received.
     #[error(
-        "the message{} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", from(*rank), tag.0
+        "the message{} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", from(*rank, host), tag.0
     )]
     Truncated {
         /// The rank of its sender in the world of the call; `None` for a process of another job.
@@ -273,6 +273,8 @@ pub enum ErrorKind {
         message_bytes: u64,
         /// Bytes of the buffer.
         buffer_bytes: u64,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// The length of the message is not a multiple of the length of a value.
     #[error(
@@ -436,10 +438,12 @@ pub enum ErrorKind {
     )]
     NoBoard,
     /// A member's words on the board of its world are corrupt.
-    #[error("rank {rank} has overwritten its words in shared memory: its process is broken")]
+    #[error("rank {rank}{host} has overwritten its words in shared memory: its process is broken")]
     BrokenBoard {
         /// The rank.
         rank: usize,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
     },
     /// This process is not a member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
@@ -520,7 +524,8 @@ impl ErrorKind {
             }
             Failure::Truncated { peer, tag, message_bytes, buffer_bytes } => {
                 let (rank, tag) = (rank_of(peer), Tag(tag));
-                Self::Truncated { rank, tag, message_bytes, buffer_bytes }
+                let host = segment.on_host(peer.0);
+                Self::Truncated { rank, tag, message_bytes, buffer_bytes, host }
             }
             Failure::Revoked => Self::Revoked,
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
@@ -596,7 +601,9 @@ impl ErrorKind {
                 Self::NoSuchRank { rank: root as usize, size: size as usize }
             }
             Fault::NoBoard => Self::NoBoard,
-            Fault::BrokenBoard { member } => Self::BrokenBoard { rank: member as usize },
+            Fault::BrokenBoard { member } => {
+                Self::BrokenBoard { rank: member as usize, host: on_host(member) }
+            }
             Fault::Heap(full) => Self::Heap(full),
             Fault::NoMemory(no_memory) => no_memory.into(),
             Fault::Excluded => Self::Excluded,
@@ -616,8 +623,8 @@ fn on_host(member: u32, segment: &Segment, rank_of: impl Fn(Peer) -> Option<usiz
     peer.map_or_else(String::new, |peer| segment.on_host(peer))
 }
 
-fn from(rank: Option<usize>) -> String {
-    rank.map_or_else(String::new, |rank| format!(" from rank {rank}"))
+fn from(rank: Option<usize>, host: &str) -> String {
+    rank.map_or_else(String::new, |rank| format!(" from rank {rank}{host}"))
 }
 
 /// Names a process: by its rank, its host if the job has several, and its number there.

@@ -1,7 +1,7 @@
 //! The messages of other daemons.
 
 use landeck_trust::KeyHash;
-use landeck_wire::JobId;
+use landeck_wire::{JobId, ProcessId};
 
 use super::*;
 use crate::pictures::picture_message;
@@ -81,13 +81,7 @@ impl Hub {
                 Vec::new()
             }
             DaemonMessage::StacksWanted { job, request, processes } => {
-                let Self { pictures, reactor, parts, .. } = self;
-                let (part, asker) = (parts.get(job), (from, request));
-                if let Some((to, answer)) =
-                    pictures.searches.begin(reactor, part, asker, &processes)
-                {
-                    self.send(to, &answer);
-                }
+                self.search_stacks(job, (from, request), &processes);
                 Vec::new()
             }
             DaemonMessage::Stacks { request, texts } => {
@@ -117,6 +111,15 @@ impl Hub {
             }
         };
         self.follow(events);
+    }
+
+    /// Begins to search stacks for an observer on another host.
+    fn search_stacks(&mut self, job: JobId, asker: (HostNumber, u64), processes: &[ProcessId]) {
+        let Self { pictures, reactor, parts, .. } = self;
+        let answer = pictures.searches.begin(reactor, parts.get(job), asker, processes);
+        if let Some((to, answer)) = answer {
+            self.send(to, &answer);
+        }
     }
 
     pub(super) fn take_numbers(

@@ -157,6 +157,8 @@ fn a_message_that_is_too_long_is_cut_and_told() {
                 received
             });
             let kind = cut.unwrap_err().kind;
+            let named = format!("from rank {far} on n{} with tag 1", far / EACH + 1);
+            assert!(kind.to_string().contains(&named), "{kind}");
             let ErrorKind::Truncated { rank, message_bytes, .. } = kind else { panic!("{kind}") };
             assert_eq!((rank, message_bytes), (Some(far), length as u64));
             assert_eq!(into, [7; 10]);

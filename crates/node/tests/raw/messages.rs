@@ -109,7 +109,8 @@ fn what_is_cut_is_received_and_named() {
             let items = room(&mut values, &layout, 2);
             // SAFETY: the values are there until this returns.
             let cut = unsafe { message::receive(&world, &items, Any, Any) }.unwrap_err();
-            let ErrorKind::Truncated { rank, tag, message_bytes, buffer_bytes } = cut.kind else {
+            let ErrorKind::Truncated { rank, tag, message_bytes, buffer_bytes, .. } = cut.kind
+            else {
                 panic!("{cut}");
             };
             assert_eq!((rank, tag), (Some(0), Tag(9)));

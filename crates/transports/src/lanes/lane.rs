@@ -162,7 +162,7 @@ impl Lane {
         self.outgoing.is_blocked
     }
 
-    /// What is under way to the other process.
+    /// The load of the lane at this moment.
     pub(super) fn load(&self) -> Load {
         let out = &self.outgoing;
         let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);

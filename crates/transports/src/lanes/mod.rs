@@ -110,7 +110,7 @@ struct Place {
     path: Option<Way>,
     is_tended: bool,
     is_offering: bool,
-    /// What an observer was told of the lane.
+    /// The stall of the lane, as an observer was told of it.
     stall: Option<Stall>,
 }
 

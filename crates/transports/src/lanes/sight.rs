@@ -2,7 +2,7 @@
 
 use landeck_memory::LaneRecord;
 
-/// What is under way on a lane at a moment.
+/// The load of a lane at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     /// The bytes that the other host has not taken.

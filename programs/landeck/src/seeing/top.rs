@@ -37,6 +37,9 @@ const HOST: Column = ("HOST", 10, false);
 /// The column before the last one, if the job has several hosts.
 const UNSENT: Column = ("UNSENT", 7, true);
 
+/// The columns that a narrow terminal has no room for, in this order.
+const LEAST_FIRST: [&str; 6] = ["IN B/S", "OUT B/S", "IN MSG/S", "OUT MSG/S", "%CPU", "PID"];
+
 type Column = (&'static str, u16, bool);
 
 /// Watch the processes of a job.
@@ -116,10 +119,10 @@ impl Scene {
             age(job),
         );
         let lane = report.lanes().first().map(|lane| lane.text.clone());
-        let verdict = [&[report.verdict().to_owned()], lane.as_slice(), report.missing_hosts()];
+        let more = lane.iter().chain(report.missing_hosts()).map(|text| format!(" {text}."));
         Self {
             heading,
-            verdict: verdict.concat().join("; "),
+            verdict: report.verdict().to_owned() + &more.collect::<String>(),
             is_stuck: !report.goes_on(),
             is_over: !now.is_alive(),
             names: now.names.clone(),
@@ -134,6 +137,28 @@ impl Scene {
             columns.insert(1, HOST);
         }
         columns
+    }
+
+    /// The columns that a terminal has room for, as places among all, with their widths: as wide as their cells. Those
+    /// that matter least go first.
+    fn fitting(&self, cells: &[Vec<String>], room: u16) -> Vec<(usize, u16)> {
+        let columns = self.columns();
+        let last = columns.len() - 1;
+        let width = |at: usize| {
+            let longest = cells.iter().map(|row| row[at].chars().count());
+            let longest = longest.chain([columns[at].0.chars().count()]).max().unwrap_or(0);
+            let most = if at == last { columns[at].1 } else { u16::MAX };
+            u16::try_from(longest).unwrap_or(u16::MAX).min(most)
+        };
+        let mut fitting: Vec<(usize, u16)> = (0..=last).map(|at| (at, width(at))).collect();
+        for name in LEAST_FIRST {
+            let needed: u32 = fitting.iter().map(|(_, width)| u32::from(*width) + 1).sum();
+            if needed <= u32::from(room) + 1 {
+                break;
+            }
+            fitting.retain(|(at, _)| columns[*at].0 != name);
+        }
+        fitting
     }
 
     /// The cells of a row, one for each column.
@@ -264,7 +289,8 @@ impl Show {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, scene: &Scene) {
-        let parts = [Constraint::Length(1), Constraint::Length(2), Constraint::Min(1)];
+        let said = if scene.names.span_hosts() { 4 } else { 2 };
+        let parts = [Constraint::Length(1), Constraint::Length(said), Constraint::Min(1)];
         let [heading, verdict, body] = Layout::vertical(parts).areas(frame.area());
         let bold = Style::default().add_modifier(Modifier::BOLD);
         frame.render_widget(Line::styled(scene.heading.as_str(), bold), heading);
@@ -277,14 +303,19 @@ impl Show {
             Cell::from(Line::from(text).alignment(side))
         };
         let columns = scene.columns();
-        let headings =
-            columns.iter().map(|(text, _, is_number)| aligned((*text).to_owned(), *is_number));
-        let rows = scene.rows.iter().map(|row| {
-            let cells = scene.cells(row).into_iter().zip(&columns);
-            let cells = cells.map(|(text, (.., is_number))| aligned(text, *is_number));
+        let cells: Vec<Vec<String>> = scene.rows.iter().map(|row| scene.cells(row)).collect();
+        let fitting = scene.fitting(&cells, body.width);
+        let cell = |text: &str, at: usize| aligned(text.to_owned(), columns[at].2);
+        let headings = fitting.iter().map(|&(at, _)| cell(columns[at].0, at));
+        let rows = scene.rows.iter().zip(&cells).map(|(row, cells)| {
+            let cells = fitting.iter().map(|&(at, _)| cell(&cells[at], at));
             TableRow::new(cells).style(style_of(row.doing))
         });
-        let widths = columns.iter().map(|(_, width, _)| Constraint::Length(*width));
+        let last = columns.len() - 1;
+        let widths = fitting.iter().map(|&(at, width)| match at == last {
+            true => Constraint::Min(width),
+            false => Constraint::Length(width),
+        });
         let table = Table::new(rows, widths)
             .header(TableRow::new(headings).style(bold.add_modifier(Modifier::REVERSED)))
             .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED));
