@@ -272,13 +272,14 @@ impl Results {
             let cheap = self.row_where(surcharge.cheap, point, wanted)?.spread.median;
             let value = self.row_where(surcharge.dear, point, wanted)?.spread.median;
             let limit = cheap + surcharge.most_ns;
+            let [dear, cheap_words] = surcharge.words;
             Some(Verdict {
                 point: point.clone(),
                 must: false,
                 value,
                 limit,
                 unit: self.unit().to_owned(),
-                what: format!("{} {}", short(surcharge.most_ns), surcharge.what),
+                what: format!("{dear} {} more than {cheap_words}", short(surcharge.most_ns)),
                 met: value <= limit,
             })
         })
@@ -526,6 +527,50 @@ mod tests {
             results.figure = "round";
             let verdicts = results.verdicts(&Point { figure: "round".into(), ..point(2) });
             assert_eq!(verdicts.iter().map(|verdict| verdict.met).collect::<Vec<_>>(), [met]);
+        }
+    }
+
+    #[test]
+    fn between_hosts_plain_stands_beside_the_best_peer_and_sealed_beside_plain() {
+        let small = Point { figure: "hosts_round".into(), ..point(2) };
+        let round = |candidate, value| {
+            let mut launch = launch(candidate, 0, 2, value, 50.0);
+            launch.values[0].point = small.clone();
+            launch
+        };
+        let judged = |plain, sealed| {
+            let results = results(vec![
+                round(Candidate::LandeckPlain, plain),
+                round(Candidate::LandeckMpi, sealed),
+                round(Candidate::OpenMpi, 10_000.0),
+                round(Candidate::Sockets, 5_000.0),
+            ]);
+            let results = Results { figure: "hosts_round", ..results };
+            let verdicts = results.verdicts(&small).into_iter();
+            verdicts.map(|verdict| (verdict.met, verdict.what)).collect::<Vec<_>>()
+        };
+        let words = ["1.2 x ompi", "1 x ompi", "sealed 1,500 more than plain"].map(str::to_owned);
+        let all = |met: [bool; 3]| met.into_iter().zip(words.clone()).collect::<Vec<_>>();
+        assert_eq!(judged(9_000.0, 10_499.0), all([true, true, true]));
+        assert_eq!(judged(11_999.0, 13_500.0), all([true, false, false]));
+        assert_eq!(judged(12_001.0, 12_000.0), all([false, false, true]));
+    }
+
+    #[test]
+    fn neighbours_in_a_job_on_two_hosts_stand_beside_those_of_one() {
+        let at =
+            |form: &str| Point { figure: "hosts_neighbours".into(), form: form.into(), ..point(4) };
+        let crowd = |form: &str, value| {
+            let mut launch = launch(Candidate::LandeckMpi, 0, 4, value, 50.0);
+            launch.values[0].point = at(form);
+            launch
+        };
+        for (on_two, met) in [(104.0, [true, true]), (108.0, [true, false]), (111.0, [false; 2])] {
+            let launches = vec![crowd("job on one host", 100.0), crowd("job on two hosts", on_two)];
+            let results = Results { figure: "hosts_neighbours", ..results(launches) };
+            let verdicts = results.verdicts(&at("job on two hosts"));
+            assert_eq!(verdicts.iter().map(|verdict| verdict.met).collect::<Vec<_>>(), met);
+            assert!(results.verdicts(&at("job on one host")).is_empty());
         }
     }
 

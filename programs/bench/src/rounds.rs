@@ -250,14 +250,19 @@ fn inside(
         Ok(command) => command,
         Err(why) => return (Vec::new(), Some(why)),
     };
-    let mut outcome = launch::run(&mut command, effort.timeout_of(part.n));
-    for sample in &mut outcome.samples {
+    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
+    (named(outcome.samples, figure, part), outcome.trouble)
+}
+
+/// Samples under the names by which the benchmark knows them: one program may serve several figures.
+fn named(mut samples: Vec<Sample>, figure: &Figure, part: &Part) -> Vec<Sample> {
+    for sample in &mut samples {
         figure.name.clone_into(&mut sample.point.figure);
         if let Some(form) = part.form {
             form.clone_into(&mut sample.point.form);
         }
     }
-    (outcome.samples, outcome.trouble)
+    samples
 }
 
 /// The command that starts a part here, or on the hosts.
@@ -438,6 +443,21 @@ mod tests {
             summarise(vec![sample(1.0), sample(9.0), sample(2.0)], crate::statistics::median);
         assert_eq!(values.len(), 1);
         assert_eq!((values[0].value, values[0].batches, values[0].batches_max), (2.0, 3, 9.0));
+    }
+
+    #[test]
+    fn samples_get_the_names_of_their_figure() {
+        let point =
+            Point { figure: "crowd".into(), form: String::new(), n: 4, bytes: 8, pending: 0 };
+        let sample = Sample { point, unit: "ns".into(), value: 1.0 };
+        let figure = Figure::by_name("hosts_neighbours").unwrap();
+        let of =
+            |part: usize| named(vec![sample.clone()], figure, &figure.parts[part]).remove(0).point;
+        assert_eq!(
+            (of(0).figure.as_str(), of(0).form.as_str()),
+            ("hosts_neighbours", "job on one host")
+        );
+        assert_eq!(of(1).form, "job on two hosts");
     }
 
     #[test]

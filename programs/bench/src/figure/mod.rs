@@ -138,7 +138,8 @@ pub(crate) struct Surcharge {
     pub(crate) cheap: Candidate,
     pub(crate) dear: Candidate,
     pub(crate) most_ns: f64,
-    pub(crate) what: &'static str,
+    /// The dear one and the cheap one, for people.
+    pub(crate) words: [&'static str; 2],
 }
 
 impl Target {
@@ -185,14 +186,14 @@ impl Figure {
             cheap: Candidate::Landeck,
             dear: Candidate::LandeckMpi,
             most_ns,
-            what: "through MPI, more than without",
+            words: ["through MPI", "without"],
         };
         match (self.name, self.who) {
             ("hosts_round", _) => Some(Surcharge {
                 cheap: Candidate::LandeckPlain,
                 dear: Candidate::LandeckMpi,
                 most_ns: 1_500.0,
-                what: "sealed, more than plain",
+                words: ["sealed", "plain"],
             }),
             ("round", Who::Everybody) => Some(through_mpi(12.0)),
             (
