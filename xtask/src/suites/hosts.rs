@@ -21,7 +21,6 @@ const OF_FRONTS: &[&str] = &["chapters::", "programs::", "interchange::", "tools
 /// The share of the short form, by parts of tests' names: messages, collective operations, communicators, types.
 const SHARE: &[&str] = &[
     "every_chapter_works_with_three_processes",
-    "programs_run_under_our_launcher",
     "programs::messages",
     "programs::mailboxes",
     "programs::collective_operations",

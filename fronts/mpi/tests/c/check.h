@@ -58,13 +58,13 @@ static inline int have_memory_gib(const char *what, unsigned long long needed)
 }
 
 /* The number of ranks on this process's host, how many of them come before it, and the number of hosts. */
-struct neighbours {
+struct host_ranks {
     int here, before, hosts;
 };
 
-static inline struct neighbours neighbours(void)
+static inline struct host_ranks host_ranks(void)
 {
-    struct neighbours found = {0, 0, 0};
+    struct host_ranks found = {0, 0, 0};
     char own[MPI_MAX_PROCESSOR_NAME] = "", *all = (char *)calloc(size, MPI_MAX_PROCESSOR_NAME);
     int length;
     CHECK(all && MPI_Get_processor_name(own, &length) == MPI_SUCCESS && own[length] == '\0');

@@ -92,7 +92,7 @@ static void shared(void)
 {
     MPI_Comm part;
     MPI_Info info;
-    struct neighbours near = neighbours();
+    struct host_ranks near = host_ranks();
     int comm_type[2] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED};
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");

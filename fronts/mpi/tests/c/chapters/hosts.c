@@ -2,7 +2,7 @@
    Only here: what others have on several hosts, this library refuses. */
 #include "check.h"
 
-static struct neighbours near;
+static struct host_ranks near;
 
 static int class_of(int code)
 {
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    near = neighbours();
+    near = host_ranks();
     CHECK(near.hosts >= 1 && near.here >= 1 && near.before < near.here);
     attributes();
     one_host();
