@@ -27,7 +27,7 @@ const SHARE: &[&str] = &[
     "mailboxes::long_messages_come_once",
     "mailboxes::a_named_mailbox_gets_what_all_post",
     "messages::time_ends_a_receive_in_the_middle",
-    "modes::urgent_messages_overtake",
+    "modes::a_synchronous_send_ends",
     "groups::colors_divide_and_keys_order",
     "groups::a_revoked_world_ends",
     "bridges::",
