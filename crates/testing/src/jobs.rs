@@ -115,7 +115,8 @@ impl OneHost {
 mod tests {
     use super::*;
 
-    const LIST: OneHost = OneHost::new("# a comment\norder   # files in /tmp\napi::ports* # one door\n");
+    const LIST: OneHost =
+        OneHost::new("# a comment\norder   # files in /tmp\napi::ports* # one door\n");
 
     #[test]
     fn a_name_is_found_with_its_reason() {

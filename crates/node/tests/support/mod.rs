@@ -115,6 +115,18 @@ pub(crate) fn in_enduring_job(processes: usize, test: &str, code: i32, body: imp
     trail.assert_gone(GONE_WITHIN);
 }
 
+/// The folder of files that all hosts of a job see; their /tmp is their own.
+pub(crate) fn shared_folder() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// The path of a file for all members of a job, on all hosts. All of the job call this.
+pub(crate) fn shared_file(job: &Job, name: &str) -> PathBuf {
+    let mut number = [job.process().host.0];
+    job.world().broadcast(&mut number, 0).unwrap();
+    shared_folder().join(format!("landeck-{:x}-{name}", number[0]))
+}
+
 /// Ends this process as a fault would.
 pub(crate) fn kill_myself() -> ! {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
