@@ -72,8 +72,7 @@ impl Parts {
         words: &WordFollower,
     ) {
         let places = (0..).zip(&far).map(|(place, process)| (*process, place)).collect();
-        let part =
-            PartOfHost { segment, far, places, numbers_asked: false, is_ending: false };
+        let part = PartOfHost { segment, far, places, numbers_asked: false, is_ending: false };
         for record in words.hosts() {
             set_name(&part.segment, &record.entry);
             if record.standing != HostStanding::Living {
@@ -260,7 +259,8 @@ mod tests {
     #[test]
     fn ends_behind_the_end_of_the_job_are_not_written() {
         let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
-        let died = |slot| change(FarSubject::Process(far(slot)), FarState::Died { pid: 1, status: 15 });
+        let died =
+            |slot| change(FarSubject::Process(far(slot)), FarState::Died { pid: 1, status: 15 });
         parts.end(JobId(99));
         parts.write(&died(0));
         parts.end(JOB);

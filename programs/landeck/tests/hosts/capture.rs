@@ -36,7 +36,8 @@ fn repeated(way: &str, length: usize) -> Vec<u8> {
 /// Captures what passes this host's network until its input ends, and says how often each marker was seen.
 fn capture() {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let packets = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, Some(eth::ALL)).unwrap();
+    let packets =
+        socket_with(AddressFamily::PACKET, SocketType::RAW, flags, Some(eth::ALL)).unwrap();
     let _ = sockopt::set_socket_recv_buffer_size_force(&packets, BUFFER);
     println!("captures.");
     let input = std::io::stdin();
@@ -56,7 +57,8 @@ fn capture() {
             }
             Err(Errno::AGAIN) if is_over => break,
             Err(Errno::AGAIN) => {
-                let both = &mut [PollFd::new(&packets, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
+                let both =
+                    &mut [PollFd::new(&packets, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
                 poll(both, None).unwrap();
                 is_over = !both[1].revents().is_empty();
             }
@@ -81,7 +83,10 @@ fn send_in_all_ways() {
         assert!(got == sent);
     }
     world.send_urgent(&marker("urgent")[..3 * PIECE], far, Tag(2)).unwrap();
-    assert_eq!(world.receive::<[u8; 3 * PIECE]>(far, Tag(2)).unwrap().0, marker("urgent")[..3 * PIECE]);
+    assert_eq!(
+        world.receive::<[u8; 3 * PIECE]>(far, Tag(2)).unwrap().0,
+        marker("urgent")[..3 * PIECE]
+    );
 
     let mut inbox = job.create_mailbox().unwrap();
     inbox.register(format!("inbox of {rank}")).unwrap();
@@ -123,7 +128,11 @@ fn captured(cluster: &Cluster, test: &str, options: &[&str]) -> Vec<(String, u64
     drop(input);
     let ended = running.end();
     ended.assert(0, &[]);
-    assert_eq!(ended.out.matches(&*String::from_utf8_lossy(&marker("output"))).count(), 4, "{ended:?}");
+    assert_eq!(
+        ended.out.matches(&*String::from_utf8_lossy(&marker("output"))).count(),
+        4,
+        "{ended:?}"
+    );
     let captured = capture.end();
     captured.assert(0, &[]);
     let number = |text: &str| text.trim().parse::<u64>().unwrap();

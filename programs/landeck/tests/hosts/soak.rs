@@ -30,7 +30,7 @@ const ROUNDS: u64 = 150;
 /// Set for jobs that end by themselves.
 const ENDS: &str = "LANDECK_TEST_ENDS";
 /// What is left on a host besides processes: files, named sockets, and sockets that listen or are connected.
-const LEFT: &str = "find /tmp /dev/shm /run/home /run/lock -mindepth 1
+const LEFT: &str = "find /tmp /dev/shm /run/home /run/lock ! -type d
     grep -o '@landeck.*' /proc/net/unix
     ss -H -n -l -t -u
     ss -H -n -t state established";
@@ -167,13 +167,19 @@ impl Round<'_> {
         self.mend(host);
         for host in 0..HOSTS {
             self.cluster.assert_nothing_left_on(host);
-            wait_until(&format!("nothing else is left on host {host}: {what}"), || {
-                let left = self.cluster.left(host);
-                left == self.left[host] || {
-                    thread::sleep(Duration::from_millis(100));
-                    false
-                }
-            });
+            self.assert_nothing_else_left_on(host, &what);
+        }
+    }
+
+    /// Checks that there are no files and sockets on a host that were not there before.
+    fn assert_nothing_else_left_on(&self, host: usize, what: &str) {
+        let until = Instant::now() + GONE_WITHIN;
+        loop {
+            let left = self.cluster.left(host);
+            let mut new = left.lines().filter(|line| !self.left[host].contains(line));
+            let Some(first) = new.next() else { return };
+            assert!(Instant::now() < until, "{first:?} is left on host {host}: {what}");
+            thread::sleep(Duration::from_millis(100));
         }
     }
 
@@ -205,7 +211,9 @@ impl Round<'_> {
         all.retain(|process| !self.cluster.before[host].contains(&process.pid));
         match self.row.victim() {
             Some(name) => all.retain(|process| process.name == name),
-            None => all.retain(|process| process.line.starts_with('/') && process.name == "hosts"),
+            None => all.retain(|process| {
+                process.line.starts_with('/') && process.name.starts_with("hosts")
+            }),
         }
         let at = self.random.below(all.len() as u64) as usize;
         let victim = all.get(at).unwrap_or_else(|| {
