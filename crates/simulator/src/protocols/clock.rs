@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A clock with a rate and an offset of its own. It stands still while its host is paused.
+/// A clock with a rate and an offset of its own. Nobody sets it, so it never steps by a will. It stands still while its
+/// host is paused, and may make up for that in one jump, when the host goes on or later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostClock {
     /// A moment of the simulation, and what the clock showed then.
@@ -10,6 +11,8 @@ pub(super) struct HostClock {
     parts_per_million: u32,
     is_fast: bool,
     is_paused: bool,
+    /// The time that pauses have taken and no jump has made up for.
+    behind: Duration,
 }
 
 impl HostClock {
@@ -20,7 +23,8 @@ impl HostClock {
         parts_per_million: u32,
         is_fast: bool,
     ) -> Self {
-        Self { base: (now, offset), parts_per_million, is_fast, is_paused: false }
+        let behind = Duration::ZERO;
+        Self { base: (now, offset), parts_per_million, is_fast, is_paused: false, behind }
     }
 
     /// The time that the clock shows.
@@ -51,8 +55,19 @@ impl HostClock {
     }
 
     pub(super) fn resume(&mut self, now: Duration) {
+        self.behind += now.saturating_sub(self.base.0);
         self.base = (now, self.base.1);
         self.is_paused = false;
+    }
+
+    /// Jumps over the time that pauses have taken. A clock that stands still jumps when it goes on. Returns how far.
+    pub(super) fn catch_up(&mut self, now: Duration) -> Duration {
+        if self.is_paused {
+            return Duration::ZERO;
+        }
+        let jump = std::mem::take(&mut self.behind);
+        self.base = (now, self.shows(now) + jump);
+        jump
     }
 }
 
@@ -68,6 +83,9 @@ mod tests {
         clock.pause(at(10));
         clock.resume(at(50));
         assert_eq!(clock.shows(at(50)), at(110) + Duration::from_millis(10));
+        assert_eq!(clock.catch_up(at(60)), at(40));
+        assert_eq!(clock.catch_up(at(60)), at(0), "once");
+        assert_eq!(clock.shows(at(60)), at(160) + Duration::from_millis(20));
         for is_fast in [false, true] {
             let clock = HostClock::new(at(0), at(7), 100, is_fast);
             let moment = clock.moment_of(at(1_000), at(3));

@@ -50,6 +50,9 @@ fn hosts_that_another_shell_does_not_reach() {
     on(&["--rsh", "no-such-rsh"]).assert(LAUNCHER_FAILED, &["host n2", "no-such-rsh", "--rsh"]);
     on(&["--rsh", "false"]).assert(LAUNCHER_FAILED, &["host n2", "exit code 1"]);
     on(&["--rsh", "sh -c 'echo rubbish'"]).assert(LAUNCHER_FAILED, &["host n2"]);
+    let complaint = on(&["--rsh", "sh -c 'echo $((2*21)) reasons >&2; exit 3'"]);
+    complaint.assert(LAUNCHER_FAILED, &["host n2", "exit code 3"]);
+    assert_eq!(complaint.err.matches("42 reasons").count(), 1, "{complaint:?}");
     let arguments = ["run", "--rsh", "landeck-rsh", "--host", "n1,n9", "true"];
     let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
     ended.assert(LAUNCHER_FAILED, &["host n9", "there is no host \"n9\""]);
@@ -143,6 +146,7 @@ fn host_files_and_options_that_are_wrong() {
     };
     wrong(&["--host", "n1,n2", "--host-timeout", "0.1"], &["--host-timeout", "0.5"]);
     wrong(&["--host", "n1,n2", "--port-range", "9-3"], &["--port-range"]);
+    wrong(&["--host", "n1,n2", "--port-range", "5"], &["--port-range", "two ports are wanted"]);
     wrong(&["--host", "n1,n2", "--network", "eth0"], &["--network"]);
     wrong(&["-f", "/tmp/none"], &["/tmp/none"]);
     wrong(
