@@ -36,7 +36,7 @@ pub mod recorder;
 use std::os::fd::BorrowedFd;
 
 use landeck_memory::{Buffer, Bytes, LaneRecord, Segment};
-use landeck_wire::way::Way;
+use landeck_wire::way::MessageWay;
 use landeck_wire::{Class, Header};
 
 /// A process in an endpoint's tables: a slot of the home segment, or the number of its slots plus the place of a record
@@ -161,12 +161,12 @@ pub trait Channel: Send {
     fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError>;
 
     /// The channel that a message to this peer takes now, if more than one can carry it.
-    fn way_to(&self, _peer: Peer, _class: Class, _bytes: u64) -> Option<Way> {
+    fn way_to(&self, _peer: Peer, _class: Class, _bytes: u64) -> Option<MessageWay> {
         None
     }
 
     /// The channel by which messages of this peer come, if more than one can bring them.
-    fn way_from(&self, _peer: Peer) -> Option<Way> {
+    fn way_from(&self, _peer: Peer) -> Option<MessageWay> {
         None
     }
 

@@ -160,7 +160,7 @@ pub struct ObservedWait {
     pub board: u64,
     /// The number of a collective operation on the board; zero where it has none.
     pub number: u32,
-    /// The number of the channel that the message takes ([`landeck_wire::way::Way`]); zero where it is not known.
+    /// The number of the channel that the message takes ([`landeck_wire::way::MessageWay`]); zero where it is not known.
     pub way: u8,
 }
 

@@ -7,7 +7,7 @@ use landeck_collectives::Signature;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
-use landeck_wire::way::Way;
+use landeck_wire::way::MessageWay;
 use landeck_wire::{ContextId, ProcessId};
 
 use crate::conduct::{Conducts, LASTING, conducts, lasting};
@@ -463,10 +463,10 @@ impl Words<'_> {
             return String::new();
         };
         let receiver = if member.wait.operation == Operation::Send { peer } else { member.process };
-        match Way::from_number(member.wait.way) {
-            Some(Way::Ring | Way::Heap) => ", through memory".to_owned(),
-            Some(Way::Lane) => ", over a lane".to_owned(),
-            Some(Way::Relay) => format!(", over the relay of {}", names.host(receiver)),
+        match MessageWay::from_number(member.wait.way) {
+            Some(MessageWay::Ring | MessageWay::Heap) => ", through memory".to_owned(),
+            Some(MessageWay::Lane) => ", over a lane".to_owned(),
+            Some(MessageWay::Relay) => format!(", over the relay of {}", names.host(receiver)),
             None => String::new(),
         }
     }

@@ -3,7 +3,7 @@
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
-use landeck_wire::way::{Receiver, Way, choose};
+use landeck_wire::way::{MessageWay, Receiver, choose};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
@@ -164,7 +164,7 @@ impl<N: Channel> Endpoint<N> {
         let bytes = area.packed_bytes();
         // A network then chooses among its own channels, and offers what is too long for one message.
         let in_message = self.channel(to).data_bytes_max() as u64;
-        if choose(Receiver::Near { in_message }, header.class, bytes) == Way::Ring {
+        if choose(Receiver::Near { in_message }, header.class, bytes) == MessageWay::Ring {
             return match self.send_eager(to, &header, &area) {
                 Ok(()) => Work::Done(sent(to, header.tag, bytes)),
                 Err(SendError::Full) => Work::Queued { to, header, area, loan: None },

@@ -52,7 +52,8 @@ impl Possessed {
             ..SegmentPlan::new(7, 2)
         };
         let segment = Segment::local(&plan);
-        let record = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
+        let record =
+            SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
         (0..2).for_each(|slot| segment.set_slot_record(slot, record));
         segment.announce_membership();
         let near = SharedMemory::new(&segment, 0).unwrap();

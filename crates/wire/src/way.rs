@@ -60,7 +60,7 @@ pub enum Receiver {
     Far {
         /// The lane.
         lane: LaneState,
-        /// What the user wants.
+        /// The user's wish.
         wish: PathWish,
     },
 }
@@ -68,7 +68,7 @@ pub enum Receiver {
 /// The channel that carries a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Way {
+pub enum MessageWay {
     /// A ring or queue in memory, with the message itself.
     Ring = 1,
     /// Memory of the sender, of which the message tells.
@@ -79,7 +79,7 @@ pub enum Way {
     Relay = 4,
 }
 
-impl Way {
+impl MessageWay {
     /// The way with this number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -99,19 +99,19 @@ impl Way {
 /// Urgent messages have no order, so each takes the lane unless much waits there.
 #[must_use]
 #[inline]
-pub const fn choose(receiver: Receiver, class: Class, bytes: u64) -> Way {
+pub const fn choose(receiver: Receiver, class: Class, bytes: u64) -> MessageWay {
     let (lane, wish) = match receiver {
-        Receiver::Near { in_message } if bytes <= in_message => return Way::Ring,
-        Receiver::Near { .. } => return Way::Heap,
+        Receiver::Near { in_message } if bytes <= in_message => return MessageWay::Ring,
+        Receiver::Near { .. } => return MessageWay::Heap,
         Receiver::Far { lane, wish } => (lane, wish),
     };
     match (wish, lane, class) {
-        (PathWish::Lane, ..) => Way::Lane,
-        (PathWish::Relay, ..) => Way::Relay,
-        (PathWish::Auto, LaneState::Crowded, Class::Urgent) => Way::Relay,
-        (PathWish::Auto, LaneState::Impossible | LaneState::Unused, _) => Way::Relay,
+        (PathWish::Lane, ..) => MessageWay::Lane,
+        (PathWish::Relay, ..) => MessageWay::Relay,
+        (PathWish::Auto, LaneState::Crowded, Class::Urgent) => MessageWay::Relay,
+        (PathWish::Auto, LaneState::Impossible | LaneState::Unused, _) => MessageWay::Relay,
         (PathWish::Auto, LaneState::Possible | LaneState::Free | LaneState::Crowded, _) => {
-            Way::Lane
+            MessageWay::Lane
         }
     }
 }
@@ -127,28 +127,28 @@ mod tests {
         use PathWish::{Auto, Lane, Relay};
         let near = Receiver::Near { in_message: 16_384 };
         for (receiver, class, bytes, way) in [
-            (near, User, 0, Way::Ring),
-            (near, Urgent, 48, Way::Ring),
-            (near, User, 16_384, Way::Ring),
-            (near, User, 16_385, Way::Heap),
+            (near, User, 0, MessageWay::Ring),
+            (near, Urgent, 48, MessageWay::Ring),
+            (near, User, 16_384, MessageWay::Ring),
+            (near, User, 16_385, MessageWay::Heap),
         ] {
             assert_eq!(choose(receiver, class, bytes), way, "{class:?} {bytes}");
         }
         for (wish, lane, class, way) in [
-            (Auto, Possible, User, Way::Lane),
-            (Auto, Free, User, Way::Lane),
-            (Auto, Free, Urgent, Way::Lane),
-            (Auto, Crowded, User, Way::Lane),
-            (Auto, Crowded, Kernel, Way::Lane),
-            (Auto, Crowded, Urgent, Way::Relay),
-            (Auto, Impossible, User, Way::Relay),
-            (Auto, Impossible, Urgent, Way::Relay),
-            (Auto, Unused, User, Way::Relay),
-            (Auto, Unused, Urgent, Way::Relay),
-            (Lane, Crowded, Urgent, Way::Lane),
-            (Lane, Impossible, User, Way::Lane),
-            (Relay, Free, User, Way::Relay),
-            (Relay, Possible, Urgent, Way::Relay),
+            (Auto, Possible, User, MessageWay::Lane),
+            (Auto, Free, User, MessageWay::Lane),
+            (Auto, Free, Urgent, MessageWay::Lane),
+            (Auto, Crowded, User, MessageWay::Lane),
+            (Auto, Crowded, Kernel, MessageWay::Lane),
+            (Auto, Crowded, Urgent, MessageWay::Relay),
+            (Auto, Impossible, User, MessageWay::Relay),
+            (Auto, Impossible, Urgent, MessageWay::Relay),
+            (Auto, Unused, User, MessageWay::Relay),
+            (Auto, Unused, Urgent, MessageWay::Relay),
+            (Lane, Crowded, Urgent, MessageWay::Lane),
+            (Lane, Impossible, User, MessageWay::Lane),
+            (Relay, Free, User, MessageWay::Relay),
+            (Relay, Possible, Urgent, MessageWay::Relay),
         ] {
             for bytes in [0, 48, 1 << 30] {
                 let receiver = Receiver::Far { lane, wish };
@@ -165,9 +165,9 @@ mod tests {
             assert_eq!(PathWish::from_name(name), Some(wish));
         }
         assert_eq!(PathWish::from_name("both"), None);
-        for way in [Way::Ring, Way::Heap, Way::Lane, Way::Relay] {
-            assert_eq!(Way::from_number(way as u8), Some(way));
+        for way in [MessageWay::Ring, MessageWay::Heap, MessageWay::Lane, MessageWay::Relay] {
+            assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
-        assert_eq!((Way::from_number(0), Way::from_number(5)), (None, None));
+        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(5)), (None, None));
     }
 }

@@ -23,7 +23,8 @@ pub fn summary(job: &Job, time: Duration) -> Result<Option<String>> {
     let own = job.counters();
     let segment = job.segment();
     let most = segment.waited_for(job.slot()).first().copied();
-    let most = most.and_then(|most| Some((u64::from(segment.rank_of_peer(most.peer)?) + 1, most.ns)));
+    let most =
+        most.and_then(|most| Some((u64::from(segment.rank_of_peer(most.peer)?) + 1, most.ns)));
     let (rank_plus_one, ns) = most.unwrap_or_default();
     let row = [own.messages_sent, own.bytes_sent, own.waited_ns, rank_plus_one, ns];
     let rows = gather(&job.world(), row)?;

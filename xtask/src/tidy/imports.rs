@@ -65,6 +65,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wire",
             "collectives",
             "memory",
+            "channel",
             "objects",
             "transports",
             "groups",

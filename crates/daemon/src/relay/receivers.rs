@@ -1,6 +1,6 @@
 //! The processes of this host for which the relay has messages, each with the ring that they go into.
 //!
-//! What finds no room in a ring is held for that process alone. It is bounded, as senders go only as far as the receiver
+//! Pieces that find no room in a ring are held for that process alone. They are bounded, as senders go only as far as the receiver
 //! has granted. A process that has made room says so, and the relay goes on.
 
 use std::collections::{HashMap, VecDeque};

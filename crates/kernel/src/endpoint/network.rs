@@ -2,7 +2,7 @@
 
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{LaneRecord, Operation};
-use landeck_wire::way::{Receiver, Way, choose};
+use landeck_wire::way::{MessageWay, Receiver, choose};
 use landeck_wire::{Class, ContextId};
 
 use super::Endpoint;
@@ -43,7 +43,12 @@ impl<N: Channel> Endpoint<N> {
 
     /// The channel of a message that this process waits to send to a peer, or to receive from it.
     #[cold]
-    pub(crate) fn way_of_wait(&self, operation: Operation, peer: Peer, bytes: u64) -> Option<Way> {
+    pub(crate) fn way_of_wait(
+        &self,
+        operation: Operation,
+        peer: Peer,
+        bytes: u64,
+    ) -> Option<MessageWay> {
         match &self.far {
             Some(network) if self.is_far(peer) => match operation {
                 Operation::Send => network.way_to(peer, Class::User, bytes),
@@ -188,7 +193,7 @@ impl<N: Channel> Endpoint<N> {
         any | self.after_network()
     }
 
-    /// What follows each look at the network; returns whether a far process is newly gone.
+    /// The end of each look at the network; returns whether a far process is newly gone.
     #[inline]
     fn after_network(&mut self) -> bool {
         let is_change = self.look_at_leavers();

@@ -47,7 +47,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
 use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
-use landeck_wire::way::{LaneState, PathWish, Receiver, Way, choose};
+use landeck_wire::way::{LaneState, MessageWay, PathWish, Receiver, choose};
 use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -107,7 +107,7 @@ struct Place {
     /// The daemon has said that no lane can be had.
     is_refused: bool,
     /// The path of the outgoing direction, once an ordered message has taken it.
-    path: Option<Way>,
+    path: Option<MessageWay>,
     is_tended: bool,
     is_offering: bool,
     /// The stall of the lane, as an observer was told of it.
@@ -193,10 +193,10 @@ impl Lanes {
 
     /// Chooses the path of a message to a far process.
     #[inline]
-    fn way(&self, far: u32, class: Class, bytes: u64) -> Way {
+    fn way(&self, far: u32, class: Class, bytes: u64) -> MessageWay {
         let place = &self.places[far as usize];
         let lane = match (place.path, &place.lane) {
-            (Some(Way::Relay), _) => LaneState::Unused,
+            (Some(MessageWay::Relay), _) => LaneState::Unused,
             (_, Some(lane)) if lane.is_crowded() => LaneState::Crowded,
             (_, Some(_)) => LaneState::Free,
             (Some(_), None) => LaneState::Possible,
@@ -216,7 +216,7 @@ impl Lanes {
         let Some(relayed) = &mut self.relayed else { return Err(SendError::Full) };
         relayed.try_send(far, header, data, &mut self.daemon, &self.epoll)?;
         if header.class != Class::Urgent {
-            self.places[far as usize].path = Some(Way::Relay);
+            self.places[far as usize].path = Some(MessageWay::Relay);
         }
         Ok(())
     }
@@ -494,7 +494,7 @@ impl Channel for Lanes {
             return Err(SendError::TooLong);
         }
         let far = self.number_of(to).filter(|_| !self.has_left).ok_or(SendError::Gone)?;
-        if self.way(far, header.class, data.len() as u64) == Way::Relay {
+        if self.way(far, header.class, data.len() as u64) == MessageWay::Relay {
             return self.send_relayed(far, header, data);
         }
         let place = &mut self.places[far as usize];
@@ -504,7 +504,7 @@ impl Channel for Lanes {
         };
         let sent = lane.try_send(header, data, self.gathers, &mut self.spare);
         if sent.is_ok() && !is_urgent {
-            place.path = Some(Way::Lane);
+            place.path = Some(MessageWay::Lane);
         }
         if lane.needs_care() {
             self.tend_later(far);
@@ -561,15 +561,15 @@ impl Channel for Lanes {
         any
     }
 
-    fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<Way> {
+    fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<MessageWay> {
         self.number_of(peer).map(|far| self.way(far, class, bytes))
     }
 
-    fn way_from(&self, peer: Peer) -> Option<Way> {
+    fn way_from(&self, peer: Peer) -> Option<MessageWay> {
         let far = self.number_of(peer)?;
         let has_heard = self.relayed.as_ref().is_some_and(|relayed| relayed.has_heard(far));
         let is_relayed = has_heard || self.wish == PathWish::Relay;
-        Some(if is_relayed { Way::Relay } else { Way::Lane })
+        Some(if is_relayed { MessageWay::Relay } else { MessageWay::Lane })
     }
 
     fn is_read_out(&self, peer: Peer) -> bool {
