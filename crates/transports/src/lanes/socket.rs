@@ -185,3 +185,26 @@ fn sent(result: Result<usize, Errno>) -> Result<Moved, Errno> {
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    #[test]
+    fn only_the_pacing_of_near_hosts_is_left() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for algorithm in ["bbr", "reno"] {
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let socket = OwnedFd::from(stream);
+            if sockopt::set_tcp_congestion(&socket, algorithm).is_err() {
+                continue; // this system does not have it
+            }
+            assert!(shortest_round_trip_us(&socket).is_some_and(|us| us < 60_000_000));
+            leave_pacing(&socket);
+            let is_near = shortest_round_trip_us(&socket).is_some_and(|us| us < NEAR_US);
+            let expected = if is_near { "reno" } else { algorithm };
+            assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), expected);
+        }
+    }
+}
