@@ -355,7 +355,7 @@ fn a_lane_that_ends_within_a_part_completes_nothing() {
 fn a_sealed_part_that_was_changed_completes_nothing() {
     let _watchdog = watchdog();
     for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
-        for changed in [5, HEADER_BYTES, 40_000, 60_000 + HEADER_BYTES] {
+        for changed in [12, HEADER_BYTES, 40_000, 60_000 + HEADER_BYTES] {
             let mut it = Possessed::new(cipher);
             let memory = vec![UNTOUCHED; 60_000];
             let id = it.receive(area(&memory));

@@ -7,7 +7,7 @@ pub(crate) use rustls::crypto::ring as tls;
 use std::fmt;
 
 use landeck_wire::handover::Cipher;
-use ring::aead::{self, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
+use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hkdf, hmac, rand};
 
 use crate::error::TrustError;
@@ -116,20 +116,6 @@ impl SealKey {
         let nonce = Nonce::assume_unique_for_key(nonce(number));
         let opened = self.0.open_in_place(nonce, Aad::from(clear), data_and_tag);
         opened.map(|data| data.len()).map_err(|_| TrustError::Seal)
-    }
-
-    /// Opens the data in place, whose tag lies elsewhere. The bytes mean nothing after an error.
-    pub(crate) fn open_apart(
-        &self,
-        number: u64,
-        clear: &[u8],
-        data: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), TrustError> {
-        let nonce = Nonce::assume_unique_for_key(nonce(number));
-        let tag = Tag::from(*tag);
-        let opened = self.0.open_in_place_separate_tag(nonce, Aad::from(clear), tag, data, 0..);
-        opened.map(|_| ()).map_err(|_| TrustError::Seal)
     }
 }
 

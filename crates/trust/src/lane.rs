@@ -236,25 +236,6 @@ impl Opener {
         opened
     }
 
-    /// Opens the next frame in place, like [`Opener::open`], whose tag lies elsewhere.
-    ///
-    /// # Errors
-    /// The errors of [`Opener::open`].
-    pub fn open_apart(
-        &mut self,
-        header: &[u8; HEADER_BYTES],
-        data: &mut [u8],
-        tag: &[u8; FRAME_TAG_BYTES],
-    ) -> Result<(), TrustError> {
-        if self.is_broken {
-            return Err(TrustError::Seal);
-        }
-        let number = self.chain.next(data.len());
-        let opened = number.and_then(|number| self.chain.key.open_apart(number, header, data, tag));
-        self.is_broken = opened.is_err();
-        opened
-    }
-
     fn open_next(
         &mut self,
         header: &[u8; HEADER_BYTES],

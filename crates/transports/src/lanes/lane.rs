@@ -55,8 +55,6 @@ struct Incoming {
     /// The other side has said that nothing follows.
     is_complete: bool,
     parts: Parts,
-    /// The fault of a frame that was not opened in the staging memory.
-    fault: Option<BrokenPeer>,
 }
 
 /// The outgoing half of a lane.
@@ -101,7 +99,6 @@ impl Lane {
             unreported_bytes: 0,
             is_complete: false,
             parts: Parts::default(),
-            fault: None,
         };
         let outgoing = Outgoing {
             sealing: Sealing::new(keys).map_err(|CannotSeal| Errno::KEYREJECTED)?,
@@ -128,7 +125,7 @@ impl Lane {
     /// Whether there is something to offer, or an end to notice.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
-        self.is_over() || !self.incoming.framing.is_empty() || self.incoming.fault.is_some()
+        self.is_over() || !self.incoming.framing.is_empty()
     }
 
     /// Whether nothing more can arrive, and nothing that has arrived waits here.
@@ -368,9 +365,6 @@ impl Incoming {
         sink: &mut S,
         outgoing: &mut Outgoing,
     ) -> Result<First, BrokenPeer> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
         if self.is_complete && !self.framing.is_empty() {
             return Err(BrokenPeer::AfterGoodbye);
         }
@@ -402,7 +396,6 @@ impl Incoming {
                 }
                 self.received += 1;
                 self.unreported_bytes += u64::from(header.length);
-                self.parts.clear();
                 self.parts.are_expected = header.kind == Kind::Part;
                 First::Taken
             }
@@ -421,15 +414,14 @@ impl Incoming {
         self.framing.skip(rest.length as usize);
         self.unreported_bytes += u64::from(rest.length);
         self.received += 1;
-        self.parts.clear();
+        self.parts.rest = None;
         First::Taken
     }
 
     /// Drops what has arrived.
     fn clear(&mut self, spare: &mut Spare) {
         self.framing.clear(spare);
-        self.parts.clear();
-        self.fault = None;
+        self.parts.rest = None;
     }
 
     /// Tells the other side, in the next bytes, how much was received.

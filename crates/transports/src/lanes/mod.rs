@@ -472,7 +472,7 @@ impl Lanes {
         self.open.retain(|open| *open != far);
         self.open.push(far);
         self.tend_later(far);
-        self.read(far, sink); // only a header can be there, so no part comes to its place yet
+        self.read(far, sink); // into the staging memory, since no header is there yet
     }
 
     fn want(&mut self, far: u32) {

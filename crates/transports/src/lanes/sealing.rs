@@ -1,13 +1,12 @@
 //! Sealing: frames that only the other end of a lane can have sent.
 
 use landeck_channel::BrokenPeer;
-use landeck_memory::Buffer;
 use landeck_trust::lane::{Opener, Sealer};
 use landeck_wire::HEADER_BYTES;
 use landeck_wire::handover::{Cipher, LaneKeys};
 
 /// The length of the tag behind the data of a sealed frame.
-pub(super) const TAG_BYTES: usize = 16;
+const TAG_BYTES: usize = 16;
 
 /// The library refused a key or a frame, which it never does with a lane's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,21 +95,5 @@ impl Opening {
             Ok(length) if length == data_bytes => Ok(()),
             _ => Err(BrokenPeer::Seal),
         }
-    }
-
-    /// Opens a frame whose data lie in a place, and its header and tag elsewhere.
-    pub(super) fn open_apart(
-        &mut self,
-        header: &[u8; HEADER_BYTES],
-        place: Buffer,
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), BrokenPeer> {
-        let Self::Sealed(opener) = self else { return Ok(()) };
-        // SAFETY: the sink has given the place since it was last called, so its receive has not ended. By the promise of
-        // `Buffer::new` the range stays mapped and nobody else writes there; this process, which could read there, does
-        // nothing else meanwhile.
-        let data =
-            unsafe { std::slice::from_raw_parts_mut(place.bytes().start().as_ptr(), place.len()) };
-        opener.open_apart(header, data, tag).map_err(|_| BrokenPeer::Seal)
     }
 }

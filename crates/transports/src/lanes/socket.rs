@@ -13,6 +13,8 @@ const NOT_SENT_BYTES_MAX: libc::c_int = 64 * 1024;
 /// (before Linux 6.15) it grows to two minutes.
 const RETRY_INTERVAL_MAX_MS: libc::c_int = 5_000;
 const TCP_RTO_MAX_MS: libc::c_int = 44;
+/// Hosts whose packets take no longer there and back, in microseconds, are near each other.
+const NEAR_US: u32 = 1_000;
 
 /// The result of a system call on a socket.
 pub(super) enum Moved {
@@ -30,7 +32,39 @@ pub(super) fn set_up(socket: &OwnedFd) -> Result<(), Errno> {
     // A system that does not know one of these refuses it, and the lane works without.
     set_number(socket, libc::TCP_NOTSENT_LOWAT, NOT_SENT_BYTES_MAX);
     set_number(socket, TCP_RTO_MAX_MS, RETRY_INTERVAL_MAX_MS);
+    leave_pacing(socket);
     Ok(())
+}
+
+/// Has a connection of near hosts send as soon as it may. Where BBR is the system's congestion control, it spreads packets
+/// over time, by the rate that it has seen. A lane carries bursts with pauses between them, from which it learns too low a
+/// rate: 1 MiB then took three times as long. Over long ways the system's choice stays.
+fn leave_pacing(socket: &OwnedFd) {
+    let is_paced = sockopt::tcp_congestion(socket).is_ok_and(|name| name.starts_with("bbr"));
+    if is_paced && shortest_round_trip_us(socket).is_some_and(|us| us < NEAR_US) {
+        // Every system has this one and allows it; otherwise the lane works with the other.
+        let _ = sockopt::set_tcp_congestion(socket, "reno");
+    }
+}
+
+/// The shortest time there and back that the system has measured, in microseconds.
+fn shortest_round_trip_us(socket: &OwnedFd) -> Option<u32> {
+    // SAFETY: zeroes are a valid value of this structure of integers.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut bytes = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the system writes at most `bytes` bytes, which is the size of the structure.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut bytes,
+        )
+    };
+    let end = std::mem::offset_of!(libc::tcp_info, tcpi_min_rtt) + size_of::<u32>();
+    // Not yet measured is all ones.
+    (result == 0 && bytes as usize >= end).then_some(info.tcpi_min_rtt)
 }
 
 #[inline]
@@ -66,12 +100,6 @@ pub(super) fn receive_to(socket: &OwnedFd, place: Buffer, room: &mut [u8]) -> Re
             error => Err(error),
         },
     }
-}
-
-/// The number of bytes that have arrived and are not read.
-#[inline]
-pub(super) fn unread(socket: &OwnedFd) -> usize {
-    rustix::io::ioctl_fionread(socket).map_or(0, |bytes| bytes as usize)
 }
 
 #[inline]
@@ -161,4 +189,27 @@ fn sent(result: Result<usize, Errno>) -> Result<Moved, Errno> {
 
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    #[test]
+    fn only_the_pacing_of_near_hosts_is_left() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for algorithm in ["bbr", "reno"] {
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let socket = OwnedFd::from(stream);
+            if sockopt::set_tcp_congestion(&socket, algorithm).is_err() {
+                continue; // this system does not have it
+            }
+            assert!(shortest_round_trip_us(&socket).is_some_and(|us| us < 60_000_000));
+            leave_pacing(&socket);
+            let is_near = shortest_round_trip_us(&socket).is_some_and(|us| us < NEAR_US);
+            let expected = if is_near { "reno" } else { algorithm };
+            assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), expected);
+        }
+    }
 }
