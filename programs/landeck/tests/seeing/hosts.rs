@@ -57,7 +57,8 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
     let mut ids = Vec::new();
     for host in [0, 1] {
         let said = until_said(&hosts, host, &["why"], &["wait for each other."]);
-        ids.push(said.split(['(', ')']).nth(1).unwrap().to_owned());
+        let (_, id) = said.split_once("stuck (").unwrap();
+        ids.push(id.split(')').next().unwrap().to_owned());
         assert!(
             said.contains("rank 1 on n1 (pid ") && said.contains("rank 2 on n2 (pid "),
             "{said}"
