@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use landeck::{
-    ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Sum,
-    WhenFull,
+    Any, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError,
+    Sum, Tag, WhenFull,
 };
 
 use crate::job::{EACH, RANKS, on_hosts, run};
@@ -195,6 +195,7 @@ fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
                 let late = member.sync_within(limit).unwrap_err();
                 assert!(matches!(late.kind, ErrorKind::TimedOut(_)) && member.has_come(), "{late}");
             }
+            world.barrier().unwrap();
             member.sync().unwrap();
             world.barrier().unwrap();
             member.leave().unwrap();
@@ -202,6 +203,7 @@ fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
             world.barrier().unwrap();
             world.barrier().unwrap();
             let mut member = group.join(&mut inbox).unwrap();
+            world.barrier().unwrap();
             world.barrier().unwrap();
             member.sync().unwrap();
             world.barrier().unwrap();
@@ -325,6 +327,15 @@ fn operations_go_on_with_the_members_of_both_hosts() {
     });
 }
 
+/// Tells a rank that all others need it no more.
+fn all_have_come(job: &Job, rank: usize) {
+    let world = job.world();
+    match world.rank() == rank {
+        true => (1..RANKS).for_each(|_| drop(world.receive::<u8>(Any, Tag(9)).unwrap())),
+        false => world.send(&[0u8], rank, Tag(9)).unwrap(),
+    }
+}
+
 /// Runs a job in which one process dies, and checks that all others come to their end.
 fn enduring(test: &str, body: impl FnOnce(Job)) {
     if is_member() {
@@ -378,6 +389,7 @@ fn the_seat_of_a_dead_server_is_taken_on_its_host_and_nothing_is_lost() {
             let world = job.world();
             let (_group, mut inbox, mut member) =
                 joined(&job, "handed on", 0, GroupOptions::default());
+            all_have_come(&job, 0);
             if world.rank() == 0 {
                 member.broadcast(&message(&[0, 100])).unwrap();
                 kill_myself();
