@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use landeck::{
-    ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Sum,
-    WhenFull,
+    Any, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError,
+    Sum, Tag, WhenFull,
 };
 
 use crate::job::{EACH, RANKS, on_hosts, run};
@@ -195,6 +195,7 @@ fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
                 let late = member.sync_within(limit).unwrap_err();
                 assert!(matches!(late.kind, ErrorKind::TimedOut(_)) && member.has_come(), "{late}");
             }
+            world.barrier().unwrap();
             member.sync().unwrap();
             world.barrier().unwrap();
             member.leave().unwrap();
@@ -202,6 +203,7 @@ fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
             world.barrier().unwrap();
             world.barrier().unwrap();
             let mut member = group.join(&mut inbox).unwrap();
+            world.barrier().unwrap();
             world.barrier().unwrap();
             member.sync().unwrap();
             world.barrier().unwrap();
@@ -276,6 +278,7 @@ fn a_member_elsewhere_that_does_not_retrieve_holds_refuses_or_is_put_out() {
                         WhenFull::Refuse => {}
                         WhenFull::Hold => while values(&mut inbox)[1] == 0 {},
                         WhenFull::Evict(_) => {
+                            world.barrier().unwrap(); // the sender has put it out
                             let mut out = Ok(Message::new());
                             while out.is_ok() {
                                 out = inbox.retrieve_within(Duration::from_secs(60));
@@ -286,7 +289,9 @@ fn a_member_elsewhere_that_does_not_retrieve_holds_refuses_or_is_put_out() {
                             assert!(is_out, "{out}");
                         }
                     }
-                    world.barrier().unwrap();
+                    if !matches!(full, WhenFull::Evict(_)) {
+                        world.barrier().unwrap();
+                    }
                 } else {
                     drop(member);
                     world.barrier().unwrap();
@@ -323,6 +328,15 @@ fn operations_go_on_with_the_members_of_both_hosts() {
         member.leave().unwrap();
         world.barrier().unwrap();
     });
+}
+
+/// Tells a rank that all others need it no more.
+fn all_have_come(job: &Job, rank: usize) {
+    let world = job.world();
+    match world.rank() == rank {
+        true => (1..RANKS).for_each(|_| drop(world.receive::<u8>(Any, Tag(9)).unwrap())),
+        false => world.send(&[0u8], rank, Tag(9)).unwrap(),
+    }
 }
 
 /// Runs a job in which one process dies, and checks that all others come to their end.
@@ -378,6 +392,7 @@ fn the_seat_of_a_dead_server_is_taken_on_its_host_and_nothing_is_lost() {
             let world = job.world();
             let (_group, mut inbox, mut member) =
                 joined(&job, "handed on", 0, GroupOptions::default());
+            all_have_come(&job, 0);
             if world.rank() == 0 {
                 member.broadcast(&message(&[0, 100])).unwrap();
                 kill_myself();
