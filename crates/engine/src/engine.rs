@@ -665,11 +665,17 @@ impl Engine {
     }
 
     /// Gives up an operation whose time is over; what has begun to come is the next receive's. False when it
-    /// is still to be waited for.
+    /// is still to be waited for. Otherwise the caller forgets its number.
     pub fn put_back(&mut self, id: OperationId) -> bool {
         match id {
             OperationId::Message(id) => self.endpoint.put_back(id),
-            other => !self.give_up(other),
+            other => {
+                let goes_on = self.give_up(other);
+                if !goes_on {
+                    self.abandon(other);
+                }
+                !goes_on
+            }
         }
     }
 

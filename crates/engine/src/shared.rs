@@ -330,9 +330,11 @@ impl Shared {
             // Another thread may have brought its message in since.
             let goes_on = match error {
                 WaitError::Failure(_) => engine.give_up(id),
+                // Parts of a message that are still to come name this request, which is the kernel's from now on.
+                WaitError::TimedOut if engine.put_back(id) => return Err(error),
                 WaitError::TimedOut => {
                     deadline_ns = None;
-                    !engine.put_back(id)
+                    true
                 }
                 _ => false,
             };
