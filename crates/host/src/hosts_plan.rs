@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub struct HostsPlan {
     /// The programs, in the order of their ranks. Files and directories are absolute paths.
     pub programs: Vec<PlannedProgram>,
-    /// The hosts.
+    /// The hosts that have ranks.
     pub hosts: Vec<HostRequest>,
     /// The host and slot of each rank.
     pub placement: HostPlacement,
@@ -33,6 +33,7 @@ impl HostsPlan {
         let numbers = processes_of(&asked, &wish.list, wish.per_host)?;
         let ranks = numbers.iter().sum();
         let placement = HostPlacement::new(&wish.list, wish.map_by, wish.per_host, ranks)?;
+        let (placement, hosts) = placement.without_idle(&wish.list);
         for &processes in placement.counts() {
             check_processes(processes.into())?;
         }
@@ -44,7 +45,7 @@ impl HostsPlan {
             planned.directory = absolute(planned.directory)?;
             programs.push(planned);
         }
-        Ok(HostsPlan { programs, hosts: wish.list.clone(), placement })
+        Ok(HostsPlan { programs, hosts, placement })
     }
 
     /// The number of processes.
@@ -117,6 +118,17 @@ mod tests {
             .collect();
         assert_eq!(ranks, [(0, "a", 0, "sh"), (1, "b", 0, "sh"), (2, "a", 1, "true")]);
         assert!(plan.programs.iter().all(|program| program.directory.is_absolute()));
+    }
+
+    #[test]
+    fn hosts_without_a_rank_take_no_part() {
+        let mut wish = HostsWish::new(from_file("a max_slots=1\nb\nc:2\nd").unwrap());
+        wish.list[1].max_slots = Some(0);
+        let plan = HostsPlan::new(&launch(&[("true", Some(3))]), &wish).unwrap();
+        let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names, plan.placement.counts()), (vec!["a", "c"], &[1, 2][..]));
+        let places: Vec<_> = plan.ranks().map(|(_, place, _)| (place.host, place.slot)).collect();
+        assert_eq!(places, [(0, 0), (1, 0), (1, 1)]);
     }
 
     #[test]

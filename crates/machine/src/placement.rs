@@ -137,6 +137,23 @@ impl HostPlacement {
         Ok(HostPlacement { places: filling.places, counts: filling.counts, room })
     }
 
+    /// Leaves out the hosts without a rank. Returns the others as well, whose indices the places have then.
+    #[must_use]
+    pub fn without_idle(mut self, hosts: &[HostRequest]) -> (HostPlacement, Vec<HostRequest>) {
+        let is_used: Vec<bool> = self.counts.iter().map(|&count| count > 0).collect();
+        for place in &mut self.places {
+            place.host = is_used[..place.host].iter().filter(|used| **used).count();
+        }
+        let kept = |each: &[u32]| {
+            let each = each.iter().zip(&is_used).filter(|(_, used)| **used);
+            each.map(|(&number, _)| number).collect()
+        };
+        let (counts, room) = (kept(&self.counts), kept(&self.room));
+        let hosts = hosts.iter().zip(&is_used).filter(|(_, used)| **used);
+        let hosts = hosts.map(|(host, _)| host.clone()).collect();
+        (HostPlacement { counts, room, ..self }, hosts)
+    }
+
     /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.places.len() as u32
