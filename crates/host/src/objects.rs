@@ -66,7 +66,7 @@ pub enum ObjectError {
         name: String,
     },
     /// The object no longer exists.
-    #[error("the {kind} no longer exists: its last user has left, or its owner has destroyed it")]
+    #[error("the {kind} no longer exists{}", why_gone(*.kind))]
     Gone {
         /// The kind of the object.
         kind: ObjectKind,
@@ -104,6 +104,16 @@ const fn scope(kind: ObjectKind) -> &'static str {
     match kind {
         ObjectKind::Mailbox => "",
         ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => " on this host",
+    }
+}
+
+/// The end of the sentence about an object that is no more.
+const fn why_gone(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Mailbox => ": its last user has left, or its owner has destroyed it",
+        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => {
+            " on this host: its last user has left, or its owner has destroyed it; other hosts do not find it"
+        }
     }
 }
 

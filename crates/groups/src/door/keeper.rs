@@ -4,17 +4,21 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use landeck_wire::ProcessId;
+use landeck_wire::{HostId, ProcessId};
 
 use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
 use super::steps::Memory;
 use super::verdict::{KEPT_MAX, Verdict};
 
-/// The objects of a job.
+/// The bits of a host's identity in the numbers of its objects. Numbers stay below the largest one.
+const HOST_PART: u64 = (u32::MAX as u64 >> 1) << 32;
+
+/// The objects of a job on a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keeper {
     kept: BTreeMap<u64, Kept>,
-    /// The last number given out.
+    /// The last number given out. Its upper half is a part of the host's identity, so the objects of a job on several
+    /// hosts have different numbers, and none is mistaken for one of another host.
     last: u64,
     /// Memory without users that was not yet returned to the driver.
     released: Vec<Memory>,
@@ -32,6 +36,11 @@ struct Kept {
 }
 
 impl Keeper {
+    /// Creates the keeper of the objects on a host.
+    pub(super) fn new(host: HostId) -> Self {
+        Self { last: host.0 & HOST_PART, ..Self::default() }
+    }
+
     /// Whether this question needs new memory before it can be answered.
     pub(super) fn needs_memory(question: &ObjectQuestion) -> bool {
         question.asked == Asked::Make && question.kind != ObjectKind::Mailbox
@@ -185,7 +194,23 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, Slot};
+
+    #[test]
+    fn a_number_of_another_host_opens_nothing() {
+        let made = [3 << 32, 4 << 32].map(|host| {
+            let mut keeper = Keeper::new(HostId(host));
+            let (answer, _) =
+                ask(&mut keeper, question(1, ObjectKind::Segment, Asked::Make, ""), 1);
+            (keeper, answer.object.number)
+        });
+        let [(mut keeper, own), (_, other)] = made;
+        let mut open = |number| {
+            let asked = question(1, ObjectKind::Segment, Asked::Open, "");
+            ask(&mut keeper, ObjectQuestion { number, ..asked }, 1).0.verdict
+        };
+        assert_eq!((open(own), open(other)), (Verdict::Granted, Verdict::Unknown));
+    }
 
     fn process(slot: u32) -> ProcessId {
         ProcessId { host: HostId(1), slot: Slot(slot), incarnation: Incarnation(1) }

@@ -104,7 +104,7 @@ impl Door {
             visitors_max: slots as usize + VISITORS_BEYOND_SLOTS,
             visitors: BTreeMap::new(),
             names: Names::default(),
-            keeper: Keeper::default(),
+            keeper: Keeper::new(host),
             actions: Vec::new(),
         }
     }
