@@ -249,6 +249,15 @@ impl Bridge {
         Self::over(local, both, &between).map(Some)
     }
 
+    /// Divides both groups by hosts, as [`Bridge::split`] divides them. `None` where the other group has no member on
+    /// this host.
+    ///
+    /// # Errors
+    /// As [`Bridge::split`].
+    pub fn split_by_host(&self, key: i64) -> Result<Option<Bridge>> {
+        self.split(self.both.color_of_host(), key)
+    }
+
     /// Creates a new bridge between the same groups. All members of both groups call it.
     ///
     /// # Errors

@@ -139,11 +139,14 @@ impl World {
     /// As [`World::split`].
     pub fn split_by_host(&self, key: i64) -> Result<World> {
         self.call("split_by_host", || {
-            let slots = self.shared.segment.plan().slots();
-            let first = self.members.iter().position(|peer| peer.0 < slots);
-            let color = first.map(|rank| rank as u32);
-            self.split(color, key)?.ok_or(ErrorKind::NotAMember.into())
+            self.split(self.color_of_host(), key)?.ok_or(ErrorKind::NotAMember.into())
         })
+    }
+
+    /// The first rank on this host: a number that only the members on one host have.
+    pub(crate) fn color_of_host(&self) -> Option<u32> {
+        let slots = self.shared.segment.plan().slots();
+        self.members.iter().position(|peer| peer.0 < slots).map(|rank| rank as u32)
     }
 
     /// Creates a world of these ranks, in this order. Only the processes with these ranks call it.

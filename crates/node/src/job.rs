@@ -225,10 +225,16 @@ impl Job {
         left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
+    /// Returns whether processes of the job run on other hosts.
+    #[must_use]
+    pub fn spans_hosts(&self) -> bool {
+        self.shared.segment.plan().spans_hosts()
+    }
+
     /// Returns how this process can join a job again after it has left this one. A process of a job on several hosts
     /// cannot: it has said goodbye to the processes of other hosts.
     pub fn way_back(&self) -> WayBack {
-        match self.shared.segment.plan().spans_hosts() {
+        match self.spans_hosts() {
             true => WayBack::None,
             false => self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back),
         }

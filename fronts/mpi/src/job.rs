@@ -277,6 +277,11 @@ pub(crate) fn everybody() -> Result<World, Mistake> {
     with_membership(|membership| Ok(membership.world()))
 }
 
+/// Whether processes of the job run on other hosts.
+pub(crate) fn spans_hosts() -> Result<bool, Mistake> {
+    with_membership(|membership| Ok(membership.spans_hosts()))
+}
+
 /// The rank of a process among all that the job began with; the number of these for another process.
 pub(crate) fn rank_of(peer: Peer) -> Result<usize, Mistake> {
     with_membership(|membership| {

@@ -305,7 +305,11 @@ fn predefined(number: c_int) -> Result<Option<*mut c_void>, Mistake> {
         TAG_UB => &LARGEST_TAG,
         IO => &FILES,
         HOST => &OWN_HOST,
-        WTIME_IS_GLOBAL => &ONE_CLOCK,
+        WTIME_IS_GLOBAL => {
+            // Each host has a clock of its own.
+            ONE_CLOCK.store((!job::spans_hosts()?).into(), Ordering::Relaxed);
+            &ONE_CLOCK
+        }
         LASTUSEDCODE => {
             LARGEST_CODE.store(error_code::last_used(), Ordering::Relaxed);
             &LARGEST_CODE

@@ -8,7 +8,8 @@ use landeck_c_boundary::pointer;
 
 use crate::abi::{
     COMM_NULL, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
-    COMM_TYPE_SHARED, ERR_ARG, ERR_COMM, ERR_GROUP, Handle, MAX_STRINGTAG_LEN, UNDEFINED,
+    COMM_TYPE_SHARED, ERR_ARG, ERR_COMM, ERR_GROUP, Handle, INFO_ENV, INFO_NULL, MAX_STRINGTAG_LEN,
+    UNDEFINED,
 };
 use crate::arguments::{give, tag as tag_of, text};
 use crate::functions::group::places_in;
@@ -190,10 +191,12 @@ pub(crate) unsafe fn comm_split_type(
             divided(communicator, Some(set.color(job::rank_of(job::own_peer()?)?)), key)?
         }
     };
-    if let (Some(made), COMM_TYPE_HW_UNGUIDED) = (&made, split_type) {
-        let mut hints = Info::default();
-        hints.set(RESOURCE_TYPE, SHARED_MEMORY);
-        made.set_hints(hints);
+    // The program learns what its processes have in common.
+    if made.is_some()
+        && split_type == COMM_TYPE_HW_UNGUIDED
+        && ![INFO_NULL, INFO_ENV].contains(&info)
+    {
+        info::locked("info", info)?.set(RESOURCE_TYPE, SHARED_MEMORY);
     }
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("newcomm", newcomm, made.map_or(COMM_NULL, communicator::keep)) }
@@ -319,14 +322,14 @@ pub(super) fn divided(
 
 /// The part of a communicator that is on this process's host.
 fn of_host(communicator: &Communicator, key: c_int) -> Result<Option<Communicator>, Mistake> {
-    match communicator.remote {
-        None => {
-            let world = communicator.world.split_by_host(i64::from(key))?;
-            Ok(Some(communicator.child(world)))
+    let key = i64::from(key);
+    Ok(match &communicator.remote {
+        None => Some(communicator.child(communicator.world.split_by_host(key)?)),
+        Some(remote) => {
+            let bridge = remote.bridge.split_by_host(key)?;
+            bridge.map(|bridge| communicator.child_across(bridge))
         }
-        // Two groups of one job: it has one host.
-        Some(_) => divided(communicator, Some(0), key),
-    }
+    })
 }
 
 /// The ranks that the members of a group have in another one.

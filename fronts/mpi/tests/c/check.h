@@ -57,6 +57,30 @@ static inline int have_memory_gib(const char *what, unsigned long long needed)
     return all;
 }
 
+/* The number of ranks on this process's host, how many of them come before it, and the number of hosts. */
+struct host_ranks {
+    int here, before, hosts;
+};
+
+static inline struct host_ranks host_ranks(void)
+{
+    struct host_ranks found = {0, 0, 0};
+    char own[MPI_MAX_PROCESSOR_NAME] = "", *all = (char *)calloc(size, MPI_MAX_PROCESSOR_NAME);
+    int length;
+    CHECK(all && MPI_Get_processor_name(own, &length) == MPI_SUCCESS && own[length] == '\0');
+    MPI_Allgather(own, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all, MPI_MAX_PROCESSOR_NAME, MPI_CHAR,
+                  MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++) {
+        int is_here = !strcmp(own, all + i * MPI_MAX_PROCESSOR_NAME), first = 0;
+        while (strcmp(all + first * MPI_MAX_PROCESSOR_NAME, all + i * MPI_MAX_PROCESSOR_NAME)) first++;
+        found.here += is_here;
+        found.before += is_here && i < rank;
+        found.hosts += first == i;
+    }
+    free(all);
+    return found;
+}
+
 /* Rank 0 says so once everybody has come this far. */
 static inline int end(const char *what)
 {

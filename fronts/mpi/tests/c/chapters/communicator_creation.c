@@ -92,13 +92,14 @@ static void shared(void)
 {
     MPI_Comm part;
     MPI_Info info;
+    struct host_ranks near = host_ranks();
     int comm_type[2] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED};
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
     for (int i = 0; i < 2; i++) {
         CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, comm_type[i], -rank, info, &part) ==
               MPI_SUCCESS);
-        works(part, size - 1 - rank, size); /* the test has one host */
+        works(part, near.here - 1 - near.before, near.here);
         MPI_Comm_free(&part);
     }
     MPI_Info_free(&info);
