@@ -1,7 +1,7 @@
 //! Tools of every test of the workspace, but of no program: a time limit ([`Watchdog`]), a check of what a test leaves
 //! behind ([`Trail`]), random numbers that can be replayed ([`seed`], [`Random`]), steps of tests that build and run
-//! programs ([`program`]), jobs in which one process is killed while the others stay ([`deaths`]), and
-//! clusters of network namespaces ([`hosts`]).
+//! programs ([`program`]), the place where their jobs run ([`jobs`]), jobs in which one process is killed while the
+//! others stay ([`deaths`]), and clusters of network namespaces ([`hosts`]).
 //!
 //! ```no_run
 //! use landeck_testing::{Trail, Watchdog};
@@ -19,6 +19,7 @@
 
 pub mod deaths;
 pub mod hosts;
+pub mod jobs;
 pub mod program;
 mod random;
 mod trail;

@@ -2,6 +2,9 @@
 #
 #   NAME.sh FOLDER [ARGUMENT...]  FOLDER keeps what was downloaded and built, and has the product in FOLDER/prefix
 #
+# With LANDECK_TEST_HOSTS=2 in the environment the jobs run over two hosts, which are namespaces of this computer; their
+# programs find them as an allocation's hosts, and each other by ssh. It needs root and openssh-server.
+#
 # It gives: client (NAME), own (the folder of the scripts), folder, prefix, log (of the last command), landeck.
 client=$(basename -- "$0" .sh)
 own=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -19,6 +22,19 @@ cannot() {
     tail -n 5 "$log" 2>/dev/null || true
     echo "$client: $*"
     exit 77
+}
+
+# over_hosts ARGUMENT...: where jobs are to run over several hosts, this runs the script again on the first of them,
+# with these arguments. Everything is downloaded by then: the hosts have no other network.
+over_hosts() {
+    hosts=${LANDECK_TEST_HOSTS:-1}
+    [ "$hosts" -gt 1 ] && [ -z "${LANDECK_ON_HOSTS:-}" ] || return 0
+    PBS_NODEFILE=$folder/$client.hosts LANDECK_ON_HOSTS=$hosts
+    export PBS_NODEFILE LANDECK_ON_HOSTS
+    seq -f 'n%g' "$hosts" >"$PBS_NODEFILE"
+    unset LANDECK_TEST_HOSTS
+    # shellcheck disable=SC2086 # a command with its arguments
+    exec ${LANDECK_XTASK:-cargo xtask} hosts "$hosts" --ssh -- sh "$own/$client.sh" "$folder" "$@"
 }
 
 # The lines of NAME-left-out.txt without their reasons.

@@ -38,7 +38,11 @@ learn_of_sources() {
 
 # unpack PACKAGE FOLDER [PART]: the source of a package, or a part of it, as its authors published it.
 unpack() {
-    [ -d "$sources/$2" ] && return
+    [ -d "$sources/$2" ] || get "$@"
+    [ -z "$only_unpack" ] || exit 0
+}
+
+get() {
     # What Debian adds is not needed, and not unpacked.
     (cd "$sources" && apt source --download-only "$1") || true
     archive=$(find "$sources" -maxdepth 1 -name "$1_*.orig.tar.?z" | head -n 1)
@@ -231,6 +235,10 @@ mpich() {
 }
 
 learn_of_sources
+only_unpack=yes
+for program; do ("$program"); done
+only_unpack=
+over_hosts "$@"
 failed=0
 for program; do
     passed=0

@@ -26,6 +26,8 @@ if [ ! -d "$built/installed" ]; then
         cannot "it could not be built; $log says why"
 fi
 
+over_hosts "$@"
+
 # What the processes of one run wrote, as one line. All run the same tests; whoever has most failures
 # counts, and one that did not come to the end has one.
 sum_up() {

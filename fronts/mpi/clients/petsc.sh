@@ -20,7 +20,7 @@ shift
 [ $# -gt 0 ] || set -- build sys vec mat dm ksp snes ts tao
 built=$folder/petsc-$version
 python=$folder/petsc-python
-results=$folder/petsc-results
+results=$folder/petsc-results${LANDECK_ON_HOSTS:-}
 jobs=$(nproc)
 export PETSC_DIR="$built" PETSC_ARCH=landeck
 
@@ -95,6 +95,7 @@ sum_up() {
 [ -d "$built" ] || download
 cd "$built"
 build
+over_hosts "$@"
 mkdir -p "$results"
 cmp -s "$prefix/lib/libmpi_abi.so.1" "$results/library" || {
     rm -rf "${results:?}"/*

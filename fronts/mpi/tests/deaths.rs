@@ -15,7 +15,8 @@ fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let program = program("deaths");
     let names = &mut command(Launcher::None, Library::Ours, 1, &program);
     let job = |processes: u64| {
-        let usual = command(Launcher::Landeck, Library::Ours, processes as u32, &program);
+        // The number of a process on another host is another process here.
+        let usual = command(Launcher::LandeckHere, Library::Ours, processes as u32, &program);
         let mut job = Command::new(usual.get_program());
         job.args(["run", "--on-failure", "notify"]).args(usual.get_args().skip(1));
         job.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));

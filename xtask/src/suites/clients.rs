@@ -10,26 +10,32 @@ use crate::Problem;
 
 /// The test suite of mpi4py, with several numbers of processes.
 pub(super) fn mpi4py(runner: &Runner) -> Result<Tally, Problem> {
-    run(runner, "mpi4py")
+    run(runner, "mpi4py", &[], &[])
 }
 
 /// The tests and examples of rsmpi, with several numbers of processes.
 pub(super) fn rsmpi(runner: &Runner) -> Result<Tally, Problem> {
-    run(runner, "rsmpi")
+    run(runner, "rsmpi", &[], &[])
 }
 
 /// Programs of Debian's source packages, with their own tests.
 pub(super) fn distribution(runner: &Runner) -> Result<Tally, Problem> {
-    run(runner, "distribution")
+    run(runner, "distribution", &[], &[])
 }
 
 /// The parallel tests of PETSc, with as many processes as each asks for.
 pub(super) fn petsc(runner: &Runner) -> Result<Tally, Problem> {
-    run(runner, "petsc")
+    run(runner, "petsc", &[], &[])
 }
 
-/// Installs the product, and runs the script of a client.
-fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
+/// Installs the product, and runs the script of a client with these arguments, unless others were asked for, and these
+/// variables.
+pub(super) fn run(
+    runner: &Runner,
+    client: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<Tally, Problem> {
     let folder = runner.root().join("target/clients");
     let mut install = runner.cargo(&["run", "--quiet", "--package", "xtask", "--", "install"]);
     install.arg("--prefix").arg(folder.join("prefix"));
@@ -39,6 +45,13 @@ fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
     }
     let script: PathBuf = runner.root().join(format!("fronts/mpi/clients/{client}.sh"));
     let mut command = runner.long_command(&script);
-    command.arg(folder).args(runner.client_arguments());
+    command.arg(folder);
+    match runner.client_arguments() {
+        [] => command.args(arguments),
+        asked => command.args(asked),
+    };
+    command.envs(variables.iter().copied());
+    // The script makes hosts by this program.
+    command.envs(std::env::current_exe().map(|own| ("LANDECK_XTASK", own)));
     runner.counted_or_skipped(client, command)
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test suite in turn, with its share of the time and one sum at the end.
 
 mod clients;
+mod hosts;
 mod runner;
 mod sanitizers;
 mod tally;
@@ -59,6 +60,12 @@ const SUITES: &[Suite] = &[
     Suite { name: "lints", shows: "clippy finds nothing", is_long: false, run: lints },
     Suite { name: "tests", shows: "units, protocols, faults", is_long: false, run: tests },
     Suite {
+        name: "hosts",
+        shows: "tests of jobs again, over two hosts made of namespaces",
+        is_long: false,
+        run: hosts::tests,
+    },
+    Suite {
         name: "documents",
         shows: "examples in the documents work",
         is_long: false,
@@ -109,6 +116,12 @@ const SUITES: &[Suite] = &[
         run: clients::mpi4py,
     },
     Suite {
+        name: "mpi4py-hosts",
+        shows: "its own tests again, over two hosts",
+        is_long: true,
+        run: hosts::mpi4py,
+    },
+    Suite {
         name: "rsmpi",
         shows: "its own tests and examples, on our MPI",
         is_long: true,
@@ -121,10 +134,22 @@ const SUITES: &[Suite] = &[
         run: clients::distribution,
     },
     Suite {
+        name: "hypre-hosts",
+        shows: "the tests of hypre again, over two hosts",
+        is_long: true,
+        run: hosts::hypre,
+    },
+    Suite {
         name: "petsc",
         shows: "its own parallel tests, on our MPI",
         is_long: true,
         run: clients::petsc,
+    },
+    Suite {
+        name: "petsc-hosts",
+        shows: "its own parallel tests again, over two hosts",
+        is_long: true,
+        run: hosts::petsc,
     },
 ];
 
@@ -218,6 +243,9 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     );
     for skipped in &sum.skipped {
         say!("skipped: {skipped}");
+    }
+    for stayed in &sum.on_one_host {
+        say!("on one host alone: {stayed}");
     }
     for late in &sum.late {
         say!("failed: {late}");

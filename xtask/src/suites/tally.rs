@@ -1,5 +1,6 @@
 //! How many tests passed, failed and could not run, read from what their runners print.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The count of one suite, or of all.
@@ -9,12 +10,17 @@ pub(super) struct Tally {
     pub(super) failed: usize,
     /// The name of each test that could not run, and why.
     pub(super) skipped: Vec<String>,
+    /// The name of each test, or program of a test, that stayed on one host where others ran over several, and why.
+    pub(super) on_one_host: BTreeSet<String>,
     /// Each command that was ended at its limit.
     pub(super) late: Vec<String>,
 }
 
 /// The mark that a test prints, past the test harness's capture, when this machine cannot run it.
 const SKIPPED: &str = "SKIPPED ";
+
+/// The mark that `landeck_testing::jobs` prints, past the test harness's capture, before what stays on one host.
+const ON_ONE_HOST: &str = "ON ONE HOST ";
 
 /// The mark before the name of a command that was ended at its limit.
 pub(super) const LATE: &str = "TOO LATE: ";
@@ -32,6 +38,7 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped.iter().cloned());
+        self.on_one_host.extend(other.on_one_host.iter().cloned());
         self.late.extend(other.late.iter().cloned());
     }
 
@@ -46,6 +53,9 @@ impl Tally {
         // A harness that prints "test name ... " first does so on the same line.
         if let Some((_, why)) = line.split_once(SKIPPED) {
             self.skipped.push(why.trim().to_owned());
+        }
+        if let Some((_, why)) = line.split_once(ON_ONE_HOST) {
+            self.on_one_host.insert(why.trim().to_owned());
         }
         let words = line
             .strip_prefix("test result: ")
@@ -114,6 +124,14 @@ mod tests {
         let tally = tally(&lines, true);
         assert_eq!(tally.to_string(), "1 passed, 0 failed, 1 skipped");
         assert_eq!(tally.skipped, ["two_namespaces: needs root"]);
+    }
+
+    #[test]
+    fn what_stays_on_one_host_is_named_once_and_passes() {
+        let line = "test a::b ... ON ONE HOST a::b: it is about one";
+        let tally = tally(&[line, line, "test result: ok. 2 passed; 0 failed; 0 ignored"], true);
+        assert_eq!(tally.to_string(), "2 passed, 0 failed");
+        assert_eq!(tally.on_one_host.iter().collect::<Vec<_>>(), ["a::b: it is about one"]);
     }
 
     #[test]

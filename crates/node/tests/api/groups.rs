@@ -11,10 +11,10 @@ use crate::support::{NOTICED_WITHIN, RUN_MAX, in_job};
 
 /// All members are there, in this order of their ranks in the first world, and can do things.
 fn check(job: &Job, world: &World, ranks: &[usize]) {
-    let mut all = vec![0; ranks.len()];
-    world.all_gather(&[job.slot() as usize], &mut all).unwrap();
+    let (mut all, first) = (vec![0; ranks.len()], job.world().rank());
+    world.all_gather(&[first], &mut all).unwrap();
     assert_eq!(all, ranks);
-    assert_eq!(ranks[world.rank()], job.slot() as usize);
+    assert_eq!(ranks[world.rank()], first);
     let (next, size) = ((world.rank() + 1) % world.size(), world.size());
     let received = world
         .scope(|scope| {

@@ -3,7 +3,7 @@
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
 use landeck::unstable::collectives::{BoardStyle, Way};
-use landeck::{Error, ErrorKind, Peer, Sum, ThreadMode, User, World};
+use landeck::{Error, ErrorKind, Sum, ThreadMode, User, World};
 
 use crate::support::{in_job, is_member};
 
@@ -88,8 +88,7 @@ fn assert_named(error: &Error, ranks: &[usize]) {
 }
 
 fn world_of_all(job: &landeck::Job, index: u32) -> World {
-    let members: Vec<Peer> = (0..job.world().size() as u32).map(Peer).collect();
-    job.world_of(1 << 20 | index, &members).unwrap()
+    job.world_of(1 << 20 | index, job.world().peers()).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::Flat;
 use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
-use landeck::{Error, ErrorKind, Job, Peer, Result, Sum, ThreadMode, World};
+use landeck::{Error, ErrorKind, Job, Result, Sum, ThreadMode, World};
 
 use crate::support::{in_job, is_member, is_soak, job_of, run_well};
 
@@ -238,8 +238,7 @@ fn meet_before_leaving(job: &Job) {
 }
 
 fn world_of_all(job: &Job, index: u32) -> World {
-    let members: Vec<Peer> = (0..job.world().size() as u32).map(Peer).collect();
-    job.world_of(1 << 20 | index, &members).unwrap()
+    job.world_of(1 << 20 | index, job.world().peers()).unwrap()
 }
 
 fn assert_named(error: &Error, odd: usize, which: u32) {

@@ -4,10 +4,10 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use landeck::{Job, Options};
-use landeck_testing::Watchdog;
 use landeck_testing::hosts::{Hosts, Wish};
+use landeck_testing::{Watchdog, jobs};
 
-use crate::support::{is_member, launcher, text};
+use crate::support::{is_member, job_by, launcher, text};
 
 /// The number of ranks; the first half of them is on host n1, the other on n2.
 pub(crate) const RANKS: usize = 4;
@@ -42,10 +42,6 @@ pub(crate) fn run(test: &str, options: &[&str]) -> Option<Output> {
 
 /// The command that runs a test of this program as a job with `each` ranks on each of two hosts.
 pub(crate) fn command(hosts: &Hosts, each: usize, test: &str, options: &[&str]) -> Command {
-    let mut command = hosts.command(0, "timeout");
-    command.args(["-k", "5", RUN_MAX]).arg(launcher()).args(["run", "--rsh", "landeck-rsh"]);
-    command.args(["--host", &format!("n1:{each},n2:{each}"), "-n", &(2 * each).to_string()]);
-    command.args(options).arg(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
-    command
+    let run = jobs::run_on(hosts, launcher(), 2 * each);
+    job_by(run, 2 * each, test, &[&["--timeout", RUN_MAX], options].concat())
 }

@@ -1,32 +1,40 @@
 //! A count by which members of a job wait for each other without a look at their messages.
 
-use std::sync::atomic::Ordering;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::time::Duration;
 
-use landeck::{Job, SharedSegment};
+use landeck::Job;
 
-/// A number in memory that all of a job share. Who waits for it calls nothing of the library, so
-/// nothing that was sent to it comes in meanwhile.
-pub(crate) struct Count(SharedSegment);
+use super::shared_file;
+
+/// A number that all of a job share, on all hosts: the length of a file that has no name any more. Who waits for it
+/// calls nothing of the library, so nothing that was sent to it comes in meanwhile.
+pub(crate) struct Count(File);
 
 impl Count {
     /// The count of this name; all of the job call this.
     pub(crate) fn new(job: &Job, name: &str) -> Self {
         let world = job.world();
-        let made = (world.rank() == 0).then(|| job.create_segment(name, 8).unwrap());
+        let path = shared_file(job, name);
+        if world.rank() == 0 {
+            File::create(&path).unwrap();
+        }
         world.barrier().unwrap();
-        let count = Self(made.unwrap_or_else(|| job.open_segment(name).unwrap()));
-        // Memory goes with its last user.
+        let count = Self(OpenOptions::new().append(true).open(&path).unwrap());
         world.barrier().unwrap();
+        if world.rank() == 0 {
+            fs::remove_file(path).unwrap();
+        }
         count
     }
 
     pub(crate) fn add_one(&self) {
-        self.0.words()[0].fetch_add(1, Ordering::SeqCst);
+        (&self.0).write_all(&[0]).unwrap();
     }
 
     pub(crate) fn get(&self) -> u64 {
-        self.0.words()[0].load(Ordering::SeqCst)
+        self.0.metadata().unwrap().len()
     }
 
     /// Waits until it is as large as this.

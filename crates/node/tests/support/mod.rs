@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use landeck::{Job, Options, ThreadMode};
+use landeck_testing::jobs::{self, OneHost};
 use landeck_testing::program::build;
 use landeck_testing::{Trail, Watchdog};
 
@@ -45,24 +46,36 @@ pub(crate) fn is_soak() -> bool {
 }
 
 /// The launcher. Cargo has built it for the tests of its own package; other tests build it at their first job.
-/// `LANDECK_TEST_LAUNCHER` names a script in its place, which may start the jobs on several hosts.
 pub(crate) fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    let other = || std::env::var_os("LANDECK_TEST_LAUNCHER").map(PathBuf::from);
-    LAUNCHER.get_or_init(|| match (other(), option_env!("CARGO_BIN_EXE_landeck")) {
-        (Some(other), _) => other,
-        (None, Some(built)) => built.into(),
-        (None, None) => build(env!("CARGO"), &["landeck-launcher", "landeckd"]).join("landeck"),
+    LAUNCHER.get_or_init(|| match option_env!("CARGO_BIN_EXE_landeck") {
+        Some(built) => built.into(),
+        None => build(env!("CARGO"), &["landeck-launcher", "landeckd"]).join("landeck"),
     })
 }
 
-/// The command that runs `test` of this file in a job of `processes`.
+/// The tests whose jobs stay on one host when those of the others run over several.
+const ONE_HOST: OneHost = OneHost::new(include_str!("../one-host.txt"));
+
+/// Why the jobs of a test stay on one host; `None` if they go where all go.
+fn one_host(test: &str) -> Option<&'static str> {
+    ONE_HOST.reason(&format!("{}::{test}", env!("CARGO_CRATE_NAME")))
+}
+
+/// The command that runs `test` of this file in a job of `processes`, on the hosts where the jobs of tests run.
 pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command {
-    let mut command = Command::new(launcher());
-    command.args(["run", "-n", &processes.to_string()]).args(options);
-    command.arg(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
-    command
+    let command = match one_host(test) {
+        Some(_) => jobs::run_here(launcher()),
+        None => jobs::run(launcher(), processes),
+    };
+    job_by(command, processes, test, options)
+}
+
+/// Completes the command of a job that runs `test` of this file.
+pub(crate) fn job_by(mut run: Command, processes: usize, test: &str, options: &[&str]) -> Command {
+    run.args(["-n", &processes.to_string()]).args(options).arg(std::env::current_exe().unwrap());
+    run.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
+    run
 }
 
 /// Runs `body` in every process of a job, and checks that all end well and leave nothing.
@@ -71,7 +84,7 @@ pub(crate) fn in_job(processes: usize, test: &str, threads: ThreadMode, body: im
 }
 
 /// Runs `body` in every process of a job that joins with these options, and checks that all end
-/// well and leave nothing.
+/// well and leave nothing. Over several hosts, a test about one host does nothing.
 pub(crate) fn in_job_with(processes: usize, test: &str, options: Options, body: impl FnOnce(&Job)) {
     if is_member() {
         let job = Job::join_with(options).unwrap();
@@ -79,14 +92,19 @@ pub(crate) fn in_job_with(processes: usize, test: &str, options: Options, body: 
         job.leave().unwrap();
         return;
     }
-    run_well(&mut job_of(processes, test, &[]));
+    if one_host(test).is_none() {
+        run_well(&mut job_of(processes, test, &[]));
+    }
 }
 
 /// Runs `body` in every process of a job that goes on after a failure; all but one of them end by
-/// saying `survivor done`.
+/// saying `survivor done`. Over several hosts, a test about one host does nothing.
 pub(crate) fn in_enduring_job(processes: usize, test: &str, code: i32, body: impl FnOnce(Job)) {
     if is_member() {
         return body(Job::join().unwrap());
+    }
+    if one_host(test).is_some() {
+        return;
     }
     let _watchdog = Watchdog::start(2 * RUN_MAX);
     let trail = Trail::new();
@@ -95,6 +113,18 @@ pub(crate) fn in_enduring_job(processes: usize, test: &str, code: i32, body: imp
     let output = text(&ended);
     assert_eq!(output.matches("survivor done").count(), processes - 1, "{output}");
     trail.assert_gone(GONE_WITHIN);
+}
+
+/// The folder of files that all hosts of a job see; their /tmp is their own.
+pub(crate) fn shared_folder() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// The path of a file for all members of a job, on all hosts. All of the job call this.
+pub(crate) fn shared_file(job: &Job, name: &str) -> PathBuf {
+    let mut number = [job.process().host.0];
+    job.world().broadcast(&mut number, 0).unwrap();
+    shared_folder().join(format!("landeck-{:x}-{name}", number[0]))
 }
 
 /// Ends this process as a fault would.

@@ -23,7 +23,7 @@ impl Survivors {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("landeck-survivors-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = super::shared_folder().join(name);
         File::create(&path).unwrap();
         command.env(FILE, &path);
         Self(path)

@@ -10,6 +10,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use landeck_testing::jobs::{self, OneHost};
 use landeck_testing::program::{build, compiler, offer_library, shared_headers, succeed};
 use landeck_testing::{Trail, Watchdog};
 
@@ -34,11 +35,26 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     output
 }
 
-/// `landeck run` with these arguments, whose programs find the library under test.
+/// The programs whose jobs stay on one host when those of the others run over several.
+const ONE_HOST: OneHost = OneHost::new(include_str!("../one-host.txt"));
+
+/// `landeck run` with these arguments, whose programs find the library under test, on the hosts where the jobs of tests
+/// run.
 pub(crate) fn launcher(arguments: &[&str]) -> Command {
-    let mut command = Command::new(&tools().launcher);
-    command.arg("run").args(arguments).env("LD_LIBRARY_PATH", &tools().libraries);
+    let programs = arguments.iter().filter_map(|word| Path::new(word).strip_prefix("/").ok());
+    let mut names = programs.filter_map(|path| path.file_name()?.to_str());
+    let mut command = match names.find_map(|name| ONE_HOST.reason(name)) {
+        Some(_) => jobs::run_here(&tools().launcher),
+        None => jobs::run(&tools().launcher, processes(arguments)),
+    };
+    command.args(arguments).env("LD_LIBRARY_PATH", &tools().libraries);
     command
+}
+
+/// The sum of all numbers behind `-n`.
+fn processes(arguments: &[&str]) -> usize {
+    let pairs = arguments.windows(2).filter(|pair| pair[0] == "-n");
+    pairs.map(|pair| pair[1].parse::<usize>().expect("a number of processes")).sum()
 }
 
 /// A program by itself.
@@ -98,7 +114,8 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher"]);
+        let built =
+            build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher", "landeckd"]);
         let sanitizer = sanitizer::wanted();
         // What is built for a sanitizer lies apart.
         let own = built

@@ -13,6 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
+use landeck_testing::jobs::{self, OneHost};
 use landeck_testing::program::{build, compiler, offer_library, shared_headers, succeed};
 
 /// How long one run of a program may take.
@@ -23,8 +24,10 @@ const GONE_LIMIT: Duration = Duration::from_secs(10);
 /// The launcher of the programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Launcher {
-    /// `landeck run`.
+    /// `landeck run`, on the hosts where the jobs of tests run.
     Landeck,
+    /// `landeck run` on this host alone.
+    LandeckHere,
     /// MPICH's `mpiexec`, which speaks PMI-1.
     Mpiexec,
     /// No launcher: a job of one.
@@ -73,7 +76,7 @@ fn has_begun(output: &Output) -> bool {
 
 /// Runs a program under our launcher where no file, and so no job's memory either, is larger than this.
 pub(crate) fn run_with_files_of(bytes: u64, processes: u32, program: &Path) -> Output {
-    let usual = command(Launcher::Landeck, Library::Ours, processes, program);
+    let usual = command(Launcher::LandeckHere, Library::Ours, processes, program);
     let mut command = Command::new("prlimit");
     command.arg(format!("--fsize={bytes}")).arg(usual.get_program()).args(usual.get_args());
     command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -106,10 +109,15 @@ pub(crate) fn command(
 ) -> Command {
     let mut command = match launcher {
         Launcher::None => Command::new(program),
-        Launcher::Landeck => launched(&tools().launcher, &["run", "-n"], processes, program),
+        Launcher::Landeck if one_host(&name_of(program)).is_none() => {
+            launched(jobs::run(&tools().launcher, processes as usize), processes, program)
+        }
+        Launcher::Landeck | Launcher::LandeckHere => {
+            launched(jobs::run_here(&tools().launcher), processes, program)
+        }
         Launcher::Mpiexec => {
             let mpiexec = mpich().expect("asked for beforehand").join("bin/mpiexec");
-            launched(&mpiexec, &["-n"], processes, program)
+            launched(Command::new(mpiexec), processes, program)
         }
     };
     let libraries = match library {
@@ -259,7 +267,7 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = build(env!("CARGO"), &["landeck-mpi", "landeck-launcher"]);
+        let built = build(env!("CARGO"), &["landeck-mpi", "landeck-launcher", "landeckd"]);
         let sanitizer = sanitizer::wanted();
         let own = match sanitizer {
             Some(sanitizer) => built.join(format!("mpi-{}", sanitizer.name)),
@@ -284,8 +292,19 @@ fn peer_folder(peer: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-peers").join(format!("venv-{peer}"))
 }
 
-fn launched(launcher: &Path, options: &[&str], processes: u32, program: &Path) -> Command {
-    let mut command = Command::new(launcher);
-    command.args(options).arg(processes.to_string()).arg(program);
-    command
+fn launched(mut launcher: Command, processes: u32, program: &Path) -> Command {
+    launcher.arg("-n").arg(processes.to_string()).arg(program);
+    launcher
+}
+
+/// Why the jobs of a program stay on one host; `None` if they go where all go.
+pub(crate) fn one_host(program: &str) -> Option<&'static str> {
+    const ONE_HOST: OneHost = OneHost::new(include_str!("../one-host.txt"));
+    ONE_HOST.reason(program)
+}
+
+/// The name of a program in the list of those that stay on one host: its path in `tests/c`.
+fn name_of(program: &Path) -> String {
+    let own = program.strip_prefix(&tools().programs).unwrap_or(program);
+    own.to_string_lossy().into_owned()
 }
