@@ -22,7 +22,6 @@ const OF_FRONTS: &[&str] = &["chapters::", "programs::", "interchange::", "tools
 const SHARE: &[&str] = &[
     "every_chapter_works_with_three_processes",
     "programs::messages",
-    "programs::mailboxes",
     "programs::collective_operations",
     "mailboxes::long_messages_come_once",
     "mailboxes::a_named_mailbox_gets_what_all_post",

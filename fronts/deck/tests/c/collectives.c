@@ -201,7 +201,10 @@ int main(int argc, char **argv)
     OK(deck_msg_create(&own, 0));
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
         OK(deck_collective_use(&all, architectures[i]));
-        OK(deck_collective_barrier(&all));
+        int code = deck_collective_barrier(&all);
+        /* A board is memory of one host. */
+        if (code == DECK_EARCHITECTURE && i == 1 && getenv("LANDECK_TEST_HOSTS")) continue;
+        CHECK(code == DECK_OK);
         broadcasts(&m);
         scatters_and_gathers(&m, &own);
         any_messages(&m, &own);
