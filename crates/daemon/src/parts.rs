@@ -18,6 +18,8 @@ pub(crate) struct PartOfHost {
     places: HashMap<ProcessId, u32>,
     /// The request for group numbers that waits for its answer.
     numbers_asked: bool,
+    /// The word of the job's end was applied.
+    is_ending: bool,
 }
 
 impl PartOfHost {
@@ -70,7 +72,7 @@ impl Parts {
         words: &WordFollower,
     ) {
         let places = (0..).zip(&far).map(|(place, process)| (*process, place)).collect();
-        let part = PartOfHost { segment, far, places, numbers_asked: false };
+        let part = PartOfHost { segment, far, places, numbers_asked: false, is_ending: false };
         for record in words.hosts() {
             set_name(&part.segment, &record.entry);
             if record.standing != HostStanding::Living {
@@ -112,9 +114,17 @@ impl Parts {
         self.parts.values().for_each(|part| set_name(&part.segment, entry));
     }
 
+    /// Notes that a job ends. Its guardian here is told to end it, and then all calls fail because of that. Processes
+    /// that end elsewhere meanwhile must not be taken for the cause, so their ends are written no more.
+    pub(crate) fn end(&mut self, job: JobId) {
+        if let Some(part) = self.parts.get_mut(&job) {
+            part.is_ending = true;
+        }
+    }
+
     /// Writes a change into the far records of all segments that have the process, and announces it.
     pub(crate) fn write(&self, change: &FarChange) {
-        for part in self.parts.values() {
+        for part in self.parts.values().filter(|part| !part.is_ending) {
             let is_changed = match (change.subject, change.state) {
                 (FarSubject::Process(process), FarState::Left) => part
                     .place(process)
@@ -244,6 +254,19 @@ mod tests {
         parts.write(&change(FarSubject::Process(far(0)), FarState::Left));
         parts.write(&change(FarSubject::Process(far(8)), died));
         assert_eq!((segment.far_record(0), segment.membership_generation()), (record, generation));
+    }
+
+    #[test]
+    fn ends_behind_the_end_of_the_job_are_not_written() {
+        let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        let died =
+            |slot| change(FarSubject::Process(far(slot)), FarState::Died { pid: 1, status: 15 });
+        parts.end(JobId(99));
+        parts.write(&died(0));
+        parts.end(JOB);
+        parts.write(&died(1));
+        let states = [0, 1].map(|place| segment.far_record(place).state);
+        assert_eq!(states, [SlotState::Dead, SlotState::Alive]);
     }
 
     #[test]

@@ -110,7 +110,8 @@ impl Hub {
                     }
                 }
             }
-            FollowerOutput::JobEnds { .. } | FollowerOutput::Resend { .. } => {}
+            FollowerOutput::JobEnds { job, .. } => self.parts.end(job),
+            FollowerOutput::Resend { .. } => {}
         }
     }
 

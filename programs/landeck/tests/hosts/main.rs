@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod capture;
 mod environment;
 mod losses;
+mod members;
 mod networks;
 mod options;
 mod output;
@@ -15,6 +17,7 @@ mod session;
 mod silence;
 mod soak;
 mod starting;
+mod suspicions;
 
 use std::fmt;
 use std::io::Read;
@@ -112,7 +115,7 @@ impl Cluster {
 
     /// Hosts by a wish; `None` where this computer cannot make them.
     fn wished(test: &str, wish: &Wish) -> Option<Cluster> {
-        let watchdog = Watchdog::start(if is_soak() { TEST_MAX * 4 } else { TEST_MAX });
+        let watchdog = Watchdog::start(if is_soak() { TEST_MAX * 8 } else { TEST_MAX });
         landeck();
         let hosts = Hosts::or_skip(test, wish)?;
         let mut cluster = Cluster { hosts, before: Vec::new(), _watchdog: watchdog };

@@ -1,0 +1,42 @@
+//! Bytes in place of a preamble, a handover, a heartbeat or a request to a relay: they are refused, or they are exactly
+//! what encoding gives back.
+
+#![no_main]
+
+use landeck_wire::handover::Handover;
+use landeck_wire::heartbeat::{Envelope, Heartbeat, SEALED_BYTES};
+use landeck_wire::preamble::{PREAMBLE_BYTES, Preamble, code, set_code};
+use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayRequest};
+use landeck_wire::{HEADER_BYTES, Header};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(first) = bytes.first_chunk::<PREAMBLE_BYTES>()
+        && let Ok(preamble) = Preamble::decode(first)
+    {
+        let mut again = preamble.encode();
+        set_code(&mut again, &code(first));
+        assert_eq!(again, *first, "a decoded preamble encodes to other bytes");
+    }
+    if let Some(message) = Handover::decode(bytes) {
+        let again = message.encode();
+        assert_eq!(Handover::decode(&again), Some(message), "a message is another one");
+    }
+    if let Some(clear) = Envelope::decode(bytes) {
+        let again = clear.encode();
+        assert_eq!(again, bytes[..again.len()], "a decoded datagram encodes to other bytes");
+    }
+    if let Some(first) = bytes.first_chunk::<SEALED_BYTES>() {
+        assert_eq!(Heartbeat::decode(first).encode(), *first);
+    }
+    if let Some((head, data)) = bytes.split_first_chunk::<HEADER_BYTES>()
+        && let Ok(header) = Header::decode(head)
+        && let Some((request, rest)) = RelayRequest::decode(&header, data)
+    {
+        assert!(rest.len() <= RELAY_PART_BYTES);
+        assert!(rest.is_empty() || matches!(request.operation, RelayOperation::Put { .. }));
+        let (_, again) = request.encode(rest.len());
+        let (same, _) = RelayRequest::decode(&header, &again).expect("it can be decoded again");
+        assert_eq!(same, request);
+    }
+});

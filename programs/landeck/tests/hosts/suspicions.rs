@@ -1,0 +1,283 @@
+//! Connections of living processes that are closed, reset or swallowed by the network. A suspicion is no death: no call
+//! fails by it, but those of a job that is being ended.
+
+use std::io::stdin;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landeck::{Error, ErrorKind, Job, Tag};
+use landeck_testing::Random;
+use rustix::net::{
+    AddressFamily, Shutdown, connect_unspec, getpeername, getsockname, shutdown, sockopt,
+};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+use super::members::is_member;
+use super::*;
+
+const RANKS: usize = 4;
+/// What happens to the connections of a job, and its seed.
+const KIND: &str = "LANDECK_TEST_KIND";
+const SEED: &str = "LANDECK_TEST_SEED";
+/// The most rounds before a process breaks its connections.
+const ROUNDS_MAX: u64 = 60;
+/// The words of the message of a job that was ended because a connection broke.
+const BROKE: &str = "failed while both processes and hosts live";
+/// How often each kind comes, and in soak.
+const BREAKS: u64 = 2;
+const BREAKS_SOAK: u64 = 70;
+const HOLES: u64 = 3;
+const HOLES_SOAK: u64 = 60;
+
+/// The connections of this process to processes of other hosts.
+fn lanes() -> Vec<OwnedFd> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        let number = entry.file_name().to_str().and_then(|text| text.parse().ok());
+        let copy = number.and_then(|n| pidfd_getfd(&own, n, PidfdGetfdFlags::empty()).ok());
+        found.extend(copy.filter(|copy| {
+            let family = getpeername(copy).ok().flatten().map(|peer| peer.address_family());
+            family.is_some_and(|one| one == AddressFamily::INET || one == AddressFamily::INET6)
+        }));
+    }
+    found
+}
+
+/// Breaks one or all connections of this process in the way that its job is to try. Returns whether there were any.
+fn break_lanes(kind: &str, random: &mut Random) -> bool {
+    let mut lanes = lanes();
+    let count = lanes.len();
+    if random.once_in(2) && count > 0 {
+        lanes.swap(0, random.below(count as u64) as usize);
+        lanes.truncate(1);
+    }
+    for lane in lanes {
+        match kind {
+            "close" if random.once_in(2) => shutdown(&lane, Shutdown::Write).unwrap(),
+            "close" => shutdown(&lane, Shutdown::Both).unwrap(),
+            "reset" if random.once_in(2) => connect_unspec(&lane).unwrap(),
+            // The kernel's memory of the connection is lost: the other side hears of it when it sends.
+            "reset" => {
+                sockopt::set_socket_linger(&lane, Some(Duration::ZERO)).unwrap();
+                connect_unspec(&lane).unwrap();
+            }
+            other => panic!("{other}"),
+        }
+    }
+    count > 0
+}
+
+/// Gives numbered values of many lengths to all others and takes theirs.
+fn exchange(job: &Job, round: u64) -> Result<(), Error> {
+    let world = job.world();
+    let rank = world.rank();
+    let length = [1, 1, 8, 1_000, 1, 20_000, 1, 2, 3][round as usize % 9];
+    let others = (1..RANKS).map(|step| (rank + step) % RANKS);
+    let sent = vec![round << 8 | rank as u64; length];
+    for to in others {
+        let from = (2 * rank + RANKS - to) % RANKS;
+        let mut got = vec![0; length];
+        world.send_receive(&sent, (to, Tag(3)), &mut got, (from, Tag(3)))?;
+        assert!(got.iter().all(|value| *value == round << 8 | from as u64), "round {round}");
+    }
+    Ok(())
+}
+
+/// A process whose connections, or those of another, are broken at some time.
+fn until_the_job_ends() {
+    let job = Job::join().unwrap();
+    let kind = std::env::var(KIND).unwrap();
+    let mut random = Random::new(std::env::var(SEED).unwrap().parse().unwrap());
+    let (breaker, when) = (random.below(RANKS as u64), random.below(ROUNDS_MAX));
+    for round in 0.. {
+        if job.world().rank() as u64 == breaker && round >= when && break_lanes(&kind, &mut random)
+        {
+            println!("hit");
+        }
+        if let Err(error) = exchange(&job, round) {
+            // The end of the job is the only cause for which a call may fail.
+            assert!(matches!(error.kind, ErrorKind::Ended), "{error}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_broken_connection_fails_no_call_but_ends_the_job() {
+    let test = "suspicions::a_broken_connection_fails_no_call_but_ends_the_job";
+    if is_member() {
+        return until_the_job_ends();
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let seed = landeck_testing::seed();
+    for kind in ["close", "reset"] {
+        let mut hits = 0;
+        for number in 0..if is_soak() { BREAKS_SOAK } else { BREAKS } {
+            let seed = seed.wrapping_add(number << 32);
+            let mut command = cluster.four_members(test, &["--host-timeout", "0.5"]);
+            let ended = run(command.env(KIND, kind).env(SEED, seed.to_string()));
+            ended.assert(137, &[BROKE]).within(Duration::from_secs(20));
+            assert!(!ended.err.contains("panicked"), "{ended:?}");
+            assert!(ended.out.contains("hit\n"), "{ended:?}");
+            hits += 1;
+        }
+        println!("{kind}: {hits} hit");
+    }
+    cluster.assert_nothing_left();
+}
+
+/// A process of a job that goes on until its input ends.
+fn until_told() {
+    let job = Job::join().unwrap();
+    let rank = job.world().rank();
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    if rank == 0 {
+        thread::spawn(|| {
+            let _ = stdin().read_to_end(&mut Vec::new());
+            IS_OVER.store(true, Ordering::Relaxed);
+        });
+    }
+    for round in 0.. {
+        exchange(&job, round).unwrap();
+        if round == 0 {
+            for lane in lanes() {
+                let port = |address: rustix::net::SocketAddrAny| {
+                    std::net::SocketAddr::try_from(address).unwrap().port()
+                };
+                let (own, far) =
+                    (getsockname(&lane).unwrap(), getpeername(&lane).unwrap().unwrap());
+                println!("lane {} . {}", port(own), port(far));
+            }
+            println!("connected");
+        }
+        if round % 16 == 0 && rank == RANKS - 1 {
+            println!("round {round}.");
+        }
+        let mut is_over = [u8::from(IS_OVER.load(Ordering::Relaxed))];
+        job.world().broadcast(&mut is_over[..], 0).unwrap();
+        if is_over[0] != 0 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    println!("whole");
+    job.leave().unwrap();
+}
+
+/// The last round that a job has told of.
+fn last_round(text: &str) -> u64 {
+    let told = text.lines().rev().find_map(|line| line.split_once("round ")?.1.strip_suffix('.'));
+    told.map_or(0, |number| number.parse().unwrap())
+}
+
+/// The packets that a hole swallowed while it was there.
+fn swallow(cluster: &Cluster, rule: &str, time: Duration) -> u64 {
+    let table = format!(
+        "add table inet hole
+         add chain inet hole in {{ type filter hook input priority 0; }}
+         add chain inet hole out {{ type filter hook output priority 0; }}
+         add rule inet hole in iifname eth0 {rule} counter drop
+         add rule inet hole out oifname eth0 {rule} counter drop"
+    );
+    cluster.shell(1, &format!("nft -f - <<END\n{table}\nEND"));
+    thread::sleep(time);
+    let counted = cluster.shell(1, "nft list table inet hole; nft delete table inet hole");
+    let packets = counted.split("packets ").skip(1).map(|rest| rest.split(' ').next().unwrap());
+    packets.map(|number| number.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn holes_of_the_network_are_survived() {
+    let test = "suspicions::holes_of_the_network_are_survived";
+    if is_member() {
+        return until_told();
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        println!("SKIPPED {test}: there is no program nft (package nftables)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let mut random = Random::new(landeck_testing::seed());
+    let mut command = cluster.four_members(test, &[]);
+    let mut running = start(command.stdin(Stdio::piped()));
+    running.out.wait_for("four lanes", |text| text.matches("connected\n").count() == RANKS);
+    let text = running.out.text();
+    let lanes: Vec<&str> =
+        text.lines().filter_map(|line| Some(line.split_once("lane ")?.1)).collect();
+    assert_eq!(lanes.len(), 2 * RANKS, "{text}");
+    let lanes = format!("tcp sport . tcp dport {{ {} }}", lanes.join(", "));
+    let mut hits = [0; 3];
+    for number in 0..if is_soak() { HOLES_SOAK } else { HOLES } {
+        let kind = (number % 3) as usize;
+        // The hosts' timeout is three seconds. Lanes alone may be silent for longer.
+        let (rule, most) = [(&lanes[..], 4_000), ("meta l4proto tcp", 2_000), ("", 1_500)][kind];
+        let least = if kind == 0 && !is_soak() { 3_500 } else { 200 };
+        let time = Duration::from_millis(least + random.below(most - least));
+        let swallowed = swallow(&cluster, rule, time);
+        assert!(swallowed > 0, "hole {number}");
+        let before = last_round(&running.out.text());
+        // Only the second new line is of a round that has begun behind the hole.
+        running.out.wait_for("progress", |text| last_round(text) >= before + 32);
+        assert!(running.goes_on(), "{:?}", running.err.text());
+        hits[kind] += 1;
+    }
+    println!("holes: {} of lanes, {} of TCP, {} of all", hits[0], hits[1], hits[2]);
+    let ended = running.end();
+    ended.assert(0, &[]);
+    assert_eq!(ended.out.matches("whole\n").count(), RANKS, "{ended:?}");
+    cluster.assert_nothing_left();
+}
+
+/// Lanes and the trunk of two hosts are ended at once. The trunk is opened again, and the job ends as if the lanes alone
+/// had broken, whether its processes give and take or sleep.
+#[test]
+fn lanes_that_break_with_their_trunk_end_the_job_as_fast() {
+    let test = "suspicions::lanes_that_break_with_their_trunk_end_the_job_as_fast";
+    if is_member() {
+        return until_ended();
+    }
+    if Command::new("ss").arg("-V").output().is_err() {
+        println!("SKIPPED {test}: there is no program ss (package iproute2)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    for kind in ["busy", "asleep"] {
+        let mut command = cluster.four_members(test, &["--host-timeout", "1"]);
+        let running = start(command.env(KIND, kind));
+        running.out.wait_for("lanes", |text| text.matches("connected\n").count() == RANKS);
+        let broken = Instant::now();
+        let other = start(cluster.hosts.command(1, "ss").args(["-K", "-Htn", "dst", "10.77.1.1"]));
+        let ended = cluster.shell(0, "ss -K -Htn dst 10.77.1.2");
+        assert!(other.end().out.lines().count() + ended.lines().count() >= 5, "{ended}");
+        let ended = running.end();
+        let took = broken.elapsed();
+        ended.assert(137, &[BROKE]);
+        assert!(!ended.err.contains("panicked"), "{ended:?}");
+        // T is one second.
+        assert!(took < Duration::from_secs(6), "{took:?}: {ended:?}");
+        println!("{kind}: ended after {took:?}");
+    }
+    cluster.assert_nothing_left();
+}
+
+/// A process that gives and takes, or sleeps, until the job ends.
+fn until_ended() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let mut round = 0;
+    let error = loop {
+        if let Err(error) = exchange(&job, round) {
+            break error;
+        }
+        if round == 0 {
+            println!("connected");
+            if std::env::var(KIND).unwrap() == "asleep" {
+                let from = (world.rank() + 1) % RANKS;
+                break world.receive::<u8>(from, Tag(9)).unwrap_err();
+            }
+        }
+        round += 1;
+    };
+    assert!(matches!(error.kind, ErrorKind::Ended), "{error}");
+}
