@@ -198,6 +198,8 @@ impl<'a> Context<'a> {
         let hub = &mut *self.hub;
         let host = HostId(segment.plan().host);
         hub.parts.add(job, segment, far, hub.members.words());
+        // The new segment has none yet.
+        hub.numbers_at = Duration::ZERO;
         if let Some(part) = hub.parts.get(job)
             && let Err(error) = hub.lanes.add_part(&mut hub.reactor, job, part)
         {

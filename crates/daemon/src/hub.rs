@@ -39,8 +39,9 @@ use crate::watch::{SilenceWatch, WatchEvent};
 mod events;
 mod messages;
 
-/// The time between two looks at segments that may need numbers for groups.
-const NUMBERS_INTERVAL: Duration = Duration::from_millis(50);
+/// The time between two looks at segments that may need numbers for groups. It may be long: processes that find few left
+/// ask by themselves.
+const NUMBERS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Something for the jobs.
 #[derive(Debug)]
@@ -129,7 +130,8 @@ pub(crate) struct Hub {
     watch: SilenceWatch,
     is_drained: bool,
     holds: bool,
-    numbers_at: Duration,
+    /// When to look at segments that may need numbers for groups.
+    pub(crate) numbers_at: Duration,
     /// When each host was last heard that exchanges heartbeats with this one.
     last_heard: BTreeMap<HostNumber, Duration>,
     is_arbiter_down: bool,

@@ -45,8 +45,8 @@ pub(crate) fn wait_for_calm(deadline: Instant) {
     }
 }
 
-/// User, nice, system and what the hypervisor took, of all processors. Interrupts count for nobody: those of a job's own
-/// packets would count as others'.
+/// User, nice, system and what the hypervisor took, of all processors. Interrupts count for nobody: those of a job's
+/// own packets would count as others'.
 fn all_s() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     busy_ticks(stat.lines().next()?).map(seconds)

@@ -13,6 +13,7 @@ mod figure;
 mod instructions;
 mod launch;
 mod machine;
+mod over_hosts;
 mod papers;
 mod plot;
 mod probe;

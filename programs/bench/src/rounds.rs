@@ -15,6 +15,7 @@ use crate::disturbance::{self, DISTURBED_SHARE, Usage};
 use crate::figure::{Figure, Method, Part};
 use crate::launch;
 use crate::machine::Machine;
+use crate::over_hosts;
 use crate::probe;
 use crate::results::{Launch, LaunchValue, LeftOut, Results};
 use crate::sample::{Point, Sample};
@@ -274,7 +275,7 @@ fn command(
     arguments: &[String],
 ) -> Result<Command, String> {
     match &places.cluster {
-        Some(cluster) => cluster.command(places, candidate, part, program, arguments),
+        Some(cluster) => over_hosts::command(cluster, places, candidate, part, program, arguments),
         None => Ok(places.command(candidate, part.n, program, arguments)),
     }
 }
