@@ -129,16 +129,6 @@ const fn why_gone(kind: ObjectKind) -> &'static str {
     }
 }
 
-/// The end of the sentence about an object that is no more.
-const fn why_gone(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::Mailbox => ": its last user has left, or its owner has destroyed it",
-        ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => {
-            " on this host: its last user has left, or its owner has destroyed it; other hosts do not find it"
-        }
-    }
-}
-
 /// Gives a mailbox a name, which lasts until its owner takes it back or ends.
 ///
 /// # Errors
