@@ -28,16 +28,6 @@ fn agrees(name: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn mailboxes_on_both_hosts() {
-    agrees("mailboxes", &[]);
-}
-
-#[test]
-fn collective_operations_over_both_hosts() {
-    agrees("collectives", &[]);
-}
-
-#[test]
 fn groups_over_both_hosts() {
     agrees("groups", &[]);
 }
