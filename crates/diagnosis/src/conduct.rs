@@ -268,11 +268,14 @@ impl Reader<'_> {
     }
 }
 
+/// Calls in one place: the signature of each, and the processes that made it.
+type Calls = Vec<(u32, Vec<u32>)>;
+
 impl Reader<'_> {
     /// The operations of groups without a board for which members made different calls: they wait in operations with
     /// one number. What members called before is not known here.
     fn mismatches_without_board(&self) -> Vec<(BoardPlace, u32, Mismatch)> {
-        let mut calls: BTreeMap<(BoardPlace, u32), Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+        let mut calls: BTreeMap<(BoardPlace, u32), Calls> = BTreeMap::new();
         for (place, member) in (0..).zip(&self.now.members) {
             let is_alive = member.record.state == SlotState::Alive && member.is_seen;
             let wait = lasting(self.before, member).filter(|wait| is_alive && wait.number == 0);
