@@ -161,7 +161,7 @@ impl<N: Channel> Endpoint<N> {
         any | self.after_network()
     }
 
-    /// What follows each look at the network; returns whether a far process is newly gone.
+    /// Does what follows each look at the network; returns whether a far process is newly gone.
     #[inline]
     fn after_network(&mut self) -> bool {
         let is_change = self.look_at_leavers();
