@@ -206,7 +206,7 @@ fn watchdog() -> Watchdog {
     Watchdog::start(Duration::from_secs(200))
 }
 
-/// What the memory holds; the compiler does not know that the endpoint writes there.
+/// The content of the memory; the compiler does not know that the endpoint writes there.
 fn content(memory: &[u8]) -> Vec<u8> {
     std::hint::black_box(memory).to_vec()
 }

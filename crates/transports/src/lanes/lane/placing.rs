@@ -19,7 +19,7 @@ use super::{Incoming, REST_BYTES_MAX};
 /// The most bytes that are read where a part is expected, so that most of its data are left for their place.
 const SIP_BYTES: usize = 2 * 1024;
 
-/// What is known of the part that is coming.
+/// The part that is coming, and whether others are expected.
 #[derive(Default)]
 pub(super) struct Parts {
     /// The rest of a part in clear whose header and first bytes have left the staging memory.
