@@ -1,4 +1,4 @@
-//! What a server tells the copies of a group's log on other hosts: words in a message.
+//! The feed of a copy of a group's log on another host: the words that the server sends, in a message.
 //!
 //! A feed is a list of items. Each item is a word with its kind and its number of words, and those words.
 //!
@@ -47,7 +47,7 @@ pub(crate) struct FeedHead {
     pub(crate) is_last: bool,
 }
 
-/// What a client must know to have a copy.
+/// The facts by which a client opens a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
     /// The number of the group's memory on its host.

@@ -46,7 +46,7 @@ pub(crate) struct Follower {
     pub(crate) tickets: Vec<u32>,
 }
 
-/// What the feeds of all followers of a group have in common.
+/// The common part of the feeds of all followers of a group.
 pub(crate) struct FeedBasis<'a> {
     pub(crate) replica: &'a Replica,
     /// This group has ended, or has another server.

@@ -135,7 +135,7 @@ impl Inbox {
         state.link = link;
     }
 
-    /// What the first feed says that has arrived, if it opens a copy.
+    /// The opening words of the first feed that has arrived, if it opens a copy.
     pub(crate) fn opened(&self) -> Option<(Opened, LastRequest)> {
         let state = lock(&self.state);
         let FromServer::Feed(words) = state.arrived.front()? else { return None };

@@ -29,7 +29,7 @@ pub(crate) enum RequestKind {
     HeldBroadcast,
     /// A client on another host wants to be told what the log says.
     Follow,
-    /// What has arrived at a client on another host, and what its members have taken.
+    /// The news of a client on another host: how far its copy is, and what its members have taken.
     Delivered,
     /// A client on another host takes a request back.
     Withdraw,

@@ -21,7 +21,8 @@ pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 pub type AsGuest =
     fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
 
-/// What a process's uses of groups share: the thread that serves groups, and copies of logs. A process has one handle.
+/// The things that all uses of groups in a process share: the thread that serves groups, and copies of logs. A process has
+/// one handle.
 pub struct ServerHandle {
     as_guest: AsGuest,
     stage: Mutex<Stage>,

@@ -324,7 +324,8 @@ pub enum ErrorKind {
     NoMemory(#[from] NoMemory),
     /// Members of a group called different operations.
     #[error(
-        "rank {rank}{host} called {theirs}, rank {other}{other_host} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
+        "rank {rank}{} called {theirs}, rank {other}{} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one",
+        .hosts[0], .hosts[1]
     )]
     Mismatch {
         /// The rank of the one member.
@@ -337,10 +338,8 @@ pub enum ErrorKind {
         ours: String,
         /// The number of the operation in the world, counted from 0 and again from 0 after 8,191.
         number: u32,
-        /// The words ` on n1` for the host of the one member; empty if the job has one host.
-        host: String,
-        /// The words about the host of the other member.
-        other_host: String,
+        /// The words ` on n1` for the hosts of the one and the other member; empty if the job has one host.
+        hosts: Box<[String; 2]>,
     },
     /// The data of a member in a collective operation have a different length than expected.
     #[error(
@@ -567,8 +566,7 @@ impl ErrorKind {
                 other: mismatch.second as usize,
                 ours: mismatch.second_calls.to_string(),
                 number: mismatch.second_calls.number(),
-                host: on_host(mismatch.first),
-                other_host: on_host(mismatch.second),
+                hosts: Box::new([on_host(mismatch.first), on_host(mismatch.second)]),
             },
             Fault::Length { member, operation, message_bytes, expected_bytes } => {
                 let (operation, rank) = (operation.as_str(), member as usize);

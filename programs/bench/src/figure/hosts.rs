@@ -72,7 +72,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
 ];
 
-/// What most of them have in common.
+/// The common form of most of them.
 const POINTS: Figure = Figure {
     name: "",
     title: "",

@@ -177,7 +177,7 @@ impl Figure {
         }
     }
 
-    /// What one way of ours may add to another one at a point.
+    /// The time that one way of ours may add to another one at a point.
     pub(crate) fn surcharge(&self, point: &Point) -> Option<Surcharge> {
         if point.n != 2 || point.bytes > 8 {
             return None;

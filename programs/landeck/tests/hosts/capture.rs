@@ -1,4 +1,4 @@
-//! What the network sees of a job: a capture of every packet holds no byte of a program's data in clear.
+//! The network's sight of a job: a capture of every packet holds no byte of a program's data in clear.
 
 use landeck::{Job, RegionAddress, Tag};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,7 +20,7 @@ const OVER_TRUNKS: [&str; 2] = ["output", "input"];
 const PIECE: usize = 16;
 /// The data of a process that are longer than a packet.
 const LONG: usize = 200_000;
-/// What waits for the capturing process to be read, at most.
+/// The most bytes that wait for the capturing process.
 const BUFFER: usize = 64 << 20;
 
 /// The 64 bytes that go a way: the same 16 four times, so that a packet that ends within them shows some.

@@ -29,13 +29,13 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const ROUNDS: u64 = 150;
 /// Set for jobs that end by themselves.
 const ENDS: &str = "LANDECK_TEST_ENDS";
-/// What is left on a host besides processes: files, named sockets, and sockets that listen or are connected.
+/// Lists the things on a host besides processes: files, named sockets, and sockets that listen or are connected.
 const LEFT: &str = "find /tmp /dev/shm /run/home /run/lock ! -type d
     grep -o '@landeck.*' /proc/net/unix
     ss -H -n -l -t -u
     ss -H -n -t state established";
 
-/// What ends in a job: the rows of the table.
+/// The thing that ends in a job: the rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Row {
     Process,
@@ -132,7 +132,7 @@ fn random_deaths_leave_nothing() {
 /// One job in which something ends.
 struct Round<'a> {
     cluster: &'a mut Cluster,
-    /// What each host has before anything was started there.
+    /// The things that each host has before anything was started there.
     left: &'a [String],
     test: &'static str,
     row: Row,
@@ -266,7 +266,7 @@ impl Round<'_> {
 }
 
 impl Cluster {
-    /// What there is on a host besides processes.
+    /// The things on a host besides processes.
     fn left(&self, host: usize) -> String {
         let output = self.hosts.command(host, "/bin/sh").args(["-c", LEFT]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -16,7 +16,7 @@ use super::members::is_member;
 use super::*;
 
 const RANKS: usize = 4;
-/// What happens to the connections of a job, and its seed.
+/// The variable for the fate of a job's connections, and its seed.
 const KIND: &str = "LANDECK_TEST_KIND";
 const SEED: &str = "LANDECK_TEST_SEED";
 /// The most rounds before a process breaks its connections.
