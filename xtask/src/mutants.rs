@@ -47,6 +47,13 @@ const MUTANTS: &[Mutant] = &[
         test: "hosts::cut_hosts",
     },
     Mutant {
+        breaks: "no host ends that hears the arbiter (it was stopped)",
+        file: LEASE,
+        line: "if self.end.is_none() && silent >= self.timing.lease() && self.looks.may_judge(self.timing)",
+        changed: "if self.end.is_none() && silent >= self.timing.lease()",
+        test: "hosts::stopped_daemons",
+    },
+    Mutant {
         breaks: "no host is lost that answers (it renews)",
         file: DETECTOR,
         line: "self.renewed = (self.confirmed, now);",
@@ -91,9 +98,9 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "words have one order (a repetition)",
         file: FOLLOWER,
-        line: "if word.number <= self.applied {",
-        changed: "if word.number < self.applied {",
-        test: "units:hosts::follower",
+        line: "if word.number <= self.applied {\n            return outputs;",
+        changed: "if word.number <= self.applied {\n            outputs.extend(self.apply(word.content));\n            return outputs;",
+        test: "hosts::trunks_that_break",
     },
     Mutant {
         breaks: "every host learns all words",

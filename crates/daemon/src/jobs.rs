@@ -43,6 +43,8 @@ pub(crate) struct Jobs {
     /// The job as it was checked.
     spec: Option<JobSpec>,
     over: Option<u8>,
+    /// The part of this host has come to its end.
+    has_ended: bool,
     is_server_watched: bool,
     /// It stands last, and so is dropped last: it waits for its guardians, which end with the part.
     server: GuardianServer,
@@ -95,7 +97,15 @@ impl Jobs {
 
     /// The jobs of another host.
     pub(crate) fn of_host(server: GuardianServer) -> Self {
-        Self { server, is_server_watched: false, whole: None, spec: None, part: None, over: None }
+        Self {
+            server,
+            is_server_watched: false,
+            whole: None,
+            spec: None,
+            part: None,
+            over: None,
+            has_ended: false,
+        }
     }
 
     fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
@@ -147,6 +157,7 @@ impl Jobs {
         if part.is_over() {
             context.remove_part(*job);
             self.part = None;
+            self.has_ended = true;
         }
     }
 
@@ -236,7 +247,11 @@ impl JobHandler for Jobs {
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         match &mut self.whole {
             Some(whole) => whole.lose(context, host, why),
-            None if host == HostNumber::ARBITER => self.over = Some(CUT_OFF),
+            None if host == HostNumber::ARBITER => {
+                // Behind the end of the job's part the arbiter is not needed any more.
+                let is_cut_off = self.part.is_some() || !self.has_ended;
+                self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
+            }
             None => {}
         }
     }

@@ -85,9 +85,9 @@ pub struct PortRangeError;
 impl FromStr for PortRange {
     type Err = PortRangeError;
 
-    /// Parses `40000-40100`; a single port is a range too.
+    /// Parses `40000-40100`. A single port is `40000-40000`: `5` may be meant as a number of ports.
     fn from_str(text: &str) -> Result<PortRange, PortRangeError> {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = text.split_once('-').ok_or(PortRangeError)?;
         let port = |digits: &str| digits.trim().parse::<u16>().map_err(|_| PortRangeError);
         let (first, last) = (port(first)?, port(last)?);
         match first > 0 && first <= last {
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn ranges_of_ports_are_read() {
         assert_eq!("40000-40100".parse(), Ok(PortRange { first: 40_000, last: 40_100 }));
-        assert_eq!("7".parse::<PortRange>().unwrap().to_string(), "7-7");
+        assert_eq!("7-7".parse::<PortRange>().unwrap().to_string(), "7-7");
+        assert_eq!("5".parse::<PortRange>(), Err(PortRangeError));
         for text in ["", "0-3", "9-3", "1-65536", "1-2-3", "a-b", "-3"] {
             assert_eq!(text.parse::<PortRange>(), Err(PortRangeError), "{text}");
         }

@@ -1,6 +1,7 @@
 //! Outboxes: posting messages to a mailbox.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
@@ -25,6 +26,8 @@ pub struct Outbox {
     to: Peer,
     /// `None` for a mailbox on another host, whose mark this process cannot read.
     mark: Option<Arc<MarkView>>,
+    /// Whether the host of a far mailbox has returned a message, since no mailbox was there to take it.
+    has_returned: Arc<AtomicBool>,
 }
 
 /// The state of a posted message at which the call that posted it returns.
@@ -49,8 +52,9 @@ impl Outbox {
         let process = address.process();
         if process.host.0 != shared.segment.plan().host {
             let to = far_owner(&shared.segment, process)?;
-            let outbox = Self { shared: shared.clone(), address, to, mark: None };
-            return match shared.segment.peer_record(to.0).state.is_gone() {
+            let (shared, has_returned) = (shared.clone(), Arc::default());
+            let outbox = Self { shared, address, to, mark: None, has_returned };
+            return match outbox.shared.segment.peer_record(to.0).state.is_gone() {
                 true => Err(outbox.gone()),
                 false => Ok(outbox),
             };
@@ -58,7 +62,8 @@ impl Outbox {
         let (slot, number) = (process.slot.0, address.mark_number());
         let mark = MarkView::of(&shared.segment, slot, address.place(), number);
         let mark = Some(Arc::new(mark.ok_or(MailboxError::NoAddress)?));
-        let outbox = Self { shared: shared.clone(), address, to: Peer(slot), mark };
+        let (shared, has_returned) = (shared.clone(), Arc::default());
+        let outbox = Self { shared, address, to: Peer(slot), mark, has_returned };
         match outbox.is_there() {
             true => Ok(outbox),
             false => Err(outbox.gone()),
@@ -122,7 +127,7 @@ impl Outbox {
             match self.shared.wait_until(&record, deadline_ns(Some(time)), look) {
                 Ok(Ended::Well) => return Ok(()),
                 Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
-                Ok(Ended::Closed) => return Err(self.gone()),
+                Ok(Ended::Closed) => return self.note_return(Err(self.gone())),
                 Err(WaitError::TimedOut) => self.shared.engine.enter()?.cancel(id),
                 Err(error) => {
                     self.shared.engine.enter()?.abandon(id);
@@ -290,10 +295,18 @@ impl Outbox {
             drop(engine);
             match started {
                 Ok(Started::Complete(_)) => Ok(()),
-                Ok(Started::Pending(id)) => self.finish(id.into()),
+                Ok(Started::Pending(id)) => self.note_return(self.finish(id.into())),
                 Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
             }
         })
+    }
+
+    /// Keeps in mind that a far mailbox is gone, if a post has ended so. Later posts need not wait to learn it.
+    fn note_return(&self, posted: Result<()>) -> Result<()> {
+        if matches!(&posted, Err(Error { kind: ErrorKind::Mailbox(_), .. })) {
+            self.has_returned.store(true, Ordering::Relaxed);
+        }
+        posted
     }
 
     fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
@@ -347,7 +360,10 @@ impl Outbox {
     /// Whether the mailbox exists, as far as this host knows.
     #[inline]
     fn is_there(&self) -> bool {
-        self.mark.as_ref().is_none_or(|mark| mark.is_set())
+        match &self.mark {
+            Some(mark) => mark.is_set(),
+            None => !self.has_returned.load(Ordering::Relaxed),
+        }
     }
 
     fn is_far(&self) -> bool {

@@ -144,6 +144,11 @@ impl Job {
                 let view = View::Far(Arc::new(FarRegion::open(&self.shared, address)?));
                 return Ok(RemoteRegion { shared: self.shared.clone(), address, view });
             }
+            // The memory of a dead owner may still be as it was.
+            let record = self.segment().slot_record(address.process.slot.0);
+            if record.incarnation != address.process.incarnation.0 || record.state.is_gone() {
+                return Err(gone(&self.shared, &address));
+            }
             match RegionView::open(self.segment(), self.slot(), address.place()) {
                 Err(AccessError::Gone) => Err(gone(&self.shared, &address)),
                 Err(error) => Err(error.into()),

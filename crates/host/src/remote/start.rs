@@ -372,7 +372,9 @@ impl RemoteStart {
 
     fn fail_with(&mut self, what: &str) {
         self.awaited = 0;
-        let said = String::from_utf8_lossy(&self.complaints).trim_end().to_owned();
+        // The text has them, so nobody else says them again.
+        let complaints = std::mem::take(&mut self.complaints);
+        let said = String::from_utf8_lossy(&complaints).trim_end().to_owned();
         let text = failure_text(&self.host, what, &said);
         self.progress.push_back(StartProgress::Failed(text));
     }

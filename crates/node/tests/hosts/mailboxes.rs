@@ -157,6 +157,13 @@ fn a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others() {
                 };
                 assert_eq!(host, "n1");
             }
+            // From then on every post says so.
+            for refused in [outbox.post_values(&[3u8]), outbox.try_post_values(&[4u8])] {
+                let gone = refused.unwrap_err();
+                let ErrorKind::Mailbox(MailboxError::GoneElsewhere { .. }) = gone.kind else {
+                    panic!("{gone}")
+                };
+            }
         }
         world.barrier().unwrap();
     });

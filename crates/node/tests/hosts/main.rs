@@ -8,6 +8,7 @@ mod faults;
 mod groups;
 mod job;
 mod leaving;
+mod long;
 mod mailboxes;
 mod messages;
 mod regions;

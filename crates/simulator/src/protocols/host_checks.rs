@@ -157,6 +157,24 @@ impl HostChecks {
         })
     }
 
+    /// A host ends its part because it has heard nothing for the length of its lease.
+    pub(super) fn expired(
+        &self,
+        (host, incarnation): (usize, HostIncarnation),
+        ArbiterLook { now, punctual_since: calm, .. }: ArbiterLook,
+        trouble: Trouble,
+        timing: HostTiming,
+        delay: Duration,
+    ) -> Check {
+        let recent = now.saturating_sub(calm) <= lost_after(timing) + slack(timing, delay);
+        let is_lost = self.lost.contains_key(&incarnation);
+        ensure(
+            is_lost || trouble.since.is_some() || recent,
+            "no host ends that hears the arbiter",
+            || format!("host {host} has ended its part, and hears the arbiter since {calm:?}"),
+        )
+    }
+
     /// A host's end that was not noticed by silence.
     pub(super) fn lost_otherwise(&mut self, incarnation: HostIncarnation, now: Duration) {
         self.lost.entry(incarnation).or_insert(now);

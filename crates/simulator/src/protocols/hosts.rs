@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use landeck_groups::hosts::{
-    Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostSight, HostTiming, Lease,
-    LeaseOutput, NumberBlock, Snapshot, WordFollower,
+    Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostEnd, HostSight,
+    HostTiming, Lease, LeaseOutput, NumberBlock, Snapshot, WordFollower,
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::word::{HostEntry, ProcessEnd, Word};
@@ -420,6 +420,19 @@ impl World {
                 }
                 LeaseOutput::End(end) => {
                     self.note(format!("host {node} ends its part: {end:?}"));
+                    let does_arbiter_stand = self.nodes[0].is_frozen || self.nodes[0].is_paused;
+                    if matches!(end, HostEnd::Expired { .. }) && !does_arbiter_stand {
+                        let (trouble, delay) = (self.nodes[node].trouble, self.setting.delay_max);
+                        let since = trouble.ended.max(self.punctual_since);
+                        let look = ArbiterLook {
+                            now: self.now,
+                            renewed_ago: Duration::ZERO,
+                            punctual_since: since,
+                        };
+                        let check =
+                            self.checks.expired((node, own), look, trouble, self.timing, delay);
+                        self.check(check);
+                    }
                     self.nodes[node].runs = false;
                     self.send_up(node, Up::Bye(own));
                     self.start_later(node);

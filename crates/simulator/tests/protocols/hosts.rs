@@ -53,9 +53,16 @@ fn stopped_daemons_are_not_lost() {
 
 #[test]
 fn trunks_that_break_and_hosts_that_start_anew_lose_no_word() {
-    let (reset, restart) = (Duration::from_secs(7), Duration::from_secs(100));
+    let (reset, restart) = (Duration::from_secs(2), Duration::from_secs(100));
     let faults = FaultRates { reset, restart, ..FaultRates::default() };
-    by_seed(15, |seed| hosts::run(&with(seed, faults)));
+    // Words are slow and many, so that some are on their way when a trunk breaks.
+    let setting = |seed| HostsSetting {
+        process_ends: Duration::from_secs(3),
+        delay_max: Duration::from_millis(200),
+        length: Duration::from_secs(600),
+        ..with(seed, faults)
+    };
+    by_seed(15, |seed| hosts::run(&setting(seed)));
 }
 
 #[test]
@@ -64,12 +71,29 @@ fn paused_hosts_are_lost_and_return_as_others() {
     by_seed(15, |seed| hosts::run(&with(seed, faults)));
 }
 
+/// The seconds without a loss, and how many seeds share them.
+const CALM_SECONDS: u64 = 20_000;
+const CALM_SECONDS_SOAK: u64 = 1_000_000;
+const CALM_RUNS: u64 = 8;
+
 #[test]
 fn no_host_is_lost_at_five_percent_loss() {
-    let length = Duration::from_secs(if is_soak() { 1_000_000 } else { 20_000 });
-    let setting = HostsSetting::lossy(landeck_testing::seed(), 50, length);
-    let report = hosts::run(&setting).unwrap_or_else(|failure| panic!("\n{failure}"));
-    assert_eq!(report.losses, 0);
+    let seconds = if is_soak() { CALM_SECONDS_SOAK } else { CALM_SECONDS } / CALM_RUNS;
+    let seed = landeck_testing::seed();
+    let losses = |run: u64| {
+        let seed = seed.wrapping_add(run << 32);
+        let setting = HostsSetting::lossy(seed, 50, Duration::from_secs(seconds));
+        hosts::run(&setting).unwrap_or_else(|failure| panic!("\n{failure}")).losses
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    std::thread::scope(|scope| {
+        for first in 0..threads {
+            scope.spawn(move || {
+                let own = (first..CALM_RUNS).step_by(threads as usize);
+                own.for_each(|run| assert_eq!(losses(run), 0));
+            });
+        }
+    });
 }
 
 #[test]

@@ -143,6 +143,7 @@ fn host_files_and_options_that_are_wrong() {
     };
     wrong(&["--host", "n1,n2", "--host-timeout", "0.1"], &["--host-timeout", "0.5"]);
     wrong(&["--host", "n1,n2", "--port-range", "9-3"], &["--port-range"]);
+    wrong(&["--host", "n1,n2", "--port-range", "5"], &["--port-range", "two ports are wanted"]);
     wrong(&["--host", "n1,n2", "--network", "eth0"], &["--network"]);
     wrong(&["-f", "/tmp/none"], &["/tmp/none"]);
     wrong(

@@ -1,6 +1,20 @@
-//! Cables that are pulled, and hosts that are stopped.
+//! Cables that are pulled, hosts that are stopped, and strangers that say nothing.
 
+use std::collections::VecDeque;
+use std::io::{Write, stdin};
+use std::net::TcpStream;
+
+use landeck::{Job, Tag};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::members::is_member;
 use super::*;
+
+/// Set in the process that connects and says nothing: where to.
+const SILENT: &str = "LANDECK_TEST_SILENT";
+/// How often it connects before anything else happens, and at most.
+const STRANGERS: usize = 10_000;
+const STRANGERS_MAX: usize = 2 * STRANGERS;
 
 #[test]
 fn a_short_cut_ends_nothing() {
@@ -54,5 +68,75 @@ fn a_stopped_host_is_not_lost() {
     let ended = running.end();
     ended.assert(0, &[]);
     assert_eq!(ended.out.matches("end ").count(), 4, "{ended:?}");
+    cluster.assert_nothing_left();
+}
+
+/// Connects to a daemon again and again, and says nothing, until the daemon has ended.
+fn say_nothing(address: &str) {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let most = maximum.map_or(STRANGERS, |most| (most as usize / 2).min(STRANGERS));
+    let mut kept = VecDeque::with_capacity(most);
+    for number in 1..=STRANGERS_MAX {
+        match TcpStream::connect(address) {
+            Ok(stream) => kept.push_back(stream),
+            Err(error) if number <= STRANGERS => panic!("{number}: {error}"),
+            Err(_) => break,
+        }
+        if kept.len() > most {
+            kept.pop_front();
+        }
+        if number == STRANGERS {
+            println!("many of them.");
+        }
+    }
+    stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// A process that needs no lane before it is told, and then one to each other process.
+fn open_lanes_when_told() {
+    let job = Job::join().unwrap();
+    let (world, size) = (job.world(), job.world().size());
+    println!("ready");
+    stdin().read_to_end(&mut Vec::new()).unwrap();
+    for other in (0..size).filter(|other| *other != world.rank()) {
+        let mut got = [0];
+        let rank = [world.rank()];
+        world.send_receive(&rank, (other, Tag(1)), &mut got, (other, Tag(1))).unwrap();
+        assert_eq!(got, [other]);
+    }
+    println!("whole");
+    job.leave().unwrap();
+}
+
+#[test]
+fn silent_strangers_keep_neither_lanes_nor_trunks_out() {
+    let test = "silence::silent_strangers_keep_neither_lanes_nor_trunks_out";
+    if is_member() {
+        return open_lanes_when_told();
+    }
+    if let Ok(address) = std::env::var(SILENT) {
+        return say_nothing(&address);
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let options = ["--port-range", "40000-40000", "--stdin", "all"];
+    let mut running = start(cluster.four_members(test, &options).stdin(Stdio::piped()));
+    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
+    let trunk = cluster.shell(1, "ss -Htn state established dst 10.77.1.1");
+    let words: Vec<&str> = trunk.split_whitespace().collect();
+    assert_eq!(trunk.lines().count(), 1, "{trunk}");
+    let own = words.iter().find(|word| word.starts_with("10.77.1.2:")).unwrap();
+    let mut strangers = cluster.hosts.command(1, std::env::current_exe().unwrap());
+    strangers.args([test, "--exact", "--nocapture"]).env(SILENT, "10.77.1.1:40000");
+    let mut strangers = start(strangers.stdin(Stdio::piped()));
+    strangers.out.wait_for("strangers", |text| text.contains("many of them."));
+    let broken = cluster.shell(1, &format!("ss -K -Htn src {own}"));
+    assert_eq!(broken.lines().count(), 1, "{broken}");
+    running.stdin.take().unwrap().flush().unwrap();
+    let ended = running.end();
+    ended.assert(0, &[]).within(Duration::from_secs(30));
+    assert_eq!(ended.out.matches("whole\n").count(), 4, "{ended:?}");
+    drop(strangers.stdin.take());
+    strangers.end().assert(0, &[]);
     cluster.assert_nothing_left();
 }

@@ -62,7 +62,7 @@ fn a_host_joins_at_another_address() {
     let address = format!("{}:40000 --name n2", cluster.hosts.address(0));
     let daemon = start(&mut join(&cluster, 1, &token, &address));
     assert_eq!(running.end().assert(0, &[]).sorted(), ["n1", "n2"]);
-    drop(daemon.end());
+    daemon.end().assert(0, &[]);
     cluster.assert_nothing_left();
 }
 
