@@ -47,11 +47,11 @@ const MUTANTS: &[Mutant] = &[
         test: "hosts::cut_hosts",
     },
     Mutant {
-        breaks: "no host ends that hears the arbiter (its clock jumps)",
+        breaks: "no host ends that hears the arbiter (it was stopped)",
         file: LEASE,
         line: "if self.end.is_none() && silent >= self.timing.lease() && self.looks.may_judge(self.timing)",
         changed: "if self.end.is_none() && silent >= self.timing.lease()",
-        test: "hosts::a_clock_that_jumps",
+        test: "hosts::stopped_daemons",
     },
     Mutant {
         breaks: "no host is lost that answers (it renews)",

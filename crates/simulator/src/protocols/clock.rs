@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// A clock with a rate and an offset of its own. Nobody sets it, so it never steps by a will. It stands still while its
-/// host is paused, and may make up for that in one jump, when the host goes on or later.
+/// A clock with a rate and an offset of its own. It stands still while its host is paused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostClock {
     /// A moment of the simulation, and what the clock showed then.
@@ -11,8 +10,6 @@ pub(super) struct HostClock {
     parts_per_million: u32,
     is_fast: bool,
     is_paused: bool,
-    /// The time that pauses have taken and no jump has made up for.
-    behind: Duration,
 }
 
 impl HostClock {
@@ -23,8 +20,7 @@ impl HostClock {
         parts_per_million: u32,
         is_fast: bool,
     ) -> Self {
-        let behind = Duration::ZERO;
-        Self { base: (now, offset), parts_per_million, is_fast, is_paused: false, behind }
+        Self { base: (now, offset), parts_per_million, is_fast, is_paused: false }
     }
 
     /// The time that the clock shows.
@@ -55,19 +51,8 @@ impl HostClock {
     }
 
     pub(super) fn resume(&mut self, now: Duration) {
-        self.behind += now.saturating_sub(self.base.0);
         self.base = (now, self.base.1);
         self.is_paused = false;
-    }
-
-    /// Jumps over the time that pauses have taken. A clock that stands still jumps when it goes on. Returns how far.
-    pub(super) fn catch_up(&mut self, now: Duration) -> Duration {
-        if self.is_paused {
-            return Duration::ZERO;
-        }
-        let jump = std::mem::take(&mut self.behind);
-        self.base = (now, self.shows(now) + jump);
-        jump
     }
 }
 
@@ -83,9 +68,6 @@ mod tests {
         clock.pause(at(10));
         clock.resume(at(50));
         assert_eq!(clock.shows(at(50)), at(110) + Duration::from_millis(10));
-        assert_eq!(clock.catch_up(at(60)), at(40));
-        assert_eq!(clock.catch_up(at(60)), at(0), "once");
-        assert_eq!(clock.shows(at(60)), at(160) + Duration::from_millis(20));
         for is_fast in [false, true] {
             let clock = HostClock::new(at(0), at(7), 100, is_fast);
             let moment = clock.moment_of(at(1_000), at(3));

@@ -137,7 +137,6 @@ enum Fault {
     CutDown,
     Freeze,
     Pause,
-    CatchUp,
     Restart,
     Reset,
 }
@@ -284,7 +283,6 @@ impl World {
             (Fault::CutDown, rates.one_way_cut),
             (Fault::Freeze, rates.freeze),
             (Fault::Pause, rates.pause),
-            (Fault::CatchUp, rates.catch_up),
             (Fault::Restart, rates.restart),
             (Fault::Reset, rates.reset),
         ];

@@ -15,8 +15,6 @@ pub struct FaultRates {
     pub freeze: Duration,
     /// A host is paused with its clock.
     pub pause: Duration,
-    /// The clock of a host jumps over the time that its pauses have taken.
-    pub catch_up: Duration,
     /// A host is started anew, or its daemon alone.
     pub restart: Duration,
     /// A trunk breaks, and is opened again.
@@ -81,7 +79,6 @@ impl HostsSetting {
             pause: rate(5 * lease),
             restart: rate(8 * lease),
             reset: rate(2 * lease),
-            catch_up: rate(8 * lease),
         };
         Self {
             seed,

@@ -71,14 +71,6 @@ fn paused_hosts_are_lost_and_return_as_others() {
     by_seed(15, |seed| hosts::run(&with(seed, faults)));
 }
 
-/// Many short pauses, behind which nobody was lost, and a jump of the clock over all of them.
-#[test]
-fn a_clock_that_jumps_ends_nothing_that_answers() {
-    let (pause, catch_up) = (Duration::from_secs(15), Duration::from_secs(80));
-    let faults = FaultRates { pause, catch_up, ..FaultRates::default() };
-    by_seed(15, |seed| hosts::run(&with(seed, faults)));
-}
-
 /// The seconds without a loss, and how many seeds share them.
 const CALM_SECONDS: u64 = 20_000;
 const CALM_SECONDS_SOAK: u64 = 1_000_000;

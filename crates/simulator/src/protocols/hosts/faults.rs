@@ -77,7 +77,6 @@ impl World {
             Fault::CutUp | Fault::CutDown => rates.one_way_cut,
             Fault::Freeze => rates.freeze,
             Fault::Pause => rates.pause,
-            Fault::CatchUp => rates.catch_up,
             Fault::Restart => rates.restart,
             Fault::Reset => rates.reset,
         };
@@ -86,7 +85,7 @@ impl World {
         }
         self.plan_fault(fault, mean);
         let hosts = self.nodes.len() as u64;
-        let with_arbiter = matches!(fault, Fault::Freeze | Fault::Pause | Fault::CatchUp);
+        let with_arbiter = matches!(fault, Fault::Freeze | Fault::Pause);
         let node =
             if with_arbiter { self.draw.below(hosts) } else { 1 + self.draw.below(hosts - 1) }
                 as usize;
@@ -106,30 +105,12 @@ impl World {
                 self.nodes[node].clock.pause(self.now);
             }
             Fault::Pause => {}
-            Fault::CatchUp => return self.catch_up(node),
             Fault::Reset => return self.reset(node),
             Fault::Restart => return self.restart(node),
         }
         self.note_stand(fault, node);
         self.note_trouble(node);
         self.plan(self.now + length, Event::Repair(fault, node));
-    }
-
-    /// The clock of a host jumps. From then on it is no excuse for the host that it has stood still.
-    fn catch_up(&mut self, node: usize) {
-        let jump = self.nodes[node].clock.catch_up(self.now);
-        if jump.is_zero() {
-            return;
-        }
-        self.note(format!("the clock of host {node} jumps by {jump:?}"));
-        self.nodes[node].trouble.paused = Duration::ZERO;
-        if node == 0 {
-            self.punctual_since = self.now;
-        }
-        if !self.nodes[node].is_frozen {
-            // Its timers are over.
-            self.look(node, true);
-        }
     }
 
     fn restart(&mut self, node: usize) {
@@ -157,7 +138,7 @@ impl World {
                     self.nodes[node].trouble.paused = self.now;
                 }
             }
-            Fault::CatchUp | Fault::Restart | Fault::Reset => return,
+            Fault::Restart | Fault::Reset => return,
         }
         self.note(format!("end of {fault:?} of host {node}"));
         self.note_stand(fault, node);
