@@ -678,8 +678,8 @@ mod tests {
 
     #[test]
     fn a_death_on_another_host_is_told_with_its_host() {
-        let segment =
-            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) });
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        let segment = Segment::local(&SegmentPlan { ranks: 4, far: 4, hosts: 5, ..plan });
         let process = FarProcess { host: 2, slot: 1, incarnation: 1 };
         let record = FarRecord {
             process,

@@ -17,6 +17,7 @@
 //!                    6 Unreachable  far process (32)
 //!                    8 Relayed host number (32) | 0 (32) | cipher (32) | keys as those of a lane, socket beside it
 //!                    9 NoRelay host number (32)
+//!                   12 Welcome
 //! ```
 //!
 //! A far process goes by its place in the segment's table of far processes. Every message has the same length.
@@ -118,6 +119,8 @@ pub enum Handover {
         /// The number of the host.
         host: u32,
     },
+    /// The lanes that had come before the process's `Hello` have been handed over.
+    Welcome,
     /// The socket beside this message is a lane.
     Lane {
         /// The far process.
@@ -164,6 +167,7 @@ impl Handover {
                 put(&[10, *far, *position as u32, (*position >> 32) as u32]);
             }
             Self::Room => put(&[11]),
+            Self::Welcome => put(&[12]),
             Self::Unreachable { far } => put(&[6, *far]),
             Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
         }
@@ -204,6 +208,7 @@ impl Handover {
                 Self::Granted { far: first, position }
             }
             11 => Self::Room,
+            12 => Self::Welcome,
             _ => return None,
         })
     }
@@ -236,6 +241,7 @@ mod tests {
             Handover::Unreachable { far: u32::MAX },
             Handover::Granted { far: 4, position: u64::MAX - 7 },
             Handover::Room,
+            Handover::Welcome,
             Handover::Relayed { host: 2, keys },
             Handover::NoRelay { host: 2 },
         ] {

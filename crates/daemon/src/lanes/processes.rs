@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use landeck_memory::process_names::process_in_words;
 use landeck_wire::handover::Handover;
-use landeck_wire::{Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
@@ -139,6 +140,7 @@ impl Lanes {
                 for lane in self.undelivered.remove(&process).unwrap_or_default() {
                     self.deliver(tools, token, process, lane);
                 }
+                self.tell(tools.reactor, token, &Handover::Welcome, None);
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
@@ -200,7 +202,7 @@ impl Lanes {
                 return false;
             }
             if now >= report.due {
-                let cause = cause(part, report);
+                let cause = cause(part, report, self.own);
                 self.events.push(LanesEvent::JobBroken { job: report.job, cause });
             }
             now < report.due
@@ -210,15 +212,15 @@ impl Lanes {
 }
 
 /// The cause of a job's end in a sentence that names both ends.
-fn cause(part: &PartOfHost, report: &BrokenReport) -> String {
-    let process = |peer: u32| {
-        let rank = part.segment.rank_of_peer(peer).map(|rank| rank as usize);
-        part.segment.process_in_words(rank, peer)
-    };
+fn cause(part: &PartOfHost, report: &BrokenReport, own_host: HostNumber) -> String {
+    let segment = &part.segment;
+    let rank = |peer: u32| segment.rank_of_peer(peer).map(|rank| rank as usize);
+    let (slot, far) = (report.own.slot.0, segment.plan().slots() + report.place);
+    let on_own = format!(" on {}", segment.host_in_words(own_host.0));
     format!(
         "the connection of {} to {} failed while both processes and hosts live: {}",
-        process(report.own.slot.0),
-        process(part.segment.plan().slots() + report.place),
+        process_in_words(rank(slot), slot, &on_own, segment.slot_record(slot)),
+        segment.process_in_words(rank(far), far),
         report.what
     )
 }

@@ -14,7 +14,7 @@ use landeck_wire::way::PathWish;
 use landeck_wire::{Header, HostId, HostNumber, Incarnation, ProcessId, Slot};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
-    SocketType, recv, sendmsg, socketpair,
+    SocketType, recv, send, sendmsg, socketpair,
 };
 
 use super::{Relay, RelayCaller};
@@ -182,6 +182,10 @@ impl RelayedHosts {
                 relay.granted(own, id(far, self.incarnation(far)), position);
             }
             Handover::Room => relay.has_room(own),
+            Handover::Hello { .. } => {
+                let socket = self.hosts[number as usize].daemon.as_ref().unwrap();
+                send(socket, &Handover::Welcome.encode(), SendFlags::NOSIGNAL).unwrap();
+            }
             _ => {}
         }
     }

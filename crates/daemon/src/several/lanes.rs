@@ -168,7 +168,7 @@ fn a_broken_lane_ends_the_job_unless_a_word_explains_it() {
     process.say(&Handover::Broken { far: 0, lane, errno: 104 });
     let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { job: JOB, .. });
     let WordContent::JobEnds { cause, .. } = one.wait_word(ends).content else { unreachable!() };
-    for part in ["rank 1 (host h1)", "rank 0 (host h0)", "reset by peer"] {
+    for part in ["rank 1 on h1", "rank 0 on h0", "reset by peer"] {
         assert!(cause.contains(part), "{cause}");
     }
     zero.wait_word(ends);

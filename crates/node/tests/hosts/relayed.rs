@@ -72,6 +72,7 @@ fn pairs_beyond_the_limit_of_lanes_take_the_relay() {
     let test = "relayed::pairs_beyond_the_limit_of_lanes_take_the_relay";
     if is_member() {
         let job = Job::join().unwrap();
+        meet(&job);
         all_to_all(&job);
         let connections = far_connections();
         assert!((1..=2).contains(&connections), "one lane and one relay: {connections}");
@@ -83,6 +84,16 @@ fn pairs_beyond_the_limit_of_lanes_take_the_relay() {
     let mut limited: Command = command(&hosts, EACH, test, &["-x", "LANDECK_LANES=1"]);
     let ended = limited.output().unwrap();
     assert!(ended.status.success(), "{}", text(&ended));
+}
+
+/// Waits until all have joined, without a message: a daemon knows the limit of a process that has joined.
+fn meet(job: &Job) {
+    let world = job.world();
+    let come = |rank: usize| format!("/run/hosts/joined-{rank}");
+    fs::write(come(world.rank()), "").unwrap();
+    while !(0..world.size()).all(|rank| fs::exists(come(rank)).unwrap()) {
+        std::thread::yield_now();
+    }
 }
 
 /// Everybody sends to everybody, in order, short and long.

@@ -94,6 +94,8 @@ pub struct Lanes {
     /// Until the next poll, short messages may wait for each other.
     gathers: bool,
     has_left: bool,
+    /// The daemon has handed over the lanes that came before this process. Some may hold all that their processes sent.
+    is_welcome: bool,
 }
 
 /// The place of a far process.
@@ -176,6 +178,7 @@ impl Lanes {
             looks: 0,
             gathers: false,
             has_left: false,
+            is_welcome: false,
         })
     }
 
@@ -409,8 +412,10 @@ impl Lanes {
                         relayed.refused(host, &mut self.daemon, &self.epoll);
                     }
                 }
+                Some(Heard::Message(Handover::Welcome, _)) => self.is_welcome = true,
                 Some(Heard::Message(..) | Heard::Noise) => {}
                 Some(Heard::End(socket)) => {
+                    self.is_welcome = true;
                     let _ = epoll::delete(&self.epoll, socket.as_fd());
                     return;
                 }
@@ -575,7 +580,7 @@ impl Channel for Lanes {
     fn is_read_out(&self, peer: Peer) -> bool {
         let Some(far) = self.number_of(peer) else { return true };
         let lane = self.places[far as usize].lane.as_ref();
-        lane.is_none_or(|lane| lane.is_read_out())
+        lane.map_or(self.is_welcome, |lane| lane.is_read_out())
             && self.relayed.as_ref().is_none_or(|relayed| relayed.is_read_out(far))
     }
 

@@ -47,6 +47,7 @@ impl TestDaemon {
             net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .unwrap();
         self.sockets[number as usize] = Some(daemon);
+        self.hand(number, &Handover::Welcome, None);
         Lanes::new(process, number, 0, 0, self.sockets.len() as u32).unwrap()
     }
 

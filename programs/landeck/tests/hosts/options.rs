@@ -43,7 +43,10 @@ fn a_failed_process_starts_again_on_its_host() {
     let script = "echo $RANK.$LANDECK_RESTART $(hostname); \
         test $RANK = 3 && test \"$LANDECK_RESTART\" != 1 && exit 5; sleep 1; true";
     let ended = cluster.run_four(&["--on-failure", "restart:2"], script);
-    ended.assert(0, &["rank 3 of 4", "host n2", "started again", "Started again: rank 3 once."]);
+    ended.assert(
+        0,
+        &["rank 3 of 4", "host n2", "started again", "Started again: rank 3 on n2 once."],
+    );
     assert_eq!(ended.sorted(), ["0. n1", "1. n1", "2. n2", "3. n2", "3.1 n2"]);
     cluster.assert_nothing_left();
     let script = "test $RANK != 2 || exit 6; sleep 60";

@@ -50,7 +50,8 @@ fn hosts_that_another_shell_does_not_reach() {
     on(&["--rsh", "no-such-rsh"]).assert(LAUNCHER_FAILED, &["host n2", "no-such-rsh", "--rsh"]);
     on(&["--rsh", "false"]).assert(LAUNCHER_FAILED, &["host n2", "exit code 1"]);
     on(&["--rsh", "sh -c 'echo rubbish'"]).assert(LAUNCHER_FAILED, &["host n2"]);
-    let complaint = on(&["--rsh", "sh -c 'echo $((2*21)) reasons >&2; exit 3'"]);
+    cluster.shell(0, "echo 'echo $((2*21)) reasons >&2; exit 3' >/tmp/complain");
+    let complaint = on(&["--rsh", "sh /tmp/complain"]);
     complaint.assert(LAUNCHER_FAILED, &["host n2", "exit code 3"]);
     assert_eq!(complaint.err.matches("42 reasons").count(), 1, "{complaint:?}");
     let arguments = ["run", "--rsh", "landeck-rsh", "--host", "n1,n9", "true"];
