@@ -70,6 +70,13 @@ impl Process {
         process
     }
 
+    /// The process after its daemon has answered, if no lane had come before.
+    fn welcomed(segment: &Segment) -> Self {
+        let process = Self::hello(segment);
+        assert_eq!(process.hear().unwrap().0, Some(Handover::Welcome));
+        process
+    }
+
     fn say(&self, message: &Handover) {
         send(&self.socket, &message.encode(), SendFlags::NOSIGNAL).unwrap();
     }
@@ -92,6 +99,7 @@ impl Process {
 
     fn lane(&self) -> (u32, LaneKeys, TcpStream) {
         match self.hear().unwrap() {
+            (Some(Handover::Welcome), None) => self.lane(),
             (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
                 let stream = TcpStream::from(socket);
                 stream.set_nonblocking(false).unwrap();
@@ -240,7 +248,7 @@ fn a_process_that_talks_nonsense_is_sent_away() {
         Handover::Want { far: 9 },
         Handover::Unreachable { far: 0 },
     ] {
-        let process = Process::hello(&segments[0]);
+        let process = Process::welcomed(&segments[0]);
         process.say(&nonsense);
         let answer = process.hear();
         assert!(matches!(answer, Ok((None, None)) | Err(_)), "{answer:?}");

@@ -362,6 +362,7 @@ fn a_death_elsewhere_is_told_in_a_synchronisation_and_the_others_go_on() {
             let (group, mut inbox, mut member) = joined(&job, "mortal", 0, GroupOptions::default());
             let mut ids = [0u32; RANKS];
             world.all_gather(&[member.id()], &mut ids).unwrap();
+            all_have_come(&job, RANKS - 1);
             if world.rank() == RANKS - 1 {
                 kill_myself();
             }
