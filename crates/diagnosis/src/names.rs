@@ -114,7 +114,13 @@ impl Names {
             return self.of_one_host(processes);
         }
         let mut hosts: Vec<(HostId, Vec<ProcessId>)> = Vec::new();
-        for process in processes {
+        let mut processes = processes.to_vec();
+        // Hosts have random identities, so the ranks say which comes first.
+        processes.sort_by_key(|&process| match self.role(process) {
+            Role::Rank(rank) => rank,
+            _ => u32::MAX,
+        });
+        for process in &processes {
             match hosts.iter_mut().find(|(host, _)| *host == process.host) {
                 Some((_, all)) => all.push(*process),
                 None => hosts.push((process.host, vec![*process])),
