@@ -58,7 +58,7 @@ pub struct LaneLine {
 
 impl Report {
     /// Creates the report from two pictures of a job, taken some milliseconds apart. If processes seem to wait for nobody,
-    /// a third picture is taken, at least [`LASTING`](crate::conduct::LASTING) later.
+    /// a third picture is taken, at least [`LASTING`] later.
     pub fn of(before: &Picture, now: &Picture, look_again: &mut dyn FnMut() -> Picture) -> Self {
         let Conducts { all, mismatches } = conducts(before, now, look_again);
         let verdict = verdict(&all, &mismatches);

@@ -102,7 +102,8 @@ impl OneHost {
 
     fn find(self, name: &str) -> Option<&'static str> {
         let entries = self.0.lines().filter_map(|line| line.split_once('#'));
-        let mut entries = entries.map(|(name, reason)| (name.trim(), reason.trim()));
+        let entries = entries.map(|(name, reason)| (name.trim(), reason.trim()));
+        let mut entries = entries.filter(|(name, _)| !name.is_empty());
         let is_meant = |entry: &str| match entry.strip_suffix('*') {
             Some(beginning) => !beginning.is_empty() && name.starts_with(beginning),
             None => name == entry,

@@ -682,7 +682,10 @@ impl World {
         let current = &self.nodes[host];
         let is_valid = current.lease.as_ref().is_some_and(|lease| lease.is_valid(local));
         if is_valid && current.incarnation == incarnation.0 && current.runs {
-            let check = self.checks.believes(incarnation, self.now, current.trouble, self.timing);
+            // The clock of a paused host stands still until it goes on.
+            let paused = if current.is_paused { self.now } else { current.trouble.paused };
+            let trouble = Trouble { paused, ..current.trouble };
+            let check = self.checks.believes(incarnation, self.now, trouble, self.timing);
             self.check(check);
         }
     }
