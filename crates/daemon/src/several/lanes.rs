@@ -97,17 +97,23 @@ impl Process {
         Ok((Handover::decode(&bytes[..length]), passed))
     }
 
+    /// The first lane, and the daemon's welcome before or behind it. A socket that is closed with something unread loses what
+    /// the daemon has not read.
     fn lane(&self) -> (u32, LaneKeys, TcpStream) {
-        match self.hear().unwrap() {
-            (Some(Handover::Welcome), None) => self.lane(),
-            (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
-                let stream = TcpStream::from(socket);
-                stream.set_nonblocking(false).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                (lane, keys, stream)
+        let (mut found, mut is_welcome) = (None, false);
+        while found.is_none() || !is_welcome {
+            match self.hear().unwrap() {
+                (Some(Handover::Welcome), None) => is_welcome = true,
+                (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
+                    let stream = TcpStream::from(socket);
+                    stream.set_nonblocking(false).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    found = Some((lane, keys, stream));
+                }
+                other => panic!("{other:?}"),
             }
-            other => panic!("{other:?}"),
         }
+        found.unwrap()
     }
 }
 
