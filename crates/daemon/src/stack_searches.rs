@@ -29,7 +29,7 @@ pub(crate) struct StackSearches {
     all: HashMap<u64, Search>,
 }
 
-/// One search: who has asked, for which processes, and the answer as far as it has come.
+/// One search: the host that asked, the processes that it wants, and the part of the answer that has come.
 #[derive(Debug)]
 struct Search {
     host: HostNumber,

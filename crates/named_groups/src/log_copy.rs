@@ -101,7 +101,7 @@ pub(crate) struct Directory {
 }
 
 impl Link {
-    /// The server's message box: who has it, and which context it is.
+    /// Whether this link leads to the mailbox of this process in this context.
     pub(crate) fn is_of(&self, process: ProcessId, context: u32) -> bool {
         (self.process, self.context) == (process, context)
     }
