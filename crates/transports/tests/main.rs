@@ -4,3 +4,4 @@ mod conformance;
 mod full_mailbox;
 mod hostile_lanes;
 mod support;
+mod welcome;

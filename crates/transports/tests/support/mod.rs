@@ -41,13 +41,19 @@ impl TestDaemon {
         }
     }
 
-    /// Creates a channel.
+    /// Creates a channel, all of whose earlier lanes have been handed over.
     pub(crate) fn channel(&mut self, number: u32) -> Lanes {
+        let channel = self.newcomer(number);
+        self.hand(number, &Handover::Welcome, None);
+        channel
+    }
+
+    /// Creates a channel that its daemon has not welcomed yet.
+    pub(crate) fn newcomer(&mut self, number: u32) -> Lanes {
         let (daemon, process) =
             net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .unwrap();
         self.sockets[number as usize] = Some(daemon);
-        self.hand(number, &Handover::Welcome, None);
         Lanes::new(process, number, 0, 0, self.sockets.len() as u32).unwrap()
     }
 
