@@ -1,5 +1,4 @@
 //! A process that joins late: its daemon may keep lanes for it that hold all that their processes have sent.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;
 use std::time::Duration;
