@@ -64,7 +64,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Creates the lease of a daemon that has just joined. Its view is not valid before the arbiter's first echo.
+    /// Creates the lease of a daemon, which counts from `now`. That must be before the daemon asks to be admitted: the
+    /// arbiter counts from its answer, and this host's part must be over when the arbiter calls it gone. The view is not
+    /// valid before the arbiter's first echo.
     #[must_use]
     pub fn new(
         timing: HostTiming,

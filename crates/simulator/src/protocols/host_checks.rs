@@ -23,6 +23,8 @@ pub(super) struct Trouble {
     pub(super) incarnation: u64,
     /// When the host was last admitted.
     pub(super) admitted: Duration,
+    /// When the incarnation that runs learned that it is admitted. Without that it sends no heartbeats.
+    pub(super) welcomed: Option<Duration>,
     /// When the host's daemon or its clock last stood still.
     pub(super) stood_still: Duration,
     /// When the clock of the host last stood still.
@@ -232,7 +234,8 @@ impl HostChecks {
         timing: HostTiming,
         delay: Duration,
     ) -> Check {
-        let calm = [trouble.ended, trouble.stood_still, trouble.admitted, punctual_since];
+        let Some(welcomed) = trouble.welcomed else { return Ok(()) };
+        let calm = [trouble.ended, trouble.stood_still, welcomed, punctual_since];
         let since = calm.into_iter().max().unwrap_or_default();
         let answers = now.saturating_sub(since) > lost_after(timing) + slack(timing, delay);
         ensure(trouble.since.is_some() || !answers, "a host that answers is shown as up", || {

@@ -154,6 +154,8 @@ struct Node {
     inbox: VecDeque<Inbound>,
     generation: u32,
     lease: Option<Lease>,
+    /// When the incarnation began, by the host's clock. Its lease counts from then, since it has asked later.
+    began: Duration,
     follower: Option<WordFollower>,
     ends: Vec<(ProcessId, ProcessEnd)>,
     request: u64,
@@ -221,6 +223,7 @@ impl World {
                 inbox: VecDeque::new(),
                 generation: 0,
                 lease: None,
+                began: Duration::ZERO,
                 follower: None,
                 ends: Vec::new(),
                 request: 0,
@@ -514,16 +517,16 @@ impl World {
     }
 
     fn hear_down(&mut self, node: usize, message: Down) {
-        let local = self.local(node);
         let own = HostIncarnation(self.nodes[node].incarnation);
         match message {
             Down::Welcome(snapshot) => {
                 let current = &mut self.nodes[node];
                 if current.follower.is_none() {
                     current.follower = Some(WordFollower::new(snapshot));
-                    let lease =
-                        Lease::new(self.timing, own, HostIncarnation(1), current.boot, local);
-                    current.lease = Some(lease);
+                    let (arbiter, boot) = (HostIncarnation(1), current.boot);
+                    current.lease =
+                        Some(Lease::new(self.timing, own, arbiter, boot, current.began));
+                    current.trouble.welcomed = Some(self.now);
                     self.plan_look(node);
                 }
             }

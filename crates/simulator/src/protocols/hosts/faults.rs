@@ -55,12 +55,12 @@ impl World {
     /// Starts the daemon of a host as a new incarnation.
     pub(super) fn start(&mut self, node: usize) {
         self.incarnations += 1;
-        let incarnation = self.incarnations;
+        let (incarnation, began) = (self.incarnations, self.local(node));
         let current = &mut self.nodes[node];
         current.incarnation = incarnation;
-        current.trouble.incarnation = incarnation;
+        (current.trouble.incarnation, current.trouble.welcomed) = (incarnation, None);
         (current.is_up, current.runs) = (true, true);
-        (current.lease, current.follower) = (None, None);
+        (current.lease, current.follower, current.began) = (None, None, began);
         (current.request, current.is_request_open) = (0, false);
         current.ends.clear();
         current.inbox.clear();
