@@ -275,8 +275,7 @@ impl Table {
     /// consecutive members.
     fn can_over_hosts(&self, class: Class) -> bool {
         let hosts = self.facts.group.hosts();
-        let is_run =
-            |host: &Vec<u32>| (host[host.len() - 1] - host[0]) as usize + 1 == host.len();
+        let is_run = |host: &Vec<u32>| (host[host.len() - 1] - host[0]) as usize + 1 == host.len();
         let combines = class.operation.reduces();
         let deposit_bytes = match class.operation {
             // The driver deposits the blocks of all.
@@ -632,7 +631,10 @@ mod tests {
             let chosen = way(&without, Request::new(operation, 8));
             assert!(!chosen.contains("hosts"), "{operation}: {chosen}");
             let all = 1 << 30;
-            assert!(!way(&blocks, Request::new(operation, all)).contains("hosts") || operation == Operation::Barrier);
+            assert!(
+                !way(&blocks, Request::new(operation, all)).contains("hosts")
+                    || operation == Operation::Barrier
+            );
         }
         let overrides = "butterfly,broadcast=hosts:ring".parse().unwrap();
         let asked = Facts { settings: Settings { overrides, ..Settings::default() }, ..blocks };

@@ -121,7 +121,10 @@ impl Program {
             let runs = blocks[host as usize].runs().iter();
             runs.map(move |run| Cells::new(store, run.start, run.len() as u32))
         };
-        cells.iter().flat_map(|cells| cells.blocks().flat_map(|host| of_host(cells.store, host))).collect()
+        cells
+            .iter()
+            .flat_map(|cells| cells.blocks().flat_map(|host| of_host(cells.store, host)))
+            .collect()
     }
 
     /// The member whose plan alone is kept; none when more are.

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_arithmetic::Operator;
-use landeck_board::Board;
+use landeck_board::{Board, Came};
 use landeck_collectives::{Action, Cells, Execution, Plan};
 use landeck_kernel::{Area, Endpoint};
 use landeck_memory::Buffer;
@@ -88,6 +88,20 @@ impl BoardSteps {
         }
     }
 
+    /// The member that the step at the board waits for: whose data it takes, or the first that has not come.
+    #[cold]
+    pub(super) fn awaited_member(&self, execution: &Execution, board: &Board) -> Option<u32> {
+        let ranks = &self.names.as_deref()?.0;
+        let &(number, word) = self.visits.get(self.visit)?;
+        let is_missing =
+            |place: &u32| *place != board.own() && board.came(*place, number, word) == Came::NotYet;
+        let place = match *execution.action(*self.begun.front()?) {
+            Action::Take { from, .. } => from,
+            _ => (0..board.size()).find(is_missing)?,
+        };
+        Some(rank_of(ranks, place))
+    }
+
     /// The next step belongs to the next visit if it is a deposit and this member has made one in this visit.
     fn turn_to_visit_of(&mut self, action: &Action, board: &mut Board) {
         let is_next = matches!(action, Action::Deposit { .. }) && self.at.has_come();
@@ -131,9 +145,7 @@ impl BoardSteps {
             BoardError::Spoiled(member) => BoardError::Spoiled(rank(member)),
             BoardError::NoRoom(member) => BoardError::NoRoom(rank(member)),
             BoardError::Broken(member) => BoardError::Broken(rank(member)),
-            BoardError::Different(found) => {
-                BoardError::Different(calls.named(ranks, found))
-            }
+            BoardError::Different(found) => BoardError::Different(calls.named(ranks, found)),
             BoardError::Disagrees { member, theirs, ours } => {
                 BoardError::Disagrees { member: rank(member), theirs, ours }
             }

@@ -754,9 +754,10 @@ impl Engine {
                 let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
                 let context = running.place().context;
+                let at_board = || running.awaited_at_board(self.board_of(context)?);
                 WaitRecord {
                     operation: Waited::Collective,
-                    peer: record.peer,
+                    peer: record.peer.or_else(at_board),
                     tag: Some(running.signature().tag()),
                     context,
                     bytes: record.bytes,

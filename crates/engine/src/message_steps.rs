@@ -163,6 +163,11 @@ impl MessageSteps {
         }
     }
 
+    /// The member that this one waits for at the board of its host, if a step waits there.
+    pub(super) fn awaited_member(&self, board: &Board) -> Option<u32> {
+        self.board_steps.as_ref()?.awaited_member(&self.execution, board)
+    }
+
     /// The members that this one may wait for at the board of its host.
     pub(super) fn awaited_at_board(&self) -> &[u32] {
         self.board_steps.as_ref().map_or(&[], BoardSteps::awaited)
@@ -251,6 +256,19 @@ impl MessageSteps {
     /// After a change of the membership: fails if the step at the board can never complete.
     #[cold]
     pub(super) fn judge_at_board(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: &mut Board,
+    ) {
+        self.judge_step(state, endpoint, board);
+        if state.has_ended() {
+            self.leave_board(state, board);
+        }
+    }
+
+    #[cold]
+    fn judge_step(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,

@@ -100,6 +100,14 @@ impl Running {
         self.state.only_request()
     }
 
+    /// The process that it waits for at the board of its host, in a group over hosts.
+    #[cold]
+    pub(crate) fn awaited_at_board(&self, board: &Board) -> Option<u32> {
+        let Steps::Messages(steps) = &self.steps else { return None };
+        let member = steps.awaited_member(board)?;
+        self.state.place.members.get(member as usize).map(|peer| peer.0)
+    }
+
     /// Whether steps have begun since this was last asked, and it goes on: the messages that they wait for may have come.
     pub(crate) fn has_begun_more(&mut self) -> bool {
         match &mut self.steps {

@@ -76,9 +76,8 @@ impl Hosts {
         let Way::Hosts { .. } = work.way else { return true };
         let boards = work.group.hosts();
         let is_measured = matches!(setting.calls, Calls::Measured { .. });
-        let is_one = |board: &Vec<u32>| {
-            board.iter().all(|&member| self.host(member) == self.host(board[0]))
-        };
+        let is_one =
+            |board: &Vec<u32>| board.iter().all(|&member| self.host(member) == self.host(board[0]));
         !is_measured && boards.iter().all(is_one)
     }
 

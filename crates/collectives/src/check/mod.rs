@@ -78,7 +78,8 @@ fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
         let board = if plan.board.is_empty() { &everybody } else { &plan.board };
         let agrees = |&member: &u32| {
             plans.get(member as usize).is_some_and(|other| {
-                other.board == plan.board && (plan.board.is_empty() || other.visits() == plan.visits())
+                other.board == plan.board
+                    && (plan.board.is_empty() || other.visits() == plan.visits())
             })
         };
         if !board.contains(&plan.member) || !board.is_sorted() || !board.iter().all(agrees) {

@@ -54,9 +54,10 @@ pub(super) fn plan(
     let members = group.hosts();
     let has_root = task.operation.has_root();
     let root_host = members.iter().position(|host| has_root && host.contains(&task.root));
-    let drivers = members.iter().enumerate().map(|(number, host)| {
-        if Some(number) == root_host { task.root } else { host[0] }
-    });
+    let drivers = members
+        .iter()
+        .enumerate()
+        .map(|(number, host)| if Some(number) == root_host { task.root } else { host[0] });
     let drivers = drivers.collect();
     program.set_boards(&members);
     let Ok(group_of_hosts) = Group::whole(members.len() as u32) else { return };
@@ -198,7 +199,8 @@ impl Hosts<'_> {
         }
         self.deposit(driver, NOTHING);
         let data = self.result();
-        if self.task.order == Order::Free || self.task.order == Order::Canonical && is_run(&members) {
+        if self.task.order == Order::Free || self.task.order == Order::Canonical && is_run(&members)
+        {
             let is_result = self.task.operation == Operation::AllReduce || driver == self.task.root;
             let store = if is_result { Store::Output } else { self.program.scratch(driver) };
             let length = members.len() as u32;
@@ -219,7 +221,9 @@ impl Hosts<'_> {
 
     /// The members of each host bring their blocks to their drivers. Returns where each driver has its host's block.
     fn gathered(&mut self) -> Vec<Cells> {
-        (0..self.members.len()).map(|host| Cells::new(self.gathered_of(host), host as u32, 1)).collect()
+        (0..self.members.len())
+            .map(|host| Cells::new(self.gathered_of(host), host as u32, 1))
+            .collect()
     }
 
     fn gathered_of(&mut self, host: usize) -> Store {

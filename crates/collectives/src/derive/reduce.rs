@@ -59,13 +59,7 @@ pub(super) fn up(program: &mut Program, tree: &Tree, segment: u32, own: Vec<Part
     }
 }
 
-fn split(
-    program: &mut Program,
-    task: &Task,
-    paths: &Paths<'_>,
-    tree: &Tree,
-    values: Vec<Partial>,
-) {
+fn split(program: &mut Program, task: &Task, paths: &Paths<'_>, tree: &Tree, values: Vec<Partial>) {
     let root = task.root;
     let results = reduce_scatter::results(program, &paths.rounds(), values);
     let mut at = Vec::new();

@@ -31,8 +31,7 @@ pub(super) fn close(program: &mut Program, results: Vec<Partial>) {
 /// values that each member holds at first, of all blocks.
 pub(super) fn results(program: &mut Program, rounds: &Rounds, own: Vec<Partial>) -> Vec<Partial> {
     let size = program.size();
-    let mut held: Vec<Held> =
-        (0..).zip(own).map(|(member, all)| Held::new(member, all)).collect();
+    let mut held: Vec<Held> = (0..).zip(own).map(|(member, all)| Held::new(member, all)).collect();
     know::each_tell_backwards(rounds, know::own(size), |told| {
         let (giver, taker) = (told.to, told.from);
         let (mut sent, mut received, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());

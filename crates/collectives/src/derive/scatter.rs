@@ -28,7 +28,12 @@ pub(super) fn down(program: &mut Program, tree: &Tree, own: &[Cells]) {
             }
             let sent = super::each(passing[member as usize], blocks);
             let store = passing[child as usize];
-            program.message(member, child, sent, super::each_but(store, blocks, own[child as usize]));
+            program.message(
+                member,
+                child,
+                sent,
+                super::each_but(store, blocks, own[child as usize]),
+            );
         }
     }
 }

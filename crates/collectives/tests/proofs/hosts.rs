@@ -30,9 +30,7 @@ fn placed(size: u32, number: u32) -> Group {
 fn proven(architecture: &Arc<dyn Architecture>, split: bool, task: &Task, group: &Group) {
     let way = Way::Hosts { architecture: architecture.clone(), split };
     let plans = plans(task, &way, group);
-    let what = || {
-        format!("{} by {way}: {task:?}\nin {:?}", task.operation, group.clusters())
-    };
+    let what = || format!("{} by {way}: {task:?}\nin {:?}", task.operation, group.clusters());
     let facts = prove(&plans, task).unwrap_or_else(|fault| panic!("{fault}\n{}", what()));
     let hosts = group.hosts();
     let root = hosts.iter().position(|host| host.contains(&task.root)).unwrap() as u32;
@@ -60,7 +58,8 @@ fn operations_over_hosts_whatever_the_placement() {
         for size in sizes.clone() {
             for placement in 0..15 {
                 let group = placed(size, placement);
-                for operation in Operation::ALL.into_iter().filter(|it| is_derived_over_hosts(*it)) {
+                for operation in Operation::ALL.into_iter().filter(|it| is_derived_over_hosts(*it))
+                {
                     let pick = (number + size + placement) as usize;
                     let order = if operation.reduces() { ORDERS[pick % 3] } else { Order::Free };
                     let segments =

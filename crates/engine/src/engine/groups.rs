@@ -24,8 +24,8 @@ use crate::context::{
 };
 use crate::fault::Fault;
 use crate::group::GroupState;
-use crate::group::host_boards::{self, Boards};
 use crate::group::holdings::Holdings;
+use crate::group::host_boards::{self, Boards};
 use crate::identity::GroupRef;
 use crate::mismatch::Mismatch;
 

@@ -503,6 +503,31 @@ mod tests {
     }
 
     #[test]
+    fn the_first_world_has_a_board_on_each_host() {
+        let ranks_at_board = |host, own: u32| {
+            let segment = segment_of(host);
+            let (members, places) = (crate::first_world(&segment), Places::in_segment(&segment));
+            let (room, mut groups) = (Arc::default(), table::GroupTable::default());
+            let context = crate::context::WORLD_CONTEXT;
+            let of = crate::GroupRef { context, members: &members, rank: own as usize };
+            let group = table::group_of(&segment, &places, &room, &mut groups, of).unwrap();
+            assert!(group.board.is_none() && group.table.facts().hosts_have_boards);
+            let local = group.local.as_ref().unwrap();
+            assert_eq!(local.ranks[local.board.own() as usize], own);
+            let call = Call::new(Operation::Barrier, &crate::call_options::CallOptions::default());
+            let way = group.route(call.facts(), None, Polling::Never, true).way();
+            assert!(matches!(way, Way::Hosts { .. }), "{way}");
+            local_ranks(group)
+        };
+        assert_eq!(ranks_at_board(0, 2), [0, 2, 4]);
+        assert_eq!(ranks_at_board(1, 3), [1, 3]);
+    }
+
+    fn local_ranks(group: &GroupState) -> Vec<u32> {
+        group.local.as_ref().map_or_else(Vec::new, |local| local.ranks.to_vec())
+    }
+
+    #[test]
     fn members_on_this_host_choose_by_its_own_facts() {
         let segment = segment_of(1);
         let members: Arc<[Peer]> = [Peer(0), Peer(1)].into();

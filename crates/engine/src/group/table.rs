@@ -121,7 +121,7 @@ fn first_group<'a>(
 ) -> Result<&'a mut GroupState, Fault> {
     let GroupRef { context, members, rank } = of;
     let member = u32::try_from(rank).map_err(|_| Fault::NotAMember)?;
-   let shape = GroupState::shape_of(members, segment.plan(), places);
+    let shape = GroupState::shape_of(members, segment.plan(), places);
     let shape = shape.map_err(|_| Fault::NotAMember)?;
     let boards = match world_board(segment, context, members, member) {
         None => boards_of_hosts(segment, context, (members, member), &shape)?,

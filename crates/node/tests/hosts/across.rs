@@ -107,31 +107,36 @@ fn every_architecture_serves_between_hosts() {
 
 #[test]
 fn results_have_the_same_bits_and_order_for_any_placement() {
-    in_both_placements("across::results_have_the_same_bits_and_order_for_any_placement", EACH, |job| {
-        let world = job.world();
-        let digits = || {
-            User::ordered(|a: u64, b: u64| {
-                let mut power = 1;
-                while power <= b {
-                    power *= 10;
-                }
-                a * power + b
-            })
-        };
-        let all = world.all_reduce(world.rank() as u64 + 1, digits()).unwrap();
-        assert_eq!(all, 123_456);
-        let own: Vec<f64> =
-            (0..1_000).map(|at| 0.1 + 1e9 / f64::from(at * 7 + 1 + world.rank() as i32)).collect();
-        let bits = |world: &World| {
-            let mut sums = vec![0.0; own.len()];
-            world.reproducible().all_reduce_into(&own, &mut sums, Sum).unwrap();
-            sums.iter().map(|sum| sum.to_bits()).collect::<Vec<u64>>()
-        };
-        let way = |name: &str| name.parse::<Preset>().unwrap().way(Operation::AllReduce);
-        let chosen = bits(&world);
-        assert_eq!(chosen, bits(&world.via(way("flat"))));
-        assert_eq!(chosen, bits(&world.via(way("hosts:ring"))));
-    });
+    in_both_placements(
+        "across::results_have_the_same_bits_and_order_for_any_placement",
+        EACH,
+        |job| {
+            let world = job.world();
+            let digits = || {
+                User::ordered(|a: u64, b: u64| {
+                    let mut power = 1;
+                    while power <= b {
+                        power *= 10;
+                    }
+                    a * power + b
+                })
+            };
+            let all = world.all_reduce(world.rank() as u64 + 1, digits()).unwrap();
+            assert_eq!(all, 123_456);
+            let own: Vec<f64> = (0..1_000)
+                .map(|at| 0.1 + 1e9 / f64::from(at * 7 + 1 + world.rank() as i32))
+                .collect();
+            let bits = |world: &World| {
+                let mut sums = vec![0.0; own.len()];
+                world.reproducible().all_reduce_into(&own, &mut sums, Sum).unwrap();
+                sums.iter().map(|sum| sum.to_bits()).collect::<Vec<u64>>()
+            };
+            let way = |name: &str| name.parse::<Preset>().unwrap().way(Operation::AllReduce);
+            let chosen = bits(&world);
+            assert_eq!(chosen, bits(&world.via(way("flat"))));
+            assert_eq!(chosen, bits(&world.via(way("hosts:ring"))));
+        },
+    );
 }
 
 #[test]

@@ -121,15 +121,8 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
     let (has_board, hosts_have_boards) = (true, false);
-    let facts = Facts {
-        group,
-        processes,
-        processors,
-        has_board,
-        hosts_have_boards,
-        board_bytes,
-        settings,
-    };
+    let facts =
+        Facts { group, processes, processors, has_board, hosts_have_boards, board_bytes, settings };
     text += &Table::new(facts).to_string();
     Ok(say(&text)?)
 }
@@ -503,15 +496,15 @@ mod tests {
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
         let (processes, processors, board_bytes) = (4, 2, u64::MAX);
         let (has_board, hosts_have_boards) = (true, false);
-    let facts = Facts {
-        group,
-        processes,
-        processors,
-        has_board,
-        hosts_have_boards,
-        board_bytes,
-        settings,
-    };
+        let facts = Facts {
+            group,
+            processes,
+            processors,
+            has_board,
+            hosts_have_boards,
+            board_bytes,
+            settings,
+        };
         let text = Table::new(facts).to_string();
         for operation in landeck::unstable::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");

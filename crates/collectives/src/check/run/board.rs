@@ -74,8 +74,7 @@ pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool
         return Err(Fault::DepositsTwice { member, step });
     }
     let visit = if is_deposit { visits } else { visits.wrapping_sub(1) };
-    let of_visit =
-        |board: &Board| board.visit as usize == visit && board.place(member).is_some();
+    let of_visit = |board: &Board| board.visit as usize == visit && board.place(member).is_some();
     let Some(board) = run.boards.iter().position(of_visit) else {
         return Err(Fault::NoDeposit { member, step });
     };
