@@ -236,7 +236,10 @@ impl BoardSteps {
             self.at.leave_step();
             return Ok(error);
         }
-        self.refuse_rest(board);
+        // In a group over hosts all are told of a difference by messages, which a refusal would overtake.
+        if self.names.is_none() || !matches!(error, BoardError::Different(_)) {
+            self.refuse_rest(board);
+        }
         error.give_up(board);
         board.wake();
         Err(error)
