@@ -61,7 +61,8 @@ impl Timeline {
     /// When the plans do not belong together.
     pub fn of(plans: &[Plan]) -> Self {
         let mut walkers: Vec<Walker> = plans.iter().map(Walker::new).collect();
-        let mut board = Board { deposits: vec![0; plans.len()], ..Board::default() };
+        let boards = plans.iter().map(|plan| plan.board.clone()).collect();
+        let mut board = Board { deposits: vec![0; plans.len()], boards, ..Board::default() };
         let mut timeline = Self::default();
         loop {
             for (member, walker) in (0..).zip(&mut walkers) {
@@ -113,7 +114,7 @@ impl Timeline {
         for (member, walker) in (0..).zip(walkers) {
             let Some(&first) = walker.at_board.front() else { continue };
             let action = walker.execution.action(first).clone();
-            if before.allows(&action) {
+            if before.allows(member, &action) {
                 board.note(member, &action);
                 walker.at_board.pop_front();
                 walker.execution.end(first);
@@ -193,18 +194,26 @@ impl Walker {
 /// The actions of all members at the board so far.
 #[derive(Clone, Default)]
 struct Board {
-    /// Deposits of each member.
+    /// By member: the members that share its board; all where there are none.
+    boards: Vec<Vec<u32>>,
+    /// Deposits of each member: its visits to the board.
     deposits: Vec<u32>,
     resolved: Vec<u32>,
     together: usize,
 }
 
 impl Board {
-    fn allows(&self, action: &Action) -> bool {
-        let all = |members: usize| self.deposits[..members].iter().all(|&count| count > 0);
+    fn allows(&self, member: u32, action: &Action) -> bool {
+        // The others have come if they have done so in this visit.
+        let visit = self.deposits[member as usize];
+        let has_come = |other: u32| self.deposits[other as usize] >= visit.max(1);
+        let everybody: Vec<u32> = (0..self.deposits.len() as u32).collect();
+        let board = &self.boards[member as usize];
+        let board = if board.is_empty() { &everybody } else { board };
+        let all = |members: usize| board.iter().take(members).all(|&other| has_come(other));
         match action {
             Action::Take { from, resolved: true, .. } => self.resolved.contains(from),
-            Action::Take { from, .. } => self.deposits[*from as usize] > 0,
+            Action::Take { from, .. } => has_come(*from),
             Action::CombineDeposits { members, .. } => all(*members as usize),
             Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
                 all(self.deposits.len())
