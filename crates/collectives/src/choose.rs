@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
-use crate::derive::{BoardStyle, Way};
+use crate::derive::{BoardStyle, Way, is_derived_over_hosts};
 use crate::group::Group;
 use crate::operation::Operation;
 use crate::partial::Order;
@@ -33,6 +33,9 @@ const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
 /// A later way replaces an earlier one only if it costs less than this fraction of it, so that differences within the
 /// model's error do not change the choice with every octave.
 const CLEARLY: f64 = 0.75;
+/// The most bytes that a member deposits on the board of its host in a way over hosts. No host knows the heaps of the
+/// others, and the usual one has room for many times as much.
+const HOSTS_BOARD_BYTES: u64 = 8 << 20;
 /// The assumed length of a block of unknown size.
 const UNKNOWN_BYTES: u64 = 1024;
 
@@ -48,6 +51,8 @@ pub struct Facts {
     pub processors: u32,
     /// Whether all members are on one host, and have a board.
     pub has_board: bool,
+    /// Whether the members are on several hosts, and all hosts with two members or more have a board for these.
+    pub hosts_have_boards: bool,
     /// The most bytes that a member can deposit on the board at a time.
     pub board_bytes: u64,
     /// The host's cost parameters and the user's overrides. For members on several hosts, those that are equal on all
@@ -259,7 +264,30 @@ impl Table {
         let size = self.facts.group.size();
         let has_room =
             || class.board_bytes(size).is_none_or(|bytes| bytes <= self.facts.board_bytes);
-        matches!(way, Way::Messages { .. }) || self.facts.has_board && has_room()
+        match way {
+            Way::Messages { .. } => true,
+            Way::Board(_) => self.facts.has_board && has_room(),
+            Way::Hosts { .. } => self.facts.hosts_have_boards && self.can_over_hosts(class),
+        }
+    }
+
+    /// Whether the boards of hosts serve data of this class. Data that combine in the order of members need hosts of
+    /// consecutive members.
+    fn can_over_hosts(&self, class: Class) -> bool {
+        let hosts = self.facts.group.hosts();
+        let is_run = |host: &Vec<u32>| (host[host.len() - 1] - host[0]) as usize + 1 == host.len();
+        let combines = class.operation.reduces();
+        let deposit_bytes = match class.operation {
+            // The driver deposits the blocks of all.
+            Operation::AllGather => Some(self.class_bytes(class)),
+            _ => class.board_bytes(self.facts.group.size()),
+        };
+        hosts.len() > 1
+            && hosts.iter().any(|host| host.len() > 1)
+            && is_derived_over_hosts(class.operation)
+            && (class.octave.is_some() || class.operation == Operation::Barrier)
+            && deposit_bytes.is_none_or(|bytes| bytes <= HOSTS_BOARD_BYTES)
+            && (!(combines && class.ordered) || hosts.iter().all(is_run))
     }
 
     /// The ways among which the cost decides; the most likely first.
@@ -277,6 +305,8 @@ impl Table {
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
+            let over_hosts = messages(class.operation).into_iter().filter_map(between_hosts);
+            ways.extend(over_hosts.filter(|way| self.can(way, class)));
             ways.extend(messages(class.operation));
         }
         if class.octave.is_none() {
@@ -303,6 +333,8 @@ impl Table {
                 vec![self.facts.group.size()]
             }
             Way::Board(_) => vec![1],
+            Way::Hosts { split: true, .. } => vec![self.facts.group.hosts().len() as u32],
+            Way::Hosts { .. } => vec![1],
             _ if is_direct(way, &self.facts.group) => vec![1],
             Way::Messages { .. } => {
                 let enough = |segments: &u32| {
@@ -319,6 +351,16 @@ fn is_direct(way: &Way, group: &Group) -> bool {
     let Way::Messages { architecture, .. } = way else { return true };
     let tree = architecture.tree(group, 0);
     tree.children(0).len() + 1 == tree.size() as usize
+}
+
+/// A way over messages as a way over hosts: its architecture between these.
+fn between_hosts(way: Way) -> Option<Way> {
+    match way {
+        Way::Messages { architecture, release: None, split } => {
+            Some(Way::Hosts { architecture, split })
+        }
+        _ => None,
+    }
 }
 
 /// The ways over messages that may be the best for an operation.
@@ -426,6 +468,7 @@ mod tests {
             processes: size,
             processors,
             has_board,
+            hosts_have_boards: false,
             board_bytes: u64::MAX,
             settings: Settings::default(),
         }
@@ -565,6 +608,53 @@ mod tests {
             }
             assert!(is_at_board(Operation::AllReduce, (1 << 19) - 1));
         }
+    }
+
+    /// The facts of members on hosts with boards.
+    fn over_hosts(hosts: &[&[u32]]) -> Facts {
+        let group = Group::of(hosts.iter().map(|host| host.to_vec()).collect()).unwrap();
+        let facts = facts(group.size(), 2, false);
+        Facts { group, processes: 1, hosts_have_boards: true, ..facts }
+    }
+
+    #[test]
+    fn groups_over_hosts_use_the_boards_of_their_hosts() {
+        let way = |facts: &Facts, request: Request| {
+            Table::new(facts.clone()).look_up(&request).way.to_string()
+        };
+        let blocks = over_hosts(&[&[0, 1], &[2, 3]]);
+        for operation in Operation::ALL {
+            let is_derived = is_derived_over_hosts(operation);
+            let chosen = way(&blocks, Request::new(operation, 8));
+            assert_eq!(chosen.contains("between hosts"), is_derived, "{operation}: {chosen}");
+            let without = Facts { hosts_have_boards: false, ..blocks.clone() };
+            let chosen = way(&without, Request::new(operation, 8));
+            assert!(!chosen.contains("hosts"), "{operation}: {chosen}");
+            let all = 1 << 30;
+            assert!(
+                !way(&blocks, Request::new(operation, all)).contains("hosts")
+                    || operation == Operation::Barrier
+            );
+        }
+        let overrides = "butterfly,broadcast=hosts:ring".parse().unwrap();
+        let asked = Facts { settings: Settings { overrides, ..Settings::default() }, ..blocks };
+        assert_eq!(way(&asked, Request::new(Operation::AllReduce, 8)), "butterfly");
+        assert_eq!(way(&asked, Request::new(Operation::Broadcast, 8)), "ring between hosts");
+    }
+
+    #[test]
+    fn what_combines_in_order_goes_over_hosts_only_where_their_members_are_consecutive() {
+        let ordered = Request { commutative: false, ..Request::new(Operation::AllReduce, 8) };
+        let way = |hosts: &[&[u32]], request: &Request| {
+            Table::new(over_hosts(hosts)).look_up(request).way.to_string()
+        };
+        let free = Request::new(Operation::AllReduce, 8);
+        assert!(way(&[&[0, 1], &[2, 3]], &ordered).contains("between hosts"));
+        assert!(!way(&[&[0, 2], &[1, 3]], &ordered).contains("hosts"));
+        assert!(way(&[&[0, 2], &[1, 3]], &free).contains("between hosts"));
+        let same = Request { reproducible: true, ..free };
+        assert!(!way(&[&[0, 2], &[1, 3]], &same).contains("hosts"));
+        assert!(!way(&[&[0], &[1]], &free).contains("hosts"), "no host has a board");
     }
 
     #[test]

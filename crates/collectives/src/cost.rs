@@ -64,12 +64,47 @@ impl Scene<'_> {
         }
         match way {
             Way::Board(style) => self.board_ns(load, *style),
+            Way::Hosts { architecture, split } => self.over_hosts_ns(load, &**architecture, *split),
             Way::Messages { architecture, release, split } => {
                 let there: &dyn Architecture = &**architecture;
                 let back: &dyn Architecture = release.as_deref().unwrap_or(there);
                 Clocks::new(self).over_messages(load, there, back, *split)
             }
         }
+    }
+
+    /// The boards of the hosts, the drivers, and the boards again.
+    fn over_hosts_ns(&self, load: &Load, architecture: &dyn Architecture, split: bool) -> f64 {
+        let hosts = self.group.hosts();
+        let (count, most) = (hosts.len() as u32, hosts.iter().map(Vec::len).max().unwrap_or(1));
+        let all = load.bytes;
+        let of_host = all * most as u64 / u64::from(self.group.size());
+        let (before, after) = match load.operation {
+            Operation::Barrier => (Some((Operation::Barrier, 0)), Some((Operation::Broadcast, 0))),
+            Operation::Broadcast => (None, Some((Operation::Broadcast, all))),
+            Operation::Reduce => (Some((Operation::Reduce, all)), None),
+            Operation::AllReduce => {
+                (Some((Operation::Reduce, all)), Some((Operation::Broadcast, all)))
+            }
+            Operation::Gather => (Some((Operation::Gather, of_host)), None),
+            Operation::AllGather => {
+                (Some((Operation::Gather, of_host)), Some((Operation::Broadcast, all)))
+            }
+            _ => return Clocks::new(self).over_messages(load, architecture, architecture, split),
+        };
+        let at_board = |visit: Option<(Operation, u64)>| {
+            let (Some((operation, bytes)), Ok(group)) = (visit, Group::whole(most as u32)) else {
+                return 0.0;
+            };
+            let scene = Scene { group: &group, clusters_are_hosts: false, ..*self };
+            let visit = Load { operation, bytes, segments: 1 };
+            if most > 1 { scene.board_ns(&visit, BoardStyle::Each) } else { 0.0 }
+        };
+        let drivers = Group::divided(count, count).map_or(0.0, |group| {
+            let scene = Scene { group: &group, clusters_are_hosts: true, ..*self };
+            Clocks::new(&scene).over_messages(load, architecture, architecture, split)
+        });
+        at_board(before) + drivers + at_board(after)
     }
 
     /// The time for which a waiting member is descheduled: all others that share its processor run before it.

@@ -152,6 +152,21 @@ impl Group {
         self.levels.first().is_some_and(|hosts| hosts.iter().all(|&host| host == hosts[0]))
     }
 
+    /// The members of each host in rising order, hosts in the order of their first members. Where the placement is
+    /// unknown, clusters count as hosts.
+    pub fn hosts(&self) -> Vec<Vec<u32>> {
+        let known = self.levels.first().filter(|hosts| hosts.len() == self.cluster_of.len());
+        let of = known.unwrap_or(&self.cluster_of);
+        let mut hosts: Vec<(u32, Vec<u32>)> = Vec::new();
+        for (member, &host) in (0..).zip(of) {
+            match hosts.iter_mut().find(|(number, _)| *number == host) {
+                Some((_, members)) => members.push(member),
+                None => hosts.push((host, vec![member])),
+            }
+        }
+        hosts.into_iter().map(|(_, members)| members).collect()
+    }
+
     /// Returns these members, in this order, as a group that keeps their clusters and levels.
     ///
     /// # Errors

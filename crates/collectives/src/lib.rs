@@ -63,7 +63,9 @@ pub use board_schedule::BoardSchedule;
 pub use calibration::Calibration;
 pub use choose::{Choice, Facts, Request, Table};
 pub use cost_parameters::CostParameters;
-pub use derive::{BoardStyle, Task, Way, plan_of, plans};
+pub use derive::{
+    BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plans, segments as segments_of,
+};
 pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Precedence, Walk};
 pub use group::{Group, GroupError};

@@ -52,6 +52,11 @@ impl Partial {
         Self { order, held: vec![Held { first: member, length: 1, cells }] }
     }
 
+    /// One value for the data of so many members from `first` on: in canonical order, those of an aligned interval.
+    pub(crate) fn of_run(order: Order, (first, length): (u32, u32), cells: Cells) -> Self {
+        Self { order, held: vec![Held { first, length, cells }] }
+    }
+
     /// The blocks of all its values.
     pub fn blocks(&self) -> Range<u32> {
         self.held.first().map_or(0..0, |held| held.cells.blocks())

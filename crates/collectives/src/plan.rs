@@ -81,7 +81,8 @@ pub enum Action {
         /// The blocks in which the result is stored.
         into: Cells,
     },
-    /// Deposits blocks on the board, where all members can read them, and announces that this member has arrived.
+    /// Deposits blocks on the board, where all members can read them, and announces that this member has arrived. A plan
+    /// over hosts may go to the board twice: each deposit begins a visit, which the steps after it belong to.
     Deposit {
         /// The blocks; none is allowed.
         cells: Cells,
@@ -101,7 +102,7 @@ pub enum Action {
         /// They are a result that the member has put there with [`Action::Resolve`].
         resolved: bool,
     },
-    /// Combines deposits of the members 0 to `members` - 1, in the canonical order.
+    /// Combines deposits of the first `members` members at the board, in the canonical order.
     CombineDeposits {
         /// The number of members.
         members: u32,
@@ -161,12 +162,29 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The blocks that each scratch store has room for.
     pub scratch: Vec<Vec<Cells>>,
+    /// The members that share a board with this one, itself among them, in rising order: those of its host. Empty where
+    /// all members share one.
+    pub board: Vec<u32>,
 }
 
 impl Plan {
     /// The number of messages that the member sends.
     pub fn messages_sent(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.action, Action::Send { .. })).count()
+    }
+
+    /// How often the member goes to the board: each deposit begins a visit, which is an operation of its own there.
+    pub fn visits(&self) -> u32 {
+        let deposits = |step: &&Step| matches!(step.action, Action::Deposit { .. });
+        self.steps.iter().filter(deposits).count() as u32
+    }
+
+    /// The place of a member of this host on the board; its number where all members share one.
+    pub fn place_on_board(&self, member: u32) -> Option<u32> {
+        if self.board.is_empty() {
+            return Some(member);
+        }
+        self.board.binary_search(&member).ok().map(|place| place as u32)
     }
 
     /// Whether it needs the board.

@@ -61,9 +61,15 @@ pub fn each_kin(
         }
         return;
     }
-    let mut program = Program::of_none(PlanSymmetry::new(group.size(), turns_blocks));
-    derive::fill(&mut program, task, way, group);
-    let all = program.likeness().map_or_else(Vec::new, |likeness| likeness.kin());
+    let all = match way {
+        // Turned, a member of one host would be one of another.
+        Way::Hosts { .. } => everybody.iter().map(|&member| vec![member]).collect(),
+        _ => {
+            let mut program = Program::of_none(PlanSymmetry::new(group.size(), turns_blocks));
+            derive::fill(&mut program, task, way, group);
+            program.likeness().map_or_else(Vec::new, |likeness| likeness.kin())
+        }
+    };
     let mut numbers = vec![0; everybody.len()];
     for (number, kin) in all.iter().enumerate() {
         kin.iter().for_each(|&member| numbers[member as usize] = number);

@@ -13,6 +13,7 @@
 //! | `hypercube`, `hypercube:2-0-1-3` | clusters in their order, or in that of these keys |
 //! | `knomial`, `knomial:4`, `knomial:nearest-first` | radix 2, or 4; or radix 2 with the nearest first |
 //! | `board`, `board:each`, `board:divided`, `board:together` | over shared memory ([`BoardStyle`]) |
+//! | `hosts`, `hosts:ring`, `hosts:knomial:4` | over the board of each host, and a butterfly, a ring or a tree between the hosts |
 //! | `deck2000` | a server for everything: flat |
 //! | `deck2003` | binary trees where the paper has them, else straight to the root |
 //! | `mpi2003` | MPI as the same paper describes it: binomial broadcast, butterflies |
@@ -49,7 +50,7 @@ enum Ways {
 }
 
 /// The names without their parameters, and their meanings.
-pub const NAMES: [(&str, &str); 14] = [
+pub const NAMES: [(&str, &str); 15] = [
     ("flat", "one serves all"),
     ("pipeline", "clusters in a row"),
     ("daisy", "leaders around a centre, each with its cluster"),
@@ -61,6 +62,7 @@ pub const NAMES: [(&str, &str); 14] = [
     ("ring", "each talks to the next"),
     ("circulant", "everybody over the same distances, for any size"),
     ("board", "over shared memory"),
+    ("hosts", "over the board of each host, and messages between hosts"),
     ("deck2000", "as DECK in 2000: a server for everything"),
     ("deck2003", "as DECK in 2003: binary trees, and straight to the root"),
     ("mpi2003", "as MPI in 2003: binomial trees and butterflies"),
@@ -135,7 +137,11 @@ impl Preset {
                 name: format!("{}+split", self.name),
                 ways: Ways::Same(Way::Messages { architecture, release, split: true }),
             }),
-            Ways::Same(Way::Messages { .. }) => Ok(self),
+            Ways::Same(Way::Hosts { architecture, split: false }) => Ok(Self {
+                name: format!("{}+split", self.name),
+                ways: Ways::Same(Way::Hosts { architecture, split: true }),
+            }),
+            Ways::Same(Way::Messages { .. } | Way::Hosts { .. }) => Ok(self),
             _ => Err(PresetError::Split { name: self.name }),
         }
     }
@@ -175,6 +181,7 @@ impl FromStr for Preset {
                 _ => Err(refused(name, parameter, "a radix of 2 or more, or nearest-first")),
             },
             ("board", parameter) => board(parameter),
+            ("hosts", parameter) => hosts(parameter),
             (_, parameter) => match (plain(name), parameter) {
                 (Some(preset), None) => Ok(preset),
                 (Some(_), Some(parameter)) => Err(refused(name, parameter, "it without a colon")),
@@ -236,6 +243,20 @@ fn board(parameter: Option<&str>) -> Result<Preset, PresetError> {
     match style {
         Some(style) => Ok(Preset { name, ways: Ways::Same(Way::Board(style)) }),
         None => Err(refused("board", parameter.unwrap_or(""), "each, divided or together")),
+    }
+}
+
+fn hosts(parameter: Option<&str>) -> Result<Preset, PresetError> {
+    let Some(parameter) = parameter else {
+        let way = Way::between_hosts(Butterfly);
+        return Ok(Preset { name: "hosts".into(), ways: Ways::Same(way) });
+    };
+    match parameter.parse::<Preset>()?.ways {
+        Ways::Same(Way::Messages { architecture, release: None, split }) => {
+            let ways = Ways::Same(Way::Hosts { architecture, split });
+            Ok(Preset { name: format!("hosts:{parameter}"), ways })
+        }
+        _ => Err(refused("hosts", parameter, "an architecture of messages, as hosts:ring")),
     }
 }
 
@@ -323,6 +344,9 @@ mod tests {
             "knomial:nearest-first",
             "board:together",
             "ring+split",
+            "hosts:ring",
+            "hosts:knomial:4",
+            "hosts:butterfly+split",
         ] {
             assert_eq!(preset(name).to_string(), name);
         }
@@ -364,6 +388,8 @@ mod tests {
             ("flat:3", "flat does not know \"3\"; give it without a colon"),
             ("knomial:1", "give a radix of 2 or more, or nearest-first"),
             ("board:all", "give each, divided or together"),
+            ("hosts:board", "give an architecture of messages, as hosts:ring"),
+            ("hosts:dasy", "did you mean \"daisy\"?"),
             ("hypercube:a-b", "give a key for each cluster"),
             ("hierarchy:2x", "the parts on each level as 2x3x4"),
             ("hierarchy:0-ary", "a fan-out of 0 reaches nobody"),

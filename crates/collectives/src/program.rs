@@ -23,6 +23,16 @@ pub struct Program {
     free: Vec<VecDeque<u32>>,
     /// The number of further holders of parts of a scratch store, by member and store.
     shares: BTreeMap<(u32, u32), u32>,
+    /// While statements are about the drivers of hosts alone.
+    drivers: Option<Drivers>,
+}
+
+/// The drivers of hosts, which statements name by the numbers of their hosts.
+pub(crate) struct Drivers {
+    /// By host: its driver.
+    pub(crate) members: Vec<u32>,
+    /// By host: the blocks that its block stands for, in operations whose blocks belong to members.
+    pub(crate) blocks: Option<Vec<Blocks>>,
 }
 
 /// The product of a program: plans, or only their symmetry.
@@ -70,12 +80,51 @@ impl Program {
 
     fn keeping(size: u32, kept: Kept) -> Self {
         let (scratch, free) = (vec![0; size as usize], vec![VecDeque::new(); size as usize]);
-        Self { size, kept, scratch, free, shares: BTreeMap::new() }
+        Self { size, kept, scratch, free, shares: BTreeMap::new(), drivers: None }
     }
 
     /// The number of members.
     pub fn size(&self) -> u32 {
-        self.size
+        self.drivers.as_ref().map_or(self.size, |drivers| drivers.members.len() as u32)
+    }
+
+    /// Adds statements about the drivers of hosts, which they name by the numbers of the hosts.
+    pub(crate) fn among<T>(&mut self, drivers: Drivers, add: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.drivers.replace(drivers);
+        let added = add(self);
+        self.drivers = before;
+        added
+    }
+
+    /// Notes which members share a board.
+    pub(crate) fn set_boards(&mut self, hosts: &[Vec<u32>]) {
+        let Kept::Plans(projections) = &mut self.kept else { return };
+        for host in hosts {
+            for &member in host {
+                if let Some(place) = projections.place(member) {
+                    projections.plans[place].plan.board.clone_from(host);
+                }
+            }
+        }
+    }
+
+    /// The member that a statement names.
+    fn named(&self, member: u32) -> u32 {
+        self.drivers.as_ref().map_or(member, |drivers| drivers.members[member as usize])
+    }
+
+    /// The blocks that a statement names.
+    fn named_cells(&self, cells: Vec<Cells>) -> Vec<Cells> {
+        let blocks = self.drivers.as_ref().and_then(|drivers| drivers.blocks.as_ref());
+        let Some(blocks) = blocks else { return cells };
+        let of_host = |store, host: u32| {
+            let runs = blocks[host as usize].runs().iter();
+            runs.map(move |run| Cells::new(store, run.start, run.len() as u32))
+        };
+        cells
+            .iter()
+            .flat_map(|cells| cells.blocks().flat_map(|host| of_host(cells.store, host)))
+            .collect()
     }
 
     /// The member whose plan alone is kept; none when more are.
@@ -91,6 +140,10 @@ impl Program {
 
     /// Whether the program keeps the statements of this member.
     pub fn is_kept(&self, member: u32) -> bool {
+        self.keeps(self.named(member))
+    }
+
+    fn keeps(&self, member: u32) -> bool {
         match &self.kept {
             Kept::Plans(projections) => projections.place(member).is_some(),
             Kept::PlanSymmetry(_) => true,
@@ -105,39 +158,50 @@ impl Program {
     /// Blocks go from one member to another, into as many blocks of the same numbers. A message
     /// without blocks is not sent.
     pub fn message(&mut self, from: u32, to: u32, sent: Vec<Cells>, received: Vec<Cells>) {
-        let (sent, received) = (joined(sent), joined(received));
+        let [sent, received] = [sent, received].map(|cells| joined(self.named_cells(cells)));
         if sent.is_empty() {
             return;
         }
-        self.local(from, Action::Send { to, cells: sent });
-        self.local(to, Action::Receive { from, cells: received });
+        let (from, to) = (self.named(from), self.named(to));
+        self.add(from, Action::Send { to, cells: sent });
+        self.add(to, Action::Receive { from, cells: received });
     }
 
     /// A round of messages without data: each says that its sender knows of everything that it had
     /// been told in the rounds before. All of a round are under way at once.
     pub fn words(&mut self, round: &[(u32, u32)]) {
         for &(from, to) in round {
-            self.local(from, Action::Send { to, cells: vec![] });
+            self.add(self.named(from), Action::Send { to: self.named(to), cells: vec![] });
         }
         for &(from, to) in round {
-            self.local(to, Action::Receive { from, cells: vec![] });
+            self.add(self.named(to), Action::Receive { from: self.named(from), cells: vec![] });
         }
     }
 
     /// A member copies blocks; not onto themselves.
     pub fn copy(&mut self, member: u32, from: Cells, into: Cells) {
-        if from != into && from.count > 0 {
-            self.local(member, Action::Copy { from, into });
+        if from == into || from.count == 0 {
+            return;
+        }
+        for cells in self.named_cells(vec![from]) {
+            self.local(member, Action::Copy { from: cells, into: cells.at(into.store) });
         }
     }
 
     /// A member combines blocks.
     pub fn combine(&mut self, member: u32, left: Cells, right: Cells, into: Cells) {
-        self.local(member, Action::Combine { left, right, into });
+        for cells in self.named_cells(vec![into]) {
+            let (left, right) = (cells.at(left.store), cells.at(right.store));
+            self.local(member, Action::Combine { left, right, into: cells });
+        }
     }
 
-    /// A member does something.
+    /// A member does something, which names members and blocks as they are.
     pub fn local(&mut self, member: u32, action: Action) {
+        self.add(self.named(member), action);
+    }
+
+    fn add(&mut self, member: u32, action: Action) {
         match &mut self.kept {
             Kept::Plans(projections) => projections.add(member, action),
             Kept::PlanSymmetry(likeness) => likeness.add(member, &action),
@@ -146,7 +210,8 @@ impl Program {
 
     /// A scratch store for a member; any for one whose plan is not kept.
     pub fn scratch(&mut self, member: u32) -> Store {
-        if !self.is_kept(member) {
+        let member = self.named(member);
+        if !self.keeps(member) {
             return Store::Scratch(0);
         }
         let (made, free) = (&mut self.scratch[member as usize], &mut self.free[member as usize]);
@@ -162,8 +227,9 @@ impl Program {
 
     /// A store of a member has one more that holds a part of it, and that gives it back.
     pub fn share(&mut self, member: u32, store: Store) {
+        let member = self.named(member);
         if let Store::Scratch(number) = store
-            && self.is_kept(member)
+            && self.keeps(member)
         {
             *self.shares.entry((member, number)).or_default() += 1;
         }
@@ -172,7 +238,8 @@ impl Program {
     /// Gives a scratch store back; it is free once all holders of a part have done so. Other stores stay.
     pub fn release(&mut self, member: u32, store: Store) {
         let Store::Scratch(number) = store else { return };
-        if !self.is_kept(member) {
+        let member = self.named(member);
+        if !self.keeps(member) {
             return;
         }
         match self.shares.get_mut(&(member, number)).filter(|shares| **shares > 0) {
@@ -296,7 +363,16 @@ impl Projection {
     fn new(operation: Operation, root: u32, segments: u32, size: u32, member: u32) -> Self {
         let (steps, scratch) = (Vec::new(), Vec::new());
         Self {
-            plan: Plan { operation, size, member, root, segments, steps, scratch },
+            plan: Plan {
+                operation,
+                size,
+                member,
+                root,
+                segments,
+                steps,
+                scratch,
+                board: Vec::new(),
+            },
             accesses: BTreeMap::new(),
             last_sends: BTreeMap::new(),
             last_receives: BTreeMap::new(),
@@ -340,6 +416,7 @@ impl Projection {
             Action::Copy { .. } | Action::Combine { .. } => None,
             _ => {
                 after.extend(self.last_on_board.replace(number));
+                self.pass_words_on(number, &action, &mut after);
                 None
             }
         };
@@ -351,6 +428,19 @@ impl Projection {
             + WAIT_BYTES * after.len() as u64
             + ACCESS_BYTES * (self.accesses.len() - accesses_before) as u64;
         self.plan.steps.push(Step { action, after, behind });
+    }
+
+    /// A member that waits for all at the board has their words then. A deposit without data passes on all words that have
+    /// been received before it.
+    fn pass_words_on(&mut self, number: u32, action: &Action, after: &mut Vec<u32>) {
+        match action {
+            Action::Await => self.words_received.push(number),
+            Action::Deposit { cells, .. } if cells.count == 0 => {
+                after.extend(&self.words_received);
+                after.extend(self.last_word_sent);
+            }
+            _ => {}
+        }
     }
 
     /// Calls `each` with the accesses of these blocks, run by run; runs are cut where these blocks begin and end.

@@ -3,11 +3,15 @@
 //! A [`BoardCall`](crate::board_call::BoardCall) walks a plan with steps at the board alone. Here the executor of
 //! messages walks the plan, and hands each step at the board to the same [`AtBoard`]. The board sees one step of a
 //! member at a time, so such steps are taken in the order in which they begin.
+//!
+//! A plan over hosts may go to the board twice. Each visit is an operation of its own there, with a number and a word, and
+//! all members of the host make equally many. A deposit begins the next visit, and ends the one before for this member.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use landeck_arithmetic::Operator;
-use landeck_board::Board;
+use landeck_board::{Board, Came};
 use landeck_collectives::{Action, Cells, Execution, Plan};
 use landeck_kernel::{Area, Endpoint};
 use landeck_memory::Buffer;
@@ -15,13 +19,26 @@ use landeck_transports::SharedMemory;
 
 use crate::binding::Binding;
 use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
+use crate::fault::Fault;
+use crate::group::host_boards::{CallsAtBoard, rank_of};
 use crate::scan_scope::ScanScope;
 
 /// The steps of one operation at the board.
 pub(super) struct BoardSteps {
     at: Box<AtBoard>,
+    /// The number and the word of each visit.
+    visits: Vec<(u32, u32)>,
+    /// The visit that goes on; all before it are over for this member.
+    visit: usize,
+    protocol: Protocol,
+    /// The ranks of the members at the board by their places there, and its calls; none where these are the group's.
+    names: Option<Box<(Arc<[u32]>, CallsAtBoard)>>,
+    /// This member takes nothing more of any visit.
+    has_left: bool,
     /// Steps that have begun, in this order; the first is at the board.
     begun: VecDeque<u32>,
+    /// The step that was at the board last.
+    last: Option<u32>,
     /// This member takes part in no further step at the board; for want of memory, or for another reason.
     given_up: Option<ForWantOfMemory>,
 }
@@ -46,11 +63,104 @@ pub(super) fn is_at_board(action: &Action) -> bool {
 }
 
 impl BoardSteps {
-    /// The steps of an operation that has this number and word on the board.
-    pub(super) fn new((number, word): (u32, u32), plan: &Plan, is_oversubscribed: bool) -> Self {
+    /// The steps of an operation that has these numbers and words on the board, one of each for each visit.
+    pub(super) fn new(
+        visits: Vec<(u32, u32)>,
+        names: Option<(Arc<[u32]>, CallsAtBoard)>,
+        plan: &Plan,
+        is_oversubscribed: bool,
+    ) -> Self {
+        let protocol = Protocol::of_mixed(plan, is_oversubscribed);
         let mut at = Box::<AtBoard>::default();
-        at.begin(number, word, 0, Protocol::of_mixed(plan, is_oversubscribed));
-        Self { at, begun: VecDeque::new(), given_up: None }
+        if let Some(&(number, word)) = visits.first() {
+            at.begin(number, word, 0, protocol);
+        }
+        let (begun, given_up) = (VecDeque::new(), None);
+        let (visit, has_left, last, names) = (0, false, None, names.map(Box::new));
+        Self { at, visits, visit, protocol, names, has_left, begun, last, given_up }
+    }
+
+    /// The members that this one may wait for at the board, itself among them.
+    pub(super) fn awaited(&self) -> &[u32] {
+        match &self.names {
+            Some(names) if !self.begun.is_empty() => &names.0,
+            _ => &[],
+        }
+    }
+
+    /// The member that the step at the board waits for: whose data it takes, or the first that has not come.
+    #[cold]
+    pub(super) fn awaited_member(&self, execution: &Execution, board: &Board) -> Option<u32> {
+        let ranks = &self.names.as_deref()?.0;
+        let &(number, word) = self.visits.get(self.visit)?;
+        let is_missing =
+            |place: &u32| *place != board.own() && board.came(*place, number, word) == Came::NotYet;
+        let place = match *execution.action(*self.begun.front()?) {
+            Action::Take { from, .. } => from,
+            _ => (0..board.size()).find(is_missing)?,
+        };
+        Some(rank_of(ranks, place))
+    }
+
+    /// The next step belongs to the next visit if it is a deposit and this member has made one in this visit.
+    fn turn_to_visit_of(&mut self, action: &Action, board: &mut Board) {
+        let is_next = matches!(action, Action::Deposit { .. }) && self.at.has_come();
+        let Some(&(number, word)) = self.visits.get(self.visit + 1).filter(|_| is_next) else {
+            return;
+        };
+        board.end(self.at.number());
+        self.visit += 1;
+        self.at.begin(number, word, 0, self.protocol);
+    }
+
+    /// The operation has ended for this member: it needs nothing more at the board. After a death or a revocation it
+    /// comes to no further visit, and says so.
+    pub(super) fn leave(&mut self, board: &mut Board, outcome: Option<&Result<(), Fault>>) {
+        if std::mem::replace(&mut self.has_left, true) {
+            return;
+        }
+        let come_to = self.visit + usize::from(self.at.has_come());
+        let ended = match outcome {
+            // All are told of it by messages. A visit that was ended without coming there would look overwritten.
+            Some(Err(Fault::Mismatch(_))) => self.visit..come_to,
+            Some(Err(Fault::Failure(_))) => {
+                self.refuse_rest(board);
+                self.visit..self.visits.len()
+            }
+            _ => self.visit..self.visits.len(),
+        };
+        for &(number, _) in self.visits.get(ended).unwrap_or(&[]) {
+            board.end(number);
+        }
+    }
+
+    /// This member comes to no visit any more to which it has not come.
+    fn refuse_rest(&self, board: &mut Board) {
+        let first = self.visit + usize::from(self.at.has_come());
+        match self.visits.get(first) {
+            Some(&(number, _)) => board.refuse(number),
+            None => board.wake(),
+        }
+    }
+
+    /// An error with the rank of the member that it names.
+    pub(super) fn named(&self, error: BoardError) -> BoardError {
+        let Some((ranks, calls)) = self.names.as_deref() else { return error };
+        let rank = |member| rank_of(ranks, member);
+        match error {
+            BoardError::Gone(member) => BoardError::Gone(rank(member)),
+            BoardError::Spoiled(member) => BoardError::Spoiled(rank(member)),
+            BoardError::NoRoom(member) => BoardError::NoRoom(rank(member)),
+            BoardError::Broken(member) => BoardError::Broken(rank(member)),
+            BoardError::Different(found) => BoardError::Different(calls.named(ranks, found)),
+            BoardError::Disagrees { member, theirs, ours } => {
+                BoardError::Disagrees { member: rank(member), theirs, ours }
+            }
+            BoardError::Lengths { member, theirs, ours } => {
+                BoardError::Lengths { member: rank(member), theirs, ours }
+            }
+            error => error,
+        }
     }
 
     /// A step may begin.
@@ -85,6 +195,9 @@ impl BoardSteps {
             budget: allowance,
         };
         while let Some(&step) = self.begun.front() {
+            if self.last.replace(step) != Some(step) {
+                self.turn_to_visit_of(execution.action(step), around.board);
+            }
             let stepped = match self.given_up {
                 Some(is_short) => {
                     let has_come =
@@ -130,8 +243,9 @@ impl BoardSteps {
             self.at.leave_step();
             return Ok(error);
         }
-        if !self.at.has_come() {
-            board.refuse(self.at.number());
+        // In a group over hosts all are told of a difference by messages, which a refusal would overtake.
+        if self.names.is_none() || !matches!(error, BoardError::Different(_)) {
+            self.refuse_rest(board);
         }
         error.give_up(board);
         board.wake();

@@ -223,7 +223,7 @@ impl Engine {
 
     /// Keeps a group that this process is a member of from now on.
     fn keep_group(&mut self, context: u32, mut group: GroupState) {
-        if let Some(board) = &mut group.board {
+        if let Some(board) = group.any_board_mut() {
             board.share_room(&self.room);
         }
         self.groups.insert(context, group);
@@ -243,10 +243,10 @@ impl Engine {
         self.reclaim_all();
         let groups = self.groups.values_mut().chain(self.estate.forgotten_groups());
         for group in groups {
-            let Some(board) = &mut group.board else { continue };
+            let (context, members) = (group.place.context, group.place.members.clone());
+            let Some(board) = group.any_board_mut() else { continue };
             board.collect();
-            let place = &group.place;
-            if self.endpoint.failure_of_group(place.context, &place.members).is_some() {
+            if self.endpoint.failure_of_group(context, &members).is_some() {
                 // The deposits that gone members were to read do not come back.
                 board.share_room(&Arc::default());
             }
@@ -343,9 +343,9 @@ impl Engine {
         self.asleep_on = contexts; // its memory serves again
     }
 
-    /// The board of a group that this process is a member of.
+    /// The board of a group that this process is a member of, or of the group's members on this host.
     fn board_of(&self, context: u32) -> Option<&Board> {
-        self.groups.get(&context)?.board.as_ref()
+        self.groups.get(&context)?.any_board()
     }
 
     /// Begins a collective operation that goes on in the table, and moves at most `allowance` bytes for now. None when
@@ -394,7 +394,7 @@ impl Engine {
         if let Some((fault, kept)) = blame {
             running.blame(fault, kept);
         }
-        running.advance(&mut self.endpoint, group.board.as_mut(), &mut allowance);
+        running.advance(&mut self.endpoint, group.any_board_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) if running.goes_by_messages() => self.in_step(context).map(|()| None),
             Some(Ok(())) => Ok(None),
@@ -555,7 +555,7 @@ impl Engine {
             at += 1;
             if let Some(running) = self.running.get_mut(id) {
                 let group = self.groups.get_mut(&running.place().context);
-                let board = group.and_then(|group| group.board.as_mut());
+                let board = group.and_then(GroupState::any_board_mut);
                 let mut allowance = running.piece_of(allowance);
                 moved |= running.advance(&mut self.endpoint, board, &mut allowance);
             }
@@ -738,7 +738,7 @@ impl Engine {
     fn judge(&mut self, id: CollectiveId) {
         if let Some(running) = self.running.get_mut(id) {
             let group = self.groups.get_mut(&running.place().context);
-            running.judge(&mut self.endpoint, group.and_then(|group| group.board.as_mut()));
+            running.judge(&mut self.endpoint, group.and_then(GroupState::any_board_mut));
             self.running.retire();
         }
     }
@@ -795,9 +795,10 @@ impl Engine {
                 let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
                 let context = running.place().context;
+                let at_board = || running.awaited_at_board(self.board_of(context)?);
                 WaitRecord {
                     operation: Waited::Collective,
-                    peer: record.peer,
+                    peer: record.peer.or_else(at_board),
                     tag: Some(running.signature().tag()),
                     context,
                     bytes: record.bytes,
@@ -817,6 +818,9 @@ impl Engine {
     pub fn revoke(&mut self, context: u32) {
         self.endpoint.revoke(context);
         self.endpoint.revoke(collective_context(context));
+        if let Some(local) = self.groups.get(&context).and_then(|group| group.local.as_ref()) {
+            local.board.revoke(); // members of this host may wait there
+        }
         self.fail_all(context, &Failure::Revoked.into());
     }
 

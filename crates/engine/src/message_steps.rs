@@ -19,6 +19,7 @@ use crate::check::Check;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
 use crate::mismatch::Mismatch;
 use crate::operation_state::{OperationState, Stepped};
@@ -32,8 +33,10 @@ pub(super) struct MessageSteps {
     /// Whether steps have begun since somebody asked.
     has_begun: bool,
     scratch: Scratch,
-    /// The number that the operation has on the board of its group; it is given back in the end.
+    /// The number that the operation has on the board of all members; it is given back in the end.
     number_on_board: Option<u32>,
+    /// The number that it has on the board of this host where it has no step there; it is given back in the end.
+    announced: Option<u32>,
     /// In checking mode: until all have come, which is told on the board alone.
     entry_check: Option<EntryCheck>,
     /// The steps at the board, where the plan has any.
@@ -75,6 +78,7 @@ impl MessageSteps {
             has_begun: false,
             scratch: Scratch::new(),
             number_on_board: None,
+            announced: None,
             entry_check: None,
             board_steps: None,
         };
@@ -91,12 +95,17 @@ impl MessageSteps {
         check: Check,
     ) {
         let (is_oversubscribed, member) = (group.is_oversubscribed(), group.place.member);
+        let plan = prepared.walk.plan();
+        if let Some(local) = &mut group.local {
+            self.come_to_board_of_host(state, local, prepared, is_oversubscribed);
+            return;
+        }
         let Some(board) = &mut group.board else { return };
         let (number, word) = board.begin(state.signature.call());
         self.number_on_board = Some(number);
         if prepared.uses_board {
-            let plan = prepared.walk.plan();
-            let mut steps = BoardSteps::new((number, word), plan, is_oversubscribed);
+            let visits = vec![(number, word)];
+            let mut steps = BoardSteps::new(visits, None, plan, is_oversubscribed);
             if state.missing.is_some() {
                 steps.give_up(true);
             }
@@ -110,7 +119,38 @@ impl MessageSteps {
         }
     }
 
-    /// Its number on the board.
+    /// In a group over hosts: gives the operation its numbers on the board of this host. An operation with no step there
+    /// is announced there, too, so that members of a host have their calls in one order.
+    fn come_to_board_of_host(
+        &mut self,
+        state: &mut OperationState,
+        local: &mut LocalBoard,
+        prepared: &Prepared,
+        is_oversubscribed: bool,
+    ) {
+        let (plan, call) = (prepared.walk.plan(), state.signature.call());
+        if prepared.uses_board {
+            let visits = local.begin(state.number, call, plan.visits());
+            let names = Some(local.names());
+            let mut steps = BoardSteps::new(visits, names, plan, is_oversubscribed);
+            if state.missing.is_some() {
+                steps.give_up(true);
+            }
+            self.board_steps = Some(steps);
+            return;
+        }
+        for (number, word) in local.begin(state.number, call, 1) {
+            self.announced = Some(number);
+            if local.board.has_room(number) {
+                local.board.come(number, word, 0, Bytes::EMPTY);
+            } else if let Some(difference) = local.board.out_of_step() {
+                let found = Mismatch::at_board(local.named(difference), state.place.member);
+                state.end_with(Fault::Mismatch(found));
+            }
+        }
+    }
+
+    /// Its number on the board of all members.
     pub(super) fn number_on_board(&self) -> Option<u32> {
         self.number_on_board
     }
@@ -132,11 +172,31 @@ impl MessageSteps {
         let moved = self.have_all_come(state, endpoint, board.as_deref_mut())
             && self.advance_steps(state, endpoint, board.as_deref_mut(), allowance);
         if state.has_ended()
-            && let (Some(number), Some(board)) = (self.number_on_board.take(), board)
+            && let Some(board) = board
         {
-            board.end(number);
+            self.leave_board(state, board);
         }
         moved
+    }
+
+    /// The operation has ended: this member needs nothing more at the board.
+    pub(super) fn leave_board(&mut self, state: &OperationState, board: &mut Board) {
+        let number = self.number_on_board.take().or(self.announced.take());
+        match (&mut self.board_steps, number) {
+            (Some(steps), _) => steps.leave(board, state.outcome()),
+            (None, Some(number)) => board.end(number),
+            (None, None) => {}
+        }
+    }
+
+    /// The member that this one waits for at the board of its host, if a step waits there.
+    pub(super) fn awaited_member(&self, board: &Board) -> Option<u32> {
+        self.board_steps.as_ref()?.awaited_member(&self.execution, board)
+    }
+
+    /// The members that this one may wait for at the board of its host.
+    pub(super) fn awaited_at_board(&self) -> &[u32] {
+        self.board_steps.as_ref().map_or(&[], BoardSteps::awaited)
     }
 
     /// Whether the steps may begin: in checking mode all members come first.
@@ -197,6 +257,10 @@ impl MessageSteps {
         if state.has_ended() {
             return false;
         }
+        if state.brings_nothing() {
+            // What it would lay down has not come to it.
+            steps.give_up(true);
+        }
         let (execution, binding) = (&mut self.execution, &self.binding);
         let operator = state.call.operator.as_ref();
         match steps.advance(execution, binding, operator, board, endpoint, allowance) {
@@ -204,12 +268,12 @@ impl MessageSteps {
                 if let Some(error) = advanced.error {
                     // The data that it would pass on are not there.
                     state.go_empty_handed();
-                    state.defer_at_board(error);
+                    state.defer_at_board(steps.named(error));
                 }
                 advanced.moved
             }
             Err(error) => {
-                state.fail_at_board(endpoint, error);
+                state.fail_at_board(endpoint, steps.named(error));
                 true
             }
         }
@@ -218,6 +282,19 @@ impl MessageSteps {
     /// After a change of the membership: fails if the step at the board can never complete.
     #[cold]
     pub(super) fn judge_at_board(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: &mut Board,
+    ) {
+        self.judge_step(state, endpoint, board);
+        if state.has_ended() {
+            self.leave_board(state, board);
+        }
+    }
+
+    #[cold]
+    fn judge_step(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
@@ -234,9 +311,9 @@ impl MessageSteps {
         match steps.fail(board, error) {
             Ok(error) => {
                 state.go_empty_handed();
-                state.defer_at_board(error);
+                state.defer_at_board(steps.named(error));
             }
-            Err(error) => state.fail_at_board(endpoint, error),
+            Err(error) => state.fail_at_board(endpoint, steps.named(error)),
         }
     }
 

@@ -201,14 +201,20 @@ impl OperationState {
         self.looks = 0;
     }
 
-    /// Before sleep: a member that has waited for long tells those it waits for which call it is in, once.
+    /// Before sleep: a member that has waited for long tells those it waits for which call it is in, once: by messages,
+    /// or at the board of its host.
     #[cold]
-    pub(super) fn remark_if_long(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
+    pub(super) fn remark_if_long(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        at_board: &[u32],
+    ) {
         self.looks = self.looks.saturating_add(1);
         if self.looks != LONG_LOOKS {
             return;
         }
         let mut awaited: Vec<u32> = self.in_flight.iter().map(|one| one.message.peer).collect();
+        awaited.extend(at_board.iter().filter(|&&member| member != self.place.member));
         awaited.sort_unstable();
         awaited.dedup();
         for member in awaited {

@@ -37,6 +37,7 @@ enum Steps {
 impl Running {
     /// An operation over messages that has not begun.
     pub(crate) fn by_messages(group: &mut GroupState, call: Call, way: &Way) -> Self {
+        let way = &group.without_whole_board(&call, way);
         let (prepared, segments) = group.plan(&call, way);
         let check = call.check_of(way);
         let (state, steps) = MessageSteps::begin(group, call, &prepared, segments, check);
@@ -99,6 +100,14 @@ impl Running {
         self.state.only_request()
     }
 
+    /// The process that it waits for at the board of its host, in a group over hosts.
+    #[cold]
+    pub(crate) fn awaited_at_board(&self, board: &Board) -> Option<u32> {
+        let Steps::Messages(steps) = &self.steps else { return None };
+        let member = steps.awaited_member(board)?;
+        self.state.place.members.get(member as usize).map(|peer| peer.0)
+    }
+
     /// Whether steps have begun since this was last asked, and it goes on: the messages that they wait for may have come.
     pub(crate) fn has_begun_more(&mut self) -> bool {
         match &mut self.steps {
@@ -136,7 +145,11 @@ impl Running {
     /// Before sleep: a member that has waited for long tells those it waits for which call it is in, once.
     #[cold]
     pub(crate) fn remark_if_long(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
-        self.state.remark_if_long(endpoint);
+        let at_board = match &self.steps {
+            Steps::Messages(steps) => steps.awaited_at_board(),
+            Steps::Board(_) => &[],
+        };
+        self.state.remark_if_long(endpoint, at_board);
     }
 
     /// Ends it with a failure; its memory is free.
@@ -181,6 +194,9 @@ impl Running {
         }
         if !self.state.has_ended() {
             self.fail(endpoint, failure.into());
+            if let (Steps::Messages(steps), Some(board)) = (&mut self.steps, board) {
+                steps.leave_board(&self.state, board);
+            }
         }
     }
 }
@@ -234,8 +250,8 @@ mod tests {
             ],
         };
         let operation = Operation::AllGather;
-        let plan =
-            Plan { operation, size: 2, member, root: 0, segments: 1, steps, scratch: Vec::new() };
+        let (scratch, board) = (Vec::new(), Vec::new());
+        let plan = Plan { operation, size: 2, member, root: 0, segments: 1, steps, scratch, board };
         Prepared { uses_board: plan.uses_board(), relays: false, walk: Walk::new(plan) }
     }
 

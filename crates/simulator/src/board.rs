@@ -40,7 +40,9 @@ pub(crate) struct Board {
     /// Added to the first bytes of another processor's deposit, before the processor prefetches, for each KiB.
     first_kib_ps: u64,
     processors: u32,
-    /// The deposit of each member.
+    /// Its members, where they are not all of the operation.
+    members: Option<Vec<u32>>,
+    /// The deposit of each member, by its place on the board.
     deposits: Vec<Option<Laid>>,
     results: Vec<Option<Laid>>,
     come: u32,
@@ -138,6 +140,7 @@ impl Board {
                 _ => 0, // in what was measured of them
             },
             processors,
+            members: None,
             deposits: nothing.clone(),
             results: nothing,
             come: 0,
@@ -146,6 +149,27 @@ impl Board {
             to_do: 0,
             together: NOTHING,
             have_result: Processors::default(),
+        }
+    }
+
+    /// The board of these members.
+    pub(crate) fn of_members(host: &Host, members: Vec<u32>) -> Self {
+        Self { members: Some(members.clone()), ..Self::new(host, members.len() as u32) }
+    }
+
+    /// The place of a member; none if it is not at this board.
+    fn place(&self, member: u32) -> Option<usize> {
+        match &self.members {
+            None => Some(member as usize),
+            Some(members) => members.binary_search(&member).ok(),
+        }
+    }
+
+    /// The first so many members.
+    pub(crate) fn first_members(&self, count: u32) -> Vec<u32> {
+        match &self.members {
+            None => (0..count).collect(),
+            Some(members) => members.iter().copied().take(count as usize).collect(),
         }
     }
 
@@ -189,8 +213,9 @@ impl Board {
 
     /// Takes the deposit of a member, or the part that it has resolved.
     fn take(&mut self, from: u32, bytes: u64, resolved: bool, by: &Looking<'_>) -> Look {
+        let Some(place) = self.place(from) else { return Look::Wait };
         let places = if resolved { &mut self.results } else { &mut self.deposits };
-        let Some(laid) = &mut places[from as usize] else { return Look::Wait };
+        let Some(laid) = &mut places[place] else { return Look::Wait };
         let is_word_here = laid.on.add(by.processor);
         let Laid { until, record, bytes: whole, .. } = *laid;
         // Of a deposit of which each takes another part, the others here have fetched only the word.
@@ -221,7 +246,7 @@ impl Board {
 
     /// Whether a step waits for this member.
     pub(crate) fn waits_for(&self, deed: SimStep, member: u32) -> bool {
-        let at = member as usize;
+        let Some(at) = self.place(member) else { return false };
         match deed {
             SimStep::Await | SimStep::Resolve { .. } | SimStep::Together { .. } => {
                 self.deposits[at].is_none()
@@ -230,7 +255,7 @@ impl Board {
                 from == member && self.places(resolved)[at].is_none()
             }
             SimStep::CombineDeposits { members, .. } => {
-                member < members && self.deposits[at].is_none()
+                at < members as usize && self.deposits[at].is_none()
             }
             _ => false,
         }
@@ -248,7 +273,9 @@ impl Board {
         let (processor, until) = by;
         let on = Processors::of(processor);
         let laid = Laid { bytes, until, by: processor, on, record };
-        self.deposits[member as usize].get_or_insert(laid);
+        if let Some(place) = self.place(member) {
+            self.deposits[place].get_or_insert(laid);
+        }
     }
 
     /// Notes a finished step. Returns whether others may wait for it.
@@ -268,8 +295,9 @@ impl Board {
             }
             SimStep::Resolve { bytes } => {
                 let on = Processors::of(by.0);
-                self.results[member as usize] =
-                    Some(Laid { bytes, until: by.1, by: by.0, on, record });
+                if let Some(place) = self.place(member) {
+                    self.results[place] = Some(Laid { bytes, until: by.1, by: by.0, on, record });
+                }
                 true
             }
             _ => false,

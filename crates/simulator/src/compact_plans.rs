@@ -14,7 +14,7 @@ use std::sync::Arc;
 use landeck_collectives::board_schedule::{BoardGroup, Chunk, Share};
 use landeck_collectives::{
     Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Step as PlanStep,
-    Task, Walk as Prepared, Way, each_kin,
+    Task, Walk as Prepared, Way, each_kin, is_derived_over_hosts,
 };
 use landeck_memory::message_cells::CELL_BYTES;
 
@@ -62,8 +62,11 @@ pub(crate) struct CompactPlans {
     walks: Vec<Walk>,
     /// The walk of each member.
     of: Vec<u32>,
-    /// Rounds at the board.
+    /// Rounds at the board, or visits there.
     rounds: u32,
+    /// The members of each board, and the board of each member; empty where all share one.
+    boards: Vec<Vec<u32>>,
+    board_of: Vec<u32>,
     sizes: Sizes,
     /// The number of steps of all members, and of the runs of blocks in all their messages but the first of each.
     steps: u64,
@@ -154,6 +157,9 @@ impl CompactPlans {
         };
         let mut making = Making::new(task.operation, bytes, size, schedule);
         let mut members = 0;
+        if matches!(way, Way::Hosts { .. }) && is_derived_over_hosts(task.operation) {
+            making.walks.share_boards(group.hosts());
+        }
         each_kin(task, way, group, room_bytes, |kin| {
             making.add(&kin);
             members += 1 + kin.others.len() as u64;
@@ -165,6 +171,24 @@ impl CompactPlans {
     /// Rounds in which the data cross the board.
     pub(crate) const fn rounds(&self) -> u32 {
         self.rounds
+    }
+
+    fn share_boards(&mut self, boards: Vec<Vec<u32>>) {
+        self.board_of = vec![0; self.of.len()];
+        for (number, board) in (0..).zip(&boards) {
+            board.iter().for_each(|&member| self.board_of[member as usize] = number);
+        }
+        self.boards = boards;
+    }
+
+    /// The members of each board; empty where all share one.
+    pub(crate) fn boards(&self) -> &[Vec<u32>] {
+        &self.boards
+    }
+
+    /// The number of the board that a member uses.
+    pub(crate) fn board_of(&self, member: u32) -> u32 {
+        self.board_of.get(member as usize).copied().unwrap_or(0)
     }
 
     /// The number of members.
@@ -323,7 +347,11 @@ impl Making {
     fn add(&mut self, kin: &PlanClass) {
         let in_rounds = (self.schedule.chunks > 1)
             .then(|| in_rounds(kin.plan.clone(), self.bytes, self.schedule));
-        let (plan, rounds) = in_rounds.unwrap_or_else(|| (kin.plan.clone(), Vec::new()));
+        let (plan, rounds) = in_rounds.unwrap_or_else(|| {
+            let visits = if kin.plan.visits() > 1 { visits(&kin.plan) } else { Vec::new() };
+            (kin.plan.clone(), visits)
+        });
+        self.walks.rounds = self.walks.rounds.max(kin.plan.visits());
         let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
         self.walks.sizes = sizes;
         let members = 1 + kin.others.len() as u64;
@@ -371,6 +399,16 @@ fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T)
 
 /// A numerator and a denominator: the share of the bytes.
 type Part = (u64, u64);
+
+/// Each step's visit to the board, with all of its bytes.
+fn visits(plan: &Plan) -> Vec<(u32, Part)> {
+    let mut deposits = 0u32;
+    let visit = |step: &PlanStep| {
+        deposits += u32::from(matches!(step.action, Action::Deposit { .. }));
+        (deposits.saturating_sub(1), (1, 1))
+    };
+    plan.steps.iter().map(visit).collect()
+}
 
 /// Repeats a member's plan for each chunk of an operation at the board. Returns with each step its chunk and its
 /// share of the bytes.

@@ -64,7 +64,21 @@ impl Hosts {
         if count > 1 && needs_board {
             return Err(SimulationError::NoBoard { processes: size, hosts: count });
         }
-        Ok(Self { per_host, count, is_spread })
+        let hosts = Self { per_host, count, is_spread };
+        if !hosts.have_boards(work, setting) {
+            return Err(SimulationError::NoBoard { processes: size, hosts: count });
+        }
+        Ok(hosts)
+    }
+
+    /// Whether members that share a board are on one host, in a way over the boards of hosts.
+    fn have_boards(self, work: &Work<'_>, setting: &Setting<'_>) -> bool {
+        let Way::Hosts { .. } = work.way else { return true };
+        let boards = work.group.hosts();
+        let is_measured = matches!(setting.calls, Calls::Measured { .. });
+        let is_one =
+            |board: &Vec<u32>| board.iter().all(|&member| self.host(member) == self.host(board[0]));
+        !is_measured && boards.iter().all(is_one)
     }
 
     /// How `size` members share the processors of a host.

@@ -80,6 +80,16 @@ impl Stages {
         self.operation.rounds().max(1)
     }
 
+    /// The members of each board of the operation; empty where all share one.
+    pub(crate) fn boards(&self) -> &[Vec<u32>] {
+        self.operation.boards()
+    }
+
+    /// The number of the board that a member uses.
+    pub(crate) fn board_of(&self, member: u32) -> u32 {
+        self.operation.board_of(member)
+    }
+
     /// Whether the operation uses messages.
     pub(crate) fn is_over_messages(&self) -> bool {
         !self.operation.use_board()

@@ -195,6 +195,22 @@ pub enum Fault {
         /// The member whose word has not reached it.
         missing: u32,
     },
+    /// Members of one host differ in who shares their board, or in how often they go there.
+    #[error("member {member} does not go to a board as the others of its host do")]
+    OtherBoard {
+        /// The member.
+        member: u32,
+    },
+    /// Two steps of a member may be at the board at once.
+    #[error("member {member}: steps {first} and {second} may both be at the board at once")]
+    AtBoardTwice {
+        /// The member.
+        member: u32,
+        /// The one step.
+        first: u32,
+        /// The other.
+        second: u32,
+    },
     /// A member deposits on the board twice.
     #[error("member {member}: step {step} deposits, and it has done so before")]
     DepositsTwice {

@@ -16,6 +16,7 @@ pub(super) fn check(shape: &Shape, plan: &Plan, grid: &Grid) -> Result<(), Fault
         accesses: (0..grid.len()).map(|_| Access::default()).collect(),
         sends: BTreeMap::new(),
         receives: BTreeMap::new(),
+        last_at_board: None,
     };
     (0..plan.steps.len() as u32).try_for_each(|step| form.step(step))
 }
@@ -55,6 +56,8 @@ struct Form<'a> {
     /// The last step that sends to a member, and the last that receives from it.
     sends: BTreeMap<u32, u32>,
     receives: BTreeMap<u32, u32>,
+    /// The last step at the board.
+    last_at_board: Option<u32>,
 }
 
 /// The steps that last wrote and read a block.
@@ -77,6 +80,7 @@ impl Form<'_> {
             return Err(Fault::OtherBlock { member, step });
         }
         self.peer(step, &this.action)?;
+        self.visit(step, &this.action)?;
         let (reads, writes) = footprint(member, &this.action);
         for cells in writes.iter().filter(|cells| cells.count > 0) {
             if cells.store == Store::Input {
@@ -102,6 +106,21 @@ impl Form<'_> {
         match last {
             Some(first) if !begins_before(self.plan, first, step) => {
                 Err(Fault::NoOrder { member, first, second: step, peer })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Which visit to the board a step belongs to follows from the order of such steps.
+    fn visit(&mut self, step: u32, action: &Action) -> Result<(), Fault> {
+        let is_local = matches!(action, Action::Copy { .. } | Action::Combine { .. });
+        if is_local || matches!(action, Action::Send { .. } | Action::Receive { .. }) {
+            return Ok(());
+        }
+        let member = self.plan.member;
+        match self.last_at_board.replace(step) {
+            Some(first) if !is_over_before(self.plan, first, step) => {
+                Err(Fault::AtBoardTwice { member, first, second: step })
             }
             _ => Ok(()),
         }

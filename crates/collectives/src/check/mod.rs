@@ -12,7 +12,7 @@
 //!   every member takes its sends, and its receives, one after the other;
 //! - no two steps that may be in flight at once are at one block, but for reading;
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
-//! - at the board each member deposits once, and takes only what is offered.
+//! - at the board each member deposits once, or as often as all members of its host, and takes only what is offered.
 //!
 //! The resulting [`Facts`] are compared with the tests' own derivation, which counts the same without making plans.
 
@@ -57,16 +57,39 @@ pub struct Facts {
 pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
     let shape = shape(plans, task)?;
     let grids: Vec<Grid> = plans.iter().map(|plan| Grid::new(&shape, plan)).collect();
+    let boards = boards(plans)?;
     for (plan, grid) in plans.iter().zip(&grids) {
         form::check(&shape, plan, grid)?;
     }
     let messages = Messages::of(plans)?;
     let walks: Vec<_> = plans.iter().map(|plan| Walk::new(plan.clone())).collect();
-    let mut run = Run::new(&shape, plans, &grids, &walks, &messages);
+    let mut run = Run::new(&shape, (plans, &boards), &grids, &walks, &messages);
     run.finish()?;
     let steps = port::steps(plans, &messages)?;
     let sent = plans.iter().map(|plan| plan.messages_sent() as u32).collect();
     Ok(Facts { messages: messages.count(), blocks: run.blocks_moved, sent, steps })
+}
+
+/// The members at each board. All of one board say the same of it, and go there equally often.
+fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
+    let everybody: Vec<u32> = (0..plans.len() as u32).collect();
+    let mut boards: Vec<Vec<u32>> = Vec::new();
+    for plan in plans {
+        let board = if plan.board.is_empty() { &everybody } else { &plan.board };
+        let agrees = |&member: &u32| {
+            plans.get(member as usize).is_some_and(|other| {
+                other.board == plan.board
+                    && (plan.board.is_empty() || other.visits() == plan.visits())
+            })
+        };
+        if !board.contains(&plan.member) || !board.is_sorted() || !board.iter().all(agrees) {
+            return Err(Fault::OtherBoard { member: plan.member });
+        }
+        if board[0] == plan.member {
+            boards.push(board.clone());
+        }
+    }
+    Ok(boards)
 }
 
 fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {

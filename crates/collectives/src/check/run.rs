@@ -26,7 +26,7 @@ pub(super) struct Run<'a> {
     pub(super) shape: &'a Shape,
     pub(super) plans: &'a [Plan],
     pub(super) values: Values,
-    board: Board,
+    boards: Vec<Board>,
     grids: &'a [Grid],
     messages: &'a Messages,
     members: Vec<Member>,
@@ -68,7 +68,7 @@ struct Heard {
 impl<'a> Run<'a> {
     pub(super) fn new(
         shape: &'a Shape,
-        plans: &'a [Plan],
+        (plans, at_boards): (&'a [Plan], &[Vec<u32>]),
         grids: &'a [Grid],
         walks: &[Arc<Walk>],
         messages: &'a Messages,
@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
             shape,
             plans,
             values: Values::new(size, shape.numbers(), is_free),
-            board: Board::new(size),
+            boards: Board::of_all(plans, at_boards),
             grids,
             messages,
             members: Vec::new(),
@@ -286,11 +286,9 @@ impl<'a> Run<'a> {
     fn try_on_board(&mut self, member: u32, step: u32) -> Result<bool, Fault> {
         let is_over = board::try_step(self, member, step)?;
         if is_over {
-            let awaits = &self.plans[member as usize].steps[step as usize].action;
-            if *awaits == Action::Await
-                && let Some(heard) = self.members[member as usize].heard.get_mut(step as usize)
-            {
-                heard.by_it = vec![true; self.shape.size as usize];
+            let said = board::said(self, member, step);
+            if let Some(heard) = self.members[member as usize].heard.get_mut(step as usize) {
+                heard.by_it = said;
             }
             self.end(member, step);
             self.busy.push(member);

@@ -1,10 +1,12 @@
 //! Allreduce: the data of all members are combined; all members have the result.
 
+use std::ops::Range;
+
 use super::know;
-use super::{Order, Paths, Task, all_gather, broadcast, input, output, reduce, reduce_scatter};
+use super::{Paths, Task, all_gather, broadcast, of as run, output, reduce, reduce_scatter};
 use crate::blocks::Blocks;
 use crate::partial::Partial;
-use crate::plan::Cells;
+use crate::plan::Store;
 use crate::program::Program;
 use crate::rounds::Rounds;
 
@@ -12,22 +14,44 @@ use crate::rounds::Rounds;
 /// architecture's rounds bring disjoint sets of members together; else up the tree of member 0 and
 /// back.
 pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
-    let own = |block| if task.in_place { output(block) } else { input(block) };
-    if paths.split && program.size() > 1 {
+    let store = if task.in_place { Store::Output } else { Store::Input };
+    of_values(program, task, paths, |_, member, blocks| {
+        Partial::own(task.order, member, run(store, &blocks))
+    });
+}
+
+/// An allreduce of values that members hold at first: those of a member for some blocks, as `own` says it.
+pub(super) fn of_values(
+    program: &mut Program,
+    task: &Task,
+    paths: &Paths<'_>,
+    mut own: impl FnMut(&mut Program, u32, Range<u32>) -> Partial,
+) {
+    let size = program.size();
+    if paths.split && size > 1 {
         let rounds = paths.rounds();
-        let store = own(0).store;
-        let results = reduce_scatter::results(program, task.order, &rounds, |_| store);
+        let values = (0..size).map(|member| own(program, member, 0..size)).collect();
+        let results = reduce_scatter::results(program, &rounds, values);
         reduce_scatter::close(program, results);
-        all_gather::tell(program, &rounds, know::own(program.size()));
+        all_gather::tell(program, &rounds, know::own(size));
         return;
     }
+    let mut of_segment = |program: &mut Program, segment| -> Vec<Partial> {
+        (0..size).map(|member| own(program, member, segment..segment + 1)).collect()
+    };
     let rounds = paths.to.rounds(paths.group);
-    match rounds.and_then(|rounds| meetings(&rounds, program.size())) {
-        Some(meetings) => in_rounds(program, task, &meetings, own),
+    match rounds.and_then(|rounds| meetings(&rounds, size)) {
+        Some(meetings) => {
+            for segment in 0..task.segments {
+                let values = of_segment(program, segment);
+                one_segment(program, &meetings, segment, values);
+            }
+        }
         None => {
             let there = paths.to.tree(paths.group, 0);
             for segment in 0..task.segments {
-                reduce::up(program, task.order, &there, segment, |_| own(segment));
+                let values = of_segment(program, segment);
+                reduce::up(program, &there, segment, values);
             }
             broadcast::segments(program, &paths.back.tree(paths.group, 0), task.segments);
         }
@@ -74,26 +98,13 @@ fn meetings(rounds: &Rounds, size: u32) -> Option<Vec<Vec<(u32, u32, Meeting)>>>
     known.iter().all(|set| *set == everybody).then_some(meetings)
 }
 
-fn in_rounds(
-    program: &mut Program,
-    task: &Task,
-    meetings: &[Vec<(u32, u32, Meeting)>],
-    own: impl Fn(u32) -> Cells,
-) {
-    for segment in 0..task.segments {
-        one_segment(program, task.order, meetings, segment, own(segment));
-    }
-}
-
 fn one_segment(
     program: &mut Program,
-    order: Order,
     meetings: &[Vec<(u32, u32, Meeting)>],
     segment: u32,
-    own: Cells,
+    own: Vec<Partial>,
 ) {
-    let mut partials: Vec<Option<Partial>> =
-        (0..program.size()).map(|member| Some(Partial::own(order, member, own))).collect();
+    let mut partials: Vec<Option<Partial>> = own.into_iter().map(Some).collect();
     for round in meetings {
         let mut joins = Vec::new();
         for &(from, to, meeting) in round {

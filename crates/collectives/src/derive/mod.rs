@@ -22,6 +22,7 @@ mod barrier;
 mod board;
 mod broadcast;
 mod gather;
+mod hosts;
 pub(crate) mod know;
 mod reduce;
 mod reduce_scatter;
@@ -82,12 +83,24 @@ pub enum Way {
     },
     /// Over the board of a host.
     Board(BoardStyle),
+    /// Over the board of each host, and over messages between one member of each host.
+    Hosts {
+        /// The architecture between the hosts, which are its members.
+        architecture: Arc<dyn Architecture>,
+        /// Whether long data are divided among the hosts, as in [`Way::Messages`].
+        split: bool,
+    },
 }
 
 impl Way {
     /// Returns the way over messages with undivided data and the same way back.
     pub fn by(architecture: impl Architecture + 'static) -> Self {
         Self::Messages { architecture: Arc::new(architecture), release: None, split: false }
+    }
+
+    /// Returns the way over the board of each host and an architecture between the hosts, with undivided data.
+    pub fn between_hosts(architecture: impl Architecture + 'static) -> Self {
+        Self::Hosts { architecture: Arc::new(architecture), split: false }
     }
 
     /// Returns the way over messages with long data divided among the members.
@@ -119,6 +132,10 @@ impl fmt::Display for Way {
                 if *split { formatter.write_str(", split") } else { Ok(()) }
             }
             Self::Board(style) => write!(formatter, "board ({style})"),
+            Self::Hosts { architecture, split } => {
+                write!(formatter, "{} between hosts", architecture.name())?;
+                if *split { formatter.write_str(", split") } else { Ok(()) }
+            }
         }
     }
 }
@@ -134,7 +151,7 @@ pub fn plans(task: &Task, way: &Way, group: &Group) -> Vec<Plan> {
 }
 
 fn program(task: &Task, way: &Way, group: &Group, member: Option<u32>) -> Vec<Plan> {
-    let segments = segments(task, way, group.size());
+    let segments = segments(task, way, group);
     let mut program = Program::new(task.operation, task.root, segments, group.size(), member);
     fill(&mut program, task, way, group);
     program.finish()
@@ -148,7 +165,7 @@ pub(crate) fn plans_of(
     members: &[u32],
     room_bytes: u64,
 ) -> Vec<Plan> {
-    let segments = segments(task, way, group.size());
+    let segments = segments(task, way, group);
     let what = (task.operation, task.root, segments, group.size());
     let mut program = Program::of_some(what, members, room_bytes);
     fill(&mut program, task, way, group);
@@ -157,7 +174,7 @@ pub(crate) fn plans_of(
 
 /// Adds the actions of all members to a program.
 pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group) {
-    let task = &Task { segments: segments(task, way, group.size()), ..*task };
+    let task = &Task { segments: segments(task, way, group), ..*task };
     match way {
         Way::Board(style) => board::plan(program, task, *style),
         Way::Messages { architecture, release, split } => {
@@ -165,13 +182,25 @@ pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group)
             let paths = Paths { group, to: &**architecture, back: &**back, split: *split };
             over_messages(program, task, &paths);
         }
+        Way::Hosts { architecture, split } => {
+            hosts::plan(program, task, group, (&**architecture, *split));
+        }
     }
 }
 
+/// Whether a way over hosts has plans of this operation.
+pub fn is_derived_over_hosts(operation: Operation) -> bool {
+    hosts::is_derived(operation)
+}
+
 /// Returns the number of segments into which the data are cut: one for each member if each gets or makes a part of
-/// them.
-pub(crate) fn segments(task: &Task, way: &Way, size: u32) -> u32 {
-    if is_divided(task, way) { size } else { task.segments.max(1) }
+/// them, or for each host.
+pub fn segments(task: &Task, way: &Way, group: &Group) -> u32 {
+    match way {
+        _ if !is_divided(task, way) => task.segments.max(1),
+        Way::Hosts { .. } => group.hosts().len() as u32,
+        _ => group.size(),
+    }
 }
 
 /// Whether blocks belong to members, so that block `m` is to member `m` what another is to its own.
@@ -183,7 +212,7 @@ pub(crate) fn turns_blocks(task: &Task, way: &Way) -> bool {
 
 fn is_divided(task: &Task, way: &Way) -> bool {
     match way {
-        Way::Messages { split, .. } => {
+        Way::Messages { split, .. } | Way::Hosts { split, .. } => {
             let may_split = [Operation::Broadcast, Operation::Reduce, Operation::AllReduce];
             *split && may_split.contains(&task.operation)
         }

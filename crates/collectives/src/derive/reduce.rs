@@ -1,6 +1,8 @@
 //! Reduce: the data of all members are combined; the root has the result.
 
-use super::{Order, Paths, Task, gather, input, output, reduce_scatter};
+use std::ops::Range;
+
+use super::{Paths, Task, gather, of as run, output, reduce_scatter};
 use crate::partial::Partial;
 use crate::plan::Store;
 use crate::program::Program;
@@ -9,29 +11,38 @@ use crate::tree::Tree;
 /// Up the tree, segment by segment; or, split, every member combines a part and the root gathers
 /// the parts.
 pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
+    of_values(program, task, paths, |_, member, blocks| {
+        let at_root = task.in_place && member == task.root;
+        let store = if at_root { Store::Output } else { Store::Input };
+        Partial::own(task.order, member, run(store, &blocks))
+    });
+}
+
+/// A reduction of values that members hold at first: those of a member for some blocks, as `own` says it.
+pub(super) fn of_values(
+    program: &mut Program,
+    task: &Task,
+    paths: &Paths<'_>,
+    mut own: impl FnMut(&mut Program, u32, Range<u32>) -> Partial,
+) {
     let tree = paths.to.tree(paths.group, task.root);
     if paths.split && program.size() > 1 {
-        split(program, task, paths, &tree);
+        let all = 0..program.size();
+        let values = all.clone().map(|member| own(program, member, all.clone())).collect();
+        split(program, task, paths, &tree, values);
         return;
     }
     for segment in 0..task.segments {
-        let own_at_root = if task.in_place { output(segment) } else { input(segment) };
-        up(program, task.order, &tree, segment, |member| {
-            if member == task.root { own_at_root } else { input(segment) }
-        });
+        let of_segment = segment..segment + 1;
+        let values =
+            (0..program.size()).map(|member| own(program, member, of_segment.clone())).collect();
+        up(program, &tree, segment, values);
     }
 }
 
 /// One segment up a tree, into the output of its root.
-pub(super) fn up(
-    program: &mut Program,
-    order: Order,
-    tree: &Tree,
-    segment: u32,
-    own: impl Fn(u32) -> crate::plan::Cells,
-) {
-    let mut partials: Vec<Option<Partial>> =
-        (0..tree.size()).map(|member| Some(Partial::own(order, member, own(member)))).collect();
+pub(super) fn up(program: &mut Program, tree: &Tree, segment: u32, own: Vec<Partial>) {
+    let mut partials: Vec<Option<Partial>> = own.into_iter().map(Some).collect();
     for member in tree.bottom_up() {
         let Some(partial) = partials[member as usize].take() else { continue };
         match tree.parent(member) {
@@ -48,12 +59,9 @@ pub(super) fn up(
     }
 }
 
-fn split(program: &mut Program, task: &Task, paths: &Paths<'_>, tree: &Tree) {
+fn split(program: &mut Program, task: &Task, paths: &Paths<'_>, tree: &Tree, values: Vec<Partial>) {
     let root = task.root;
-    let own = |member| {
-        if task.in_place && member == root { Store::Output } else { Store::Input }
-    };
-    let results = reduce_scatter::results(program, task.order, &paths.rounds(), own);
+    let results = reduce_scatter::results(program, &paths.rounds(), values);
     let mut at = Vec::new();
     for (member, partial) in (0..).zip(results) {
         let store = if member == root { Store::Output } else { program.scratch(member) };

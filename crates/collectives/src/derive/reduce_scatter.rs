@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::know;
-use super::{Order, Paths, Task, output};
+use super::{Paths, Task, output};
 use crate::partial::Partial;
 use crate::plan::{Cells, Store};
 use crate::program::Program;
@@ -13,8 +13,10 @@ use crate::rounds::Rounds;
 /// An allgather backwards in time: where it would have told `to` about blocks, `to` now gives away
 /// what it has combined of those.
 pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
-    let own = if task.in_place { Store::Output } else { Store::Input };
-    let results = results(program, task.order, &paths.rounds(), |_| own);
+    let store = if task.in_place { Store::Output } else { Store::Input };
+    let size = program.size();
+    let own = |member| Partial::own(task.order, member, Cells::new(store, 0, size));
+    let results = results(program, &paths.rounds(), (0..size).map(own).collect());
     close(program, results);
 }
 
@@ -25,17 +27,11 @@ pub(super) fn close(program: &mut Program, results: Vec<Partial>) {
     }
 }
 
-/// The partial result of block `m` that member `m` holds in the end: the data of all members are in it. `own` says in
-/// which store each member's own data are.
-pub(super) fn results(
-    program: &mut Program,
-    order: Order,
-    rounds: &Rounds,
-    own: impl Fn(u32) -> Store,
-) -> Vec<Partial> {
+/// The partial result of block `m` that member `m` holds in the end: the data of all members are in it. `own` are the
+/// values that each member holds at first, of all blocks.
+pub(super) fn results(program: &mut Program, rounds: &Rounds, own: Vec<Partial>) -> Vec<Partial> {
     let size = program.size();
-    let all = |member| Partial::own(order, member, Cells::new(own(member), 0, size));
-    let mut held: Vec<Held> = (0..size).map(|member| Held::new(member, all(member))).collect();
+    let mut held: Vec<Held> = (0..).zip(own).map(|(member, all)| Held::new(member, all)).collect();
     know::each_tell_backwards(rounds, know::own(size), |told| {
         let (giver, taker) = (told.to, told.from);
         let (mut sent, mut received, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());

@@ -61,7 +61,8 @@ impl Timeline {
     /// When the plans do not belong together.
     pub fn of(plans: &[Plan]) -> Self {
         let mut walkers: Vec<Walker> = plans.iter().map(Walker::new).collect();
-        let mut board = Board { deposits: vec![0; plans.len()], ..Board::default() };
+        let boards = plans.iter().map(|plan| plan.board.clone()).collect();
+        let mut board = Board { deposits: vec![0; plans.len()], boards, ..Board::default() };
         let mut timeline = Self::default();
         loop {
             for (member, walker) in (0..).zip(&mut walkers) {
@@ -113,7 +114,7 @@ impl Timeline {
         for (member, walker) in (0..).zip(walkers) {
             let Some(&first) = walker.at_board.front() else { continue };
             let action = walker.execution.action(first).clone();
-            if before.allows(&action) {
+            if before.allows(member, &action) {
                 board.note(member, &action);
                 walker.at_board.pop_front();
                 walker.execution.end(first);
@@ -193,18 +194,26 @@ impl Walker {
 /// The actions of all members at the board so far.
 #[derive(Clone, Default)]
 struct Board {
-    /// Deposits of each member.
+    /// By member: the members that share its board; all where there are none.
+    boards: Vec<Vec<u32>>,
+    /// Deposits of each member: its visits to the board.
     deposits: Vec<u32>,
     resolved: Vec<u32>,
     together: usize,
 }
 
 impl Board {
-    fn allows(&self, action: &Action) -> bool {
-        let all = |members: usize| self.deposits[..members].iter().all(|&count| count > 0);
+    fn allows(&self, member: u32, action: &Action) -> bool {
+        // The others have come if they have done so in this visit.
+        let visit = self.deposits[member as usize];
+        let has_come = |other: u32| self.deposits[other as usize] >= visit.max(1);
+        let everybody: Vec<u32> = (0..self.deposits.len() as u32).collect();
+        let board = &self.boards[member as usize];
+        let board = if board.is_empty() { &everybody } else { board };
+        let all = |members: usize| board.iter().take(members).all(|&other| has_come(other));
         match action {
             Action::Take { from, resolved: true, .. } => self.resolved.contains(from),
-            Action::Take { from, .. } => self.deposits[*from as usize] > 0,
+            Action::Take { from, .. } => has_come(*from),
             Action::CombineDeposits { members, .. } => all(*members as usize),
             Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
                 all(self.deposits.len())
@@ -282,14 +291,17 @@ mod tests {
     fn at_the_board_nobody_takes_what_is_not_there() {
         let cells = Cells::new(Store::Output, 0, 1);
         let take = |from, resolved| Action::Take { from, deposited: cells, into: cells, resolved };
-        let board = Board { deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
-        assert!(board.allows(&take(0, false)) && board.allows(&take(2, true)));
-        assert!(!board.allows(&take(1, false)) && !board.allows(&take(0, true)));
+        let boards = vec![Vec::new(); 3];
+        let board = Board { boards, deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
+        assert!(board.allows(0, &take(0, false)) && board.allows(0, &take(2, true)));
+        assert!(!board.allows(0, &take(1, false)) && !board.allows(0, &take(0, true)));
         let combine = |members| Action::CombineDeposits { members, deposited: cells, into: cells };
-        assert!(board.allows(&combine(1)) && !board.allows(&combine(2)));
-        assert!(!board.allows(&Action::Await));
-        assert!(!board.allows(&Action::TakeResult { into: cells }));
+        assert!(board.allows(0, &combine(1)) && !board.allows(0, &combine(2)));
+        assert!(!board.allows(0, &Action::Await));
+        assert!(!board.allows(0, &Action::TakeResult { into: cells }));
         let all = Board { deposits: vec![1, 1, 1], together: 3, ..board };
-        assert!(all.allows(&Action::Await) && all.allows(&Action::TakeResult { into: cells }));
+        assert!(
+            all.allows(0, &Action::Await) && all.allows(0, &Action::TakeResult { into: cells })
+        );
     }
 }

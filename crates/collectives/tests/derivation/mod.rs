@@ -36,6 +36,7 @@ fn segments_of(task: &Task, way: &Way, size: u32) -> u32 {
         Way::Messages { split, .. } => {
             *split && matches!(task.operation, Broadcast | Reduce | AllReduce)
         }
+        Way::Hosts { .. } => unreachable!("its costs stand beside its proofs"),
         Way::Board(style) => *style == BoardStyle::Divided && task.operation == AllReduce,
     };
     if is_divided { size } else { task.segments.max(1) }

@@ -14,5 +14,6 @@ mod cases;
 mod derivation;
 mod divisions;
 mod drawn;
+mod hosts;
 mod renaming;
 mod sizes;

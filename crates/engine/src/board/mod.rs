@@ -141,10 +141,11 @@ impl Protocol {
         }
     }
 
-    /// The protocol of a plan that has messages between its steps at the board.
+    /// The protocol of a plan that has messages between its steps at the board. The members of a host have different steps
+    /// in it, so nobody is counted: all look at each other's words.
     pub(crate) fn of_mixed(plan: &Plan, is_crowded: bool) -> Self {
         let alone = Self::of(plan.operation, plan, is_crowded);
-        Self { is_handed_over: false, comes_back: false, ..alone }
+        Self { counted: false, is_handed_over: false, comes_back: false, ..alone }
     }
 
     /// The protocol of one of several chunks, or of the only one.

@@ -25,6 +25,7 @@ use crate::context::{
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::holdings::Holdings;
+use crate::group::host_boards::{self, Boards};
 use crate::identity::GroupRef;
 use crate::mismatch::Mismatch;
 
@@ -162,7 +163,8 @@ impl Engine {
     }
 
     /// Makes a group of the members' offers. It has a board if all have offered lines and all are
-    /// processes of this host, and its first member has offered a page.
+    /// processes of this host, and its first member has offered a page. Where they are on several hosts, each host has a
+    /// board on these terms, or none has.
     ///
     /// # Errors
     /// [`Fault::BrokenBoard`].
@@ -172,13 +174,20 @@ impl Engine {
         let unused = setting.number.take().filter(|&number| context_of(number) != context);
         self.estate.kept_numbers.extend(unused);
         let shared = offers.first().map_or(0, |offer| offer.board);
-        if member != 0
-            && let Some(place) = setting.holdings.board.take()
-        {
+        let hosts = host_boards::hosts(&shape);
+        let leads = match &hosts {
+            Some(hosts) => hosts.iter().any(|host| host[0] == member),
+            None => member == 0,
+        };
+        if !leads && let Some(place) = setting.holdings.board.take() {
             self.estate.pool.give_back(place);
         }
-        let board = match self.open_board(shared, &members, member, &offers) {
-            Ok(board) => board,
+        let boards = match hosts.filter(|hosts| host_boards::have_boards(hosts, &offers)) {
+            Some(hosts) => self.open_boards_of_hosts((&hosts, member), &members, &offers),
+            None => self.open_board(shared, &members, member, &offers).map(Boards::Whole),
+        };
+        let boards = match boards {
+            Ok(boards) => boards,
             Err(fault) => {
                 let own = members.get(member as usize).map_or(0, |peer| peer.0);
                 self.quarantine(own, setting);
@@ -186,12 +195,13 @@ impl Engine {
             }
         };
         let mut holdings = std::mem::take(&mut setting.holdings);
-        if let (0, Some(board)) = (member, &board) {
+        if let (0, Boards::Whole(Some(board))) = (member, &boards) {
             holdings.roster = self.enroll(board, context, &members, &offers);
         }
-        let (has_board, plan) = (board.is_some(), self.segment.plan());
-        let mut group = GroupState::shaped(context, members.clone(), member, shape, plan, board);
-        match &mut group.board {
+        let has_board = matches!(boards, Boards::Whole(Some(_)));
+        let plan = self.segment.plan();
+        let mut group = GroupState::shaped(context, members.clone(), member, shape, plan, boards);
+        match group.any_board_mut() {
             Some(board) => {
                 board.claim(context);
                 group.holdings = holdings;
@@ -226,6 +236,19 @@ impl Engine {
         board.map(Some).map_err(|broken| Fault::BrokenBoard { member: broken.member })
     }
 
+    fn open_boards_of_hosts(
+        &self,
+        (hosts, member): (&[Vec<u32>], u32),
+        members: &[Peer],
+        offers: &[Offer],
+    ) -> Result<Boards, Fault> {
+        let offer = |rank: u32| offers.get(rank as usize).copied().unwrap_or_default();
+        let shared = |first| offer(first).board;
+        let lines = |rank, slot| LinesPlace { slot, offset: offer(rank).lines };
+        let local = host_boards::open(&self.segment, (hosts, member), members, shared, lines);
+        local.map(Boards::OfHosts)
+    }
+
     /// Writes down who the members are, if there is room: nobody depends on it.
     fn enroll(
         &mut self,
@@ -248,7 +271,7 @@ impl Engine {
         // After that, the lines of others may be those of another group.
         let unnoticed = group.unnoticed(&mut self.endpoint);
         self.estate.unnoticed = self.estate.unnoticed.or(unnoticed);
-        if let Some(board) = &group.board {
+        if let Some(board) = group.any_board() {
             board.forget();
         }
         self.estate.forgotten.push_back(group);
@@ -265,7 +288,7 @@ impl Engine {
         for _ in 0..most.min(self.estate.forgotten.len()) {
             let Some(mut group) = self.estate.forgotten.pop_front() else { return };
             let context = group.place.context;
-            let is_held = group.board.as_ref().is_some_and(|board| !board.is_forgotten());
+            let is_held = group.any_board().is_some_and(|board| !board.is_forgotten());
             if is_held || self.goes_on_in(context) {
                 self.estate.forgotten.push_back(group);
                 continue;

@@ -82,7 +82,12 @@ impl GroupState {
         }
         let difference = self.board.as_ref().and_then(Board::look_for_difference);
         let found = difference.map(|found| Mismatch::at_board(found, self.place.member));
-        found.or_else(|| self.look_for_mismatch(endpoint))
+        let on_this_host = || {
+            let local = self.local.as_ref()?;
+            let found = local.named(local.board.look_for_difference()?);
+            Some(Mismatch::at_board(found, self.place.member))
+        };
+        found.or_else(on_this_host).or_else(|| self.look_for_mismatch(endpoint))
     }
 
     /// Messages about later calls are looked at again.

@@ -7,6 +7,7 @@ use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::{
     BoardStyle, Facts, Group, GroupError, Operation, Settings, Signature, Table, Task, Walk, Way,
+    is_derived_over_hosts, segments_of,
 };
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
@@ -20,6 +21,7 @@ use crate::combine::Combiner;
 use crate::context::collective_context;
 use crate::fault::Fault;
 use crate::group::holdings::Holdings;
+use crate::group::host_boards::{Boards, LocalBoard};
 use crate::group::plans::{Plans, Prepared};
 use crate::identity::GroupIdentity;
 use crate::inline::InlineCollective;
@@ -28,6 +30,7 @@ use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
 pub(crate) mod holdings;
+pub(crate) mod host_boards;
 mod mismatches;
 pub(crate) mod plans;
 pub(crate) mod table;
@@ -48,6 +51,8 @@ pub(crate) struct GroupState {
     pub(crate) mismatch: Option<Mismatch>,
     /// Where all members are on one host.
     pub(crate) board: Option<Board>,
+    /// Where the members are on several hosts, and several of them on this one.
+    pub(crate) local: Option<Box<LocalBoard>>,
     /// There are more processes than processors.
     is_crowded: bool,
     spare: Option<Box<AtBoard>>,
@@ -65,6 +70,7 @@ const NOTHING: u32 = u32::MAX;
 const BOARD_PLANS_MAX: usize = 16;
 
 impl GroupState {
+    #[cfg(test)]
     /// A group that has done nothing yet. `places` says where its peers run, as far as all members know it alike.
     ///
     /// # Errors
@@ -75,13 +81,25 @@ impl GroupState {
         member: u32,
         plan: &SegmentPlan,
         places: &Places,
-        board: Option<Board>,
+        boards: impl Into<Boards>,
     ) -> Result<Self, GroupError> {
-        let shape = match places.of(&members) {
+        let shape = Self::shape_of(&members, plan, places)?;
+        Ok(Self::shaped(context, members, member, shape, plan, boards.into()))
+    }
+
+    /// How members are divided into clusters, as far as all of them know alike where they run.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub(crate) fn shape_of(
+        members: &[Peer],
+        plan: &SegmentPlan,
+        places: &Places,
+    ) -> Result<Group, GroupError> {
+        match places.of(members) {
             Some(places) => Settings::from_words(&plan.settings).nearness.group(&places),
             None => Group::whole(members.len() as u32),
-        }?;
-        Ok(Self::shaped(context, members, member, shape, plan, board))
+        }
     }
 
     /// A group that has done nothing yet, with its members divided into clusters.
@@ -91,9 +109,13 @@ impl GroupState {
         member: u32,
         shape: Group,
         plan: &SegmentPlan,
-        board: Option<Board>,
+        boards: Boards,
     ) -> Self {
-        let table = Table::new(facts(shape, &members, plan, board.is_some()));
+        let table = Table::new(facts(shape, &members, plan, &boards));
+        let (board, local) = match boards {
+            Boards::Whole(board) => (board, None),
+            Boards::OfHosts(local) => (None, local),
+        };
         let place = GroupIdentity {
             context,
             collective_context: collective_context(context),
@@ -110,6 +132,7 @@ impl GroupState {
             remarks: Vec::new(),
             mismatch: None,
             board,
+            local,
             is_crowded: plan.is_oversubscribed(),
             spare: None,
             board_plans: Vec::new(),
@@ -120,7 +143,20 @@ impl GroupState {
 
     /// Whether its board keeps what this process has deposited.
     pub(crate) fn keeps(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.kept_bytes() > 0)
+        self.any_board().is_some_and(|board| board.kept_bytes() > 0)
+    }
+
+    /// The board of all members, or of those on this host.
+    pub(crate) fn any_board(&self) -> Option<&Board> {
+        self.board.as_ref().or_else(|| Some(&self.local.as_ref()?.board))
+    }
+
+    /// The board of all members, or of those on this host, to do something there.
+    pub(crate) fn any_board_mut(&mut self) -> Option<&mut Board> {
+        match &mut self.board {
+            Some(board) => Some(board),
+            None => Some(&mut self.local.as_mut()?.board),
+        }
     }
 
     /// The group as architectures see it.
@@ -241,7 +277,7 @@ impl GroupState {
     /// Says on the board that this member comes to nothing any more: the group is broken.
     #[cold]
     pub(super) fn refuse(&mut self) {
-        if let Some(board) = &mut self.board {
+        if let Some(board) = self.any_board_mut() {
             board.refuse_next();
         }
     }
@@ -269,19 +305,40 @@ impl GroupState {
     pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
         let size = self.size();
         let chosen = match (way, &call.options.way) {
-            (Way::Messages { .. }, None) => Some(self.table.way(&call.request())),
+            (Way::Messages { .. } | Way::Hosts { .. }, None) => {
+                let choice = self.table.way(&call.request());
+                Some((choice.segments, choice.order))
+            }
             _ => None,
         };
         let segments = match way {
             _ if !call.operation.has_segments() => 1,
             Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => size,
-            _ => chosen.map_or(1, |choice| choice.segments),
+            Way::Hosts { split: true, .. } => {
+                segments_of(&call.task(1), way, &self.table.facts().group)
+            }
+            _ => chosen.map_or(1, |(segments, _)| segments),
         };
         let usual = call.task(segments);
-        let task = Task { order: chosen.map_or(usual.order, |choice| choice.order), ..usual };
+        let task = Task { order: chosen.map_or(usual.order, |(_, order)| order), ..usual };
         let group = &self.table.facts().group;
         let prepared = self.plans.of(&task, way, group, self.place.member);
         (prepared.clone(), segments)
+    }
+
+    /// A way that goes to no board of all members, as this group can take it: what its hosts have no boards for goes over
+    /// messages between all members. All members find the same.
+    pub(crate) fn without_whole_board(&self, call: &Call, way: &Way) -> Way {
+        let are_there = self.table.facts().hosts_have_boards && !call.is_varying;
+        match way {
+            Way::Hosts { architecture, split }
+                if !are_there || !is_derived_over_hosts(call.operation) =>
+            {
+                let (architecture, split) = (architecture.clone(), *split);
+                Way::Messages { architecture, release: None, split }
+            }
+            way => way.clone(),
+        }
     }
 
     /// Counts a call.
@@ -319,20 +376,38 @@ impl GroupState {
 
 /// The facts by which all members of a group choose the same ways. Processes, processors and heaps differ from host to
 /// host, so members on several hosts go by the group itself and by the settings, which the launcher gives to all hosts.
-fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, has_board: bool) -> Facts {
+fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, boards: &Boards) -> Facts {
     let settings = Settings::from_words(&plan.settings);
     let is_here = members.iter().all(|peer| peer.0 < plan.slots());
     match is_here {
         true => {
             let (processes, processors) = (plan.processes, plan.cpus);
             let board_bytes = plan.deposit_bytes();
-            Facts { group, processes, processors, has_board, board_bytes, settings }
+            let has_board = matches!(boards, Boards::Whole(Some(_)));
+            Facts {
+                group,
+                processes,
+                processors,
+                has_board,
+                hosts_have_boards: false,
+                board_bytes,
+                settings,
+            }
         }
         false => {
             // The members on each host count by themselves.
             let processors = u32::try_from(settings.figures.processors).unwrap_or(u32::MAX);
             let (processes, has_board, board_bytes) = (1, false, 0);
-            Facts { group, processes, processors, has_board, board_bytes, settings }
+            let hosts_have_boards = matches!(boards, Boards::OfHosts(_));
+            Facts {
+                group,
+                processes,
+                processors,
+                has_board,
+                hosts_have_boards,
+                board_bytes,
+                settings,
+            }
         }
     }
 }
@@ -425,6 +500,31 @@ mod tests {
         assert!(!one.shape().is_on_one_host());
         let facts = [&one, &other].map(|group| format!("{:?}", group.table.facts()));
         assert_eq!(facts[0], facts[1]);
+    }
+
+    #[test]
+    fn the_first_world_has_a_board_on_each_host() {
+        let ranks_at_board = |host, own: u32| {
+            let segment = segment_of(host);
+            let (members, places) = (crate::first_world(&segment), Places::in_segment(&segment));
+            let (room, mut groups) = (Arc::default(), table::GroupTable::default());
+            let context = crate::context::WORLD_CONTEXT;
+            let of = crate::GroupRef { context, members: &members, rank: own as usize };
+            let group = table::group_of(&segment, &places, &room, &mut groups, of).unwrap();
+            assert!(group.board.is_none() && group.table.facts().hosts_have_boards);
+            let local = group.local.as_ref().unwrap();
+            assert_eq!(local.ranks[local.board.own() as usize], own);
+            let call = Call::new(Operation::Barrier, &crate::call_options::CallOptions::default());
+            let way = group.route(call.facts(), None, Polling::Never, true).way();
+            assert!(matches!(way, Way::Hosts { .. }), "{way}");
+            local_ranks(group)
+        };
+        assert_eq!(ranks_at_board(0, 2), [0, 2, 4]);
+        assert_eq!(ranks_at_board(1, 3), [1, 3]);
+    }
+
+    fn local_ranks(group: &GroupState) -> Vec<u32> {
+        group.local.as_ref().map_or_else(Vec::new, |local| local.ranks.to_vec())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use landeck_collectives::{Group, Operation, Task, Walk, Way, plan_of};
+use landeck_collectives::{Action, Group, Operation, Plan, Task, Walk, Way, plan_of};
 use landeck_kernel::matching::KeyHasher;
 
 /// A plan ready to be walked any number of times.
@@ -52,9 +52,23 @@ impl Plans {
 }
 
 fn prepare(task: &Task, way: &Way, group: &Group, member: u32) -> Prepared {
-    let plan = plan_of(task, way, group, member);
+    let mut plan = plan_of(task, way, group, member);
+    name_places(&mut plan);
     let uses_board = plan.uses_board();
     Prepared { walk: Walk::new(plan), relays: relays(task, way, group), uses_board }
+}
+
+/// Names other members at the board of a host by their places there, as the board does.
+fn name_places(plan: &mut Plan) {
+    let place_of: Vec<Option<u32>> =
+        (0..plan.size).map(|member| plan.place_on_board(member)).collect();
+    for step in &mut plan.steps {
+        if let Action::Take { from, .. } = &mut step.action
+            && let Some(place) = place_of[*from as usize]
+        {
+            *from = place;
+        }
+    }
 }
 
 /// Whether some member passes on what is another's. All members must find the same.
@@ -78,6 +92,10 @@ fn key(task: &Task) -> Key {
 fn are_same(one: &Way, other: &Way) -> bool {
     match (one, other) {
         (Way::Board(one), Way::Board(other)) => one == other,
+        (
+            Way::Hosts { architecture: one, split: one_split },
+            Way::Hosts { architecture: other, split: other_split },
+        ) => one_split == other_split && (Arc::ptr_eq(one, other) || one.name() == other.name()),
         (
             Way::Messages { architecture: one, release: one_back, split: one_split },
             Way::Messages { architecture: other, release: other_back, split: other_split },

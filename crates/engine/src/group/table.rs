@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use landeck_board::{Board, LinesPlace, Room};
 use landeck_channel::Peer;
+use landeck_collectives::Group;
 use landeck_kernel::matching::KeyHasher;
 use landeck_memory::Segment;
 
 use crate::context::WORLD_CONTEXT;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::host_boards::{self, Boards};
 use crate::identity::GroupRef;
 use crate::places::Places;
 
@@ -119,12 +121,38 @@ fn first_group<'a>(
 ) -> Result<&'a mut GroupState, Fault> {
     let GroupRef { context, members, rank } = of;
     let member = u32::try_from(rank).map_err(|_| Fault::NotAMember)?;
-    let mut board = world_board(segment, context, members, member);
-    if let Some(board) = &mut board {
+    let shape = GroupState::shape_of(members, segment.plan(), places);
+    let shape = shape.map_err(|_| Fault::NotAMember)?;
+    let boards = match world_board(segment, context, members, member) {
+        None => boards_of_hosts(segment, context, (members, member), &shape)?,
+        board => board.into(),
+    };
+    let (members, plan) = (members.clone(), segment.plan());
+    let mut group = GroupState::shaped(context, members, member, shape, plan, boards);
+    if let Some(board) = group.any_board_mut() {
         board.share_room(room);
     }
-    let group = GroupState::new(context, members.clone(), member, segment.plan(), places, board);
-    Ok(groups.insert(context, group.map_err(|_| Fault::NotAMember)?))
+    Ok(groups.insert(context, group))
+}
+
+/// The boards of the first world's hosts, if it has several. The board of a host is that of its segment's first processes.
+///
+/// # Errors
+/// [`Fault::BrokenBoard`].
+fn boards_of_hosts(
+    segment: &Segment,
+    context: u32,
+    (members, member): (&[Peer], u32),
+    shape: &Group,
+) -> Result<Boards, Fault> {
+    let plan = segment.plan();
+    let is_first_world = context == WORLD_CONTEXT && members.len() == plan.ranks as usize;
+    let Some(hosts) = host_boards::hosts(shape).filter(|_| is_first_world) else {
+        return Ok(Boards::Whole(None));
+    };
+    let shared = |_| plan.world_board();
+    let lines = |_, slot| LinesPlace::of_world(plan, slot);
+    host_boards::open(segment, (&hosts, member), members, shared, lines).map(Boards::OfHosts)
 }
 
 /// The board of the first world, whose places everybody knows.

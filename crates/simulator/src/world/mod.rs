@@ -433,7 +433,9 @@ impl World {
 
     fn board_number(&self, member: u32) -> usize {
         let (last, place) = (self.boards.len() - 1, &self.members[member as usize]);
-        ((place.stage * self.stages.rounds_at_board() + place.round) as usize).min(last)
+        let boards = self.stages.boards().len().max(1) as u32;
+        let number = place.stage * self.stages.rounds_at_board() + place.round;
+        ((number * boards + self.stages.board_of(member)) as usize).min(last)
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -589,9 +591,11 @@ impl World {
             self.member(by).has_place_of = if is_beside { Whose::Own } else { Whose::HandedOver };
         }
         let from = match deed {
-            SimStep::Take { from, .. } => from..from + 1,
-            SimStep::CombineDeposits { members, .. } => 0..members,
-            SimStep::Resolve { .. } | SimStep::TakeResult { .. } => 0..self.stages.members(),
+            SimStep::Take { from, .. } => vec![from],
+            SimStep::CombineDeposits { members, .. } => self.board_of(by).first_members(members),
+            SimStep::Resolve { .. } | SimStep::TakeResult { .. } => {
+                (0..self.stages.members()).collect()
+            }
             _ => return,
         };
         for member in from {
@@ -754,14 +758,19 @@ fn crowd_calls_ps(details: &Calibration, sharing: u64) -> [u64; 2] {
     .map(|(calls, receives)| of(calls).saturating_sub(of(receives)))
 }
 
-/// One board for each stage and round, and short ones for the calls that a measurement makes besides.
+/// One board for each stage, round and host, and short ones for the calls that a measurement makes besides.
 fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
     let board = |stage| {
         let board = Board::new(host, stages.members());
         if stages.is_reduction(stage) { board.around() } else { board }
     };
-    let rounds = stages.rounds_at_board();
-    (0..stages.count() * rounds).map(|number| board(number / rounds)).collect()
+    let count = stages.count() * stages.rounds_at_board();
+    if !stages.boards().is_empty() {
+        let of_hosts = || stages.boards().iter().cloned();
+        let all = (0..count).flat_map(|_| of_hosts());
+        return all.map(|members| Board::of_members(host, members)).collect();
+    }
+    (0..count).map(|number| board(number / stages.rounds_at_board())).collect()
 }
 
 #[cfg(test)]

@@ -619,7 +619,8 @@ fn all(ground: &Ground<'_>) -> Vec<Preset> {
     let is_paper = |name: &str| name.starts_with("deck") || name.starts_with("mpi");
     let names = NAMES.iter().map(|(name, _)| *name).filter(|name| !is_paper(name));
     let has_board = ground.platform.network.is_none();
-    let names = names.filter(|name| has_board || *name != "board");
+    // The boards of hosts serve where the members of one follow each other.
+    let names = names.filter(|name| !matches!((*name, has_board), ("board", false) | ("hosts", _)));
     names.filter_map(|name| name.parse().ok()).collect()
 }
 

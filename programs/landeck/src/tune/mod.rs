@@ -120,7 +120,9 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     let group = clusters::here(processes, MapBy::default(), None, settings.nearness)?;
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
-    let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
+    let (has_board, hosts_have_boards) = (true, false);
+    let facts =
+        Facts { group, processes, processors, has_board, hosts_have_boards, board_bytes, settings };
     text += &Table::new(facts).to_string();
     Ok(say(&text)?)
 }
@@ -493,7 +495,16 @@ mod tests {
         let settings = tuning::settings().unwrap().0;
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
         let (processes, processors, board_bytes) = (4, 2, u64::MAX);
-        let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
+        let (has_board, hosts_have_boards) = (true, false);
+        let facts = Facts {
+            group,
+            processes,
+            processors,
+            has_board,
+            hosts_have_boards,
+            board_bytes,
+            settings,
+        };
         let text = Table::new(facts).to_string();
         for operation in landeck::unstable::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");

@@ -3,10 +3,15 @@
 use super::super::fault::Fault;
 use super::super::values::{NOTHING, Value};
 use super::Run;
-use crate::plan::{Action, Cells, Store};
+use crate::plan::{Action, Cells, Plan, Store};
 
-/// The board: the deposits and the joint result.
+/// A visit of the members of a host to their board: the deposits and the joint result.
 pub(super) struct Board {
+    /// Its members, in the order of their places there.
+    members: Vec<u32>,
+    /// Which visit of theirs it is.
+    visit: u32,
+    /// By place.
     deposits: Vec<Option<Deposit>>,
     /// The result that all members have made together.
     result: Option<Deposit>,
@@ -19,6 +24,8 @@ struct Deposit {
     values: Vec<Value>,
     except: Option<u32>,
     is_resolved: bool,
+    /// In a barrier, the members of which the depositor has surely heard.
+    heard: Vec<bool>,
 }
 
 impl Deposit {
@@ -29,12 +36,31 @@ impl Deposit {
 }
 
 impl Board {
-    pub(super) fn new(size: u32) -> Self {
-        Self { deposits: vec![None; size as usize], result: None }
+    /// All visits to all boards.
+    pub(super) fn of_all(plans: &[Plan], boards: &[Vec<u32>]) -> Vec<Self> {
+        let visits = |members: &Vec<u32>| {
+            let of_one = members.iter().map(|&member| plans[member as usize].visits());
+            let members = members.clone();
+            (0..of_one.max().unwrap_or(0)).map(move |visit| Self {
+                deposits: vec![None; members.len()],
+                members: members.clone(),
+                visit,
+                result: None,
+            })
+        };
+        boards.iter().flat_map(visits).collect()
     }
 
     fn is_complete(&self) -> bool {
         self.deposits.iter().all(Option::is_some)
+    }
+
+    fn place(&self, member: u32) -> Option<usize> {
+        self.members.binary_search(&member).ok()
+    }
+
+    fn deposit_of(&self, member: u32) -> Option<&Deposit> {
+        self.deposits[self.place(member)?].as_ref()
     }
 }
 
@@ -42,13 +68,20 @@ impl Board {
 pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool, Fault> {
     let plan = &run.plans[member as usize];
     let action = &plan.steps[step as usize].action;
-    let here = Here { member, step };
-    let has_come = run.board.deposits[member as usize].is_some();
+    let visits = run.boards.iter().filter(|board| board.deposit_of(member).is_some()).count();
+    let is_deposit = matches!(action, Action::Deposit { .. });
+    if is_deposit && visits > 0 && plan.board.is_empty() {
+        return Err(Fault::DepositsTwice { member, step });
+    }
+    let visit = if is_deposit { visits } else { visits.wrapping_sub(1) };
+    let of_visit = |board: &Board| board.visit as usize == visit && board.place(member).is_some();
+    let Some(board) = run.boards.iter().position(of_visit) else {
+        return Err(Fault::NoDeposit { member, step });
+    };
+    let here = Here { member, step, board };
     match action {
-        Action::Deposit { .. } if has_come => Err(Fault::DepositsTwice { member, step }),
         Action::Deposit { cells, except } => here.deposit(run, *cells, *except),
-        _ if !has_come => Err(Fault::NoDeposit { member, step }),
-        Action::Await => Ok(run.board.is_complete()),
+        Action::Await => Ok(run.boards[board].is_complete()),
         Action::Take { from, deposited, into, resolved } => {
             here.take(run, *from, *deposited, *into, *resolved)
         }
@@ -62,11 +95,29 @@ pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool
     }
 }
 
+/// In a barrier, the members of which a member has surely heard when its step at the board is complete.
+pub(super) fn said(run: &Run<'_>, member: u32, step: u32) -> Vec<bool> {
+    let mut heard = vec![false; run.shape.size as usize];
+    let at = |board: &&Board| board.deposit_of(member).is_some();
+    let Some(board) = run.boards.iter().filter(at).max_by_key(|board| board.visit) else {
+        return heard;
+    };
+    let of = |from: u32| board.deposit_of(from).map_or(&[][..], |deposit| &deposit.heard);
+    match &run.plans[member as usize].steps[step as usize].action {
+        Action::Await => board.members.iter().for_each(|&from| super::unite(&mut heard, of(from))),
+        Action::Take { from, .. } => super::unite(&mut heard, of(*from)),
+        _ => {}
+    }
+    heard
+}
+
 /// A member at a step.
 #[derive(Clone, Copy)]
 struct Here {
     member: u32,
     step: u32,
+    /// The number of the visit.
+    board: usize,
 }
 
 impl Here {
@@ -80,8 +131,12 @@ impl Here {
                 values.extend(run.read(self.member, self.step, single)?);
             }
         }
-        let deposit = Deposit { cells, values, except, is_resolved: false };
-        run.board.deposits[self.member as usize] = Some(deposit);
+        let heard = run.said(self.member, self.step);
+        let deposit = Deposit { cells, values, except, is_resolved: false, heard };
+        let board = &mut run.boards[self.board];
+        if let Some(place) = board.place(self.member) {
+            board.deposits[place] = Some(deposit);
+        }
         Ok(true)
     }
 
@@ -93,7 +148,11 @@ impl Here {
         into: Cells,
         resolved: bool,
     ) -> Result<bool, Fault> {
-        let Some(deposit) = run.board.deposits[from as usize].clone() else { return Ok(false) };
+        let board = &run.boards[self.board];
+        if board.place(from).is_none() {
+            return Err(self.not_offered(from, into.first));
+        }
+        let Some(deposit) = board.deposit_of(from).cloned() else { return Ok(false) };
         self.agree(from, &deposit, deposited)?;
         if resolved && !deposit.is_resolved && into.blocks().all(|at| deposit.except == Some(at)) {
             return Ok(false);
@@ -117,13 +176,18 @@ impl Here {
         deposited: Cells,
         into: Cells,
     ) -> Result<bool, Fault> {
-        let others = (0..members).filter(|&other| other != self.member);
-        if !others.into_iter().all(|other| run.board.deposits[other as usize].is_some()) {
+        let board = &run.boards[self.board];
+        let Some(first) = board.members.get(..members as usize) else {
+            return Err(self.not_offered(members, into.first));
+        };
+        let is_there = |&other: &u32| other == self.member || board.deposit_of(other).is_some();
+        if !first.iter().all(is_there) {
             return Ok(false);
         }
+        let is_among = first.contains(&self.member);
         let mut values = Vec::new();
         for block in into.blocks() {
-            let own = (self.member < members).then_some(Cells::new(deposited.store, block, 1));
+            let own = is_among.then_some(Cells::new(deposited.store, block, 1));
             values.push(self.combined(run, members, deposited, own, block)?);
         }
         run.write(self.member, into, values);
@@ -131,13 +195,16 @@ impl Here {
     }
 
     fn resolve(self, run: &mut Run<'_>, deposited: Cells, block: u32) -> Result<bool, Fault> {
-        if !run.board.is_complete() {
+        if !run.boards[self.board].is_complete() {
             return Ok(false);
         }
         let own = Some(Cells::new(deposited.store, block, 1));
-        let value = self.combined(run, run.shape.size, deposited, own, block)?;
+        let everybody = run.boards[self.board].members.len() as u32;
+        let value = self.combined(run, everybody, deposited, own, block)?;
         let member = self.member;
-        match run.board.deposits[member as usize].as_mut() {
+        let board = &mut run.boards[self.board];
+        let place = board.place(member);
+        match place.and_then(|place| board.deposits[place].as_mut()) {
             Some(deposit)
                 if deposit.except == Some(block) && deposited.blocks().contains(&block) =>
             {
@@ -151,22 +218,25 @@ impl Here {
     }
 
     fn together(self, run: &mut Run<'_>, deposited: Cells) -> Result<bool, Fault> {
-        if !run.board.is_complete() {
+        if !run.boards[self.board].is_complete() {
             return Ok(false);
         }
-        if run.board.result.is_none() {
+        if run.boards[self.board].result.is_none() {
+            let everybody = run.boards[self.board].members.len() as u32;
             let mut values = Vec::new();
             for block in deposited.blocks() {
-                values.push(self.combined(run, run.shape.size, deposited, None, block)?);
+                values.push(self.combined(run, everybody, deposited, None, block)?);
             }
             let (cells, except) = (deposited, None);
-            run.board.result = Some(Deposit { cells, values, except, is_resolved: true });
+            let heard = Vec::new();
+            let result = Deposit { cells, values, except, is_resolved: true, heard };
+            run.boards[self.board].result = Some(result);
         }
         Ok(true)
     }
 
     fn take_result(self, run: &mut Run<'_>, into: Cells) -> Result<bool, Fault> {
-        let Some(result) = run.board.result.clone() else { return Ok(false) };
+        let Some(result) = run.boards[self.board].result.clone() else { return Ok(false) };
         let mut values = Vec::new();
         for block in into.blocks() {
             if result.value(block) == NOTHING {
@@ -178,7 +248,7 @@ impl Here {
         Ok(true)
     }
 
-    /// A block of the deposits of the members below `members`, combined. This member's own is read
+    /// A block of the deposits of the first `members` members, combined. This member's own is read
     /// from `own`, or from its deposit.
     fn combined(
         self,
@@ -189,8 +259,9 @@ impl Here {
         block: u32,
     ) -> Result<Value, Fault> {
         let mut all = Vec::new();
-        for other in 0..members {
-            match (own, &run.board.deposits[other as usize]) {
+        for place in 0..members as usize {
+            let other = run.boards[self.board].members[place];
+            match (own, &run.boards[self.board].deposits[place]) {
                 (Some(own), _) if other == self.member => {
                     all.extend(run.read(self.member, self.step, own)?);
                 }
@@ -204,7 +275,7 @@ impl Here {
                 (_, None) => return Err(self.not_offered(other, block)),
             }
         }
-        let Self { member, step } = self;
+        let Self { member, step, .. } = self;
         run.values
             .canonical(0..members, &|other| all[other as usize])
             .map_err(|contributor| Fault::CountedTwice { member, step, contributor })
@@ -214,7 +285,7 @@ impl Here {
         if deposit.cells.blocks() == awaited.blocks() {
             return Ok(());
         }
-        let Self { member, step } = self;
+        let Self { member, step, .. } = self;
         Err(Fault::OtherDeposit { member, step, from, deposited: deposit.cells, awaited })
     }
 

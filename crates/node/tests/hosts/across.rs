@@ -1,0 +1,297 @@
+//! Collective operations over the boards of two hosts and messages between their drivers.
+
+use std::thread;
+use std::time::Duration;
+
+use landeck::unstable::collectives::{Operation, Preset};
+use landeck::{Error, ErrorKind, Job, Persistent, Sum, User, World};
+use landeck_testing::Watchdog;
+use landeck_testing::hosts::{Hosts, Wish};
+
+use crate::job::command;
+use crate::support::{is_member, kill_myself, launcher, text};
+
+/// Processes on each host, where a test has more of them than others.
+const EACH: usize = 3;
+const MANY: usize = 2 * EACH;
+/// Elements of eight bytes: nothing, in a line, in a block, in pieces, and a mebibyte.
+const LENGTHS: [usize; 7] = [0, 1, 14, 15, 1_000, 20_000, 131_072];
+const DONE: &str = "survivor done";
+/// The environment variable that names the rank which is killed.
+const VICTIM: &str = "LANDECK_TEST_VICTIM";
+/// Operations of a group that has lost a member, and of those that count messages.
+const ROUNDS: u64 = 30;
+
+fn values(rank: usize, length: usize) -> Vec<u64> {
+    (0..length as u64).map(|at| at * 7 + rank as u64 * rank as u64).collect()
+}
+
+/// Runs a test of this program in jobs with blocks of ranks on each host, and with ranks in turn.
+fn in_both_placements(test: &str, each: usize, body: impl FnOnce(&Job)) {
+    if is_member() {
+        let job = Job::join().unwrap();
+        body(&job);
+        return job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    launcher(); // it may have to be built
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    for options in [&[][..], &["--map-by", "node"]] {
+        let ended = command(&hosts, each, test, options).output().unwrap();
+        assert!(ended.status.success(), "{options:?}: {}", text(&ended));
+    }
+}
+
+fn check(world: &World, length: usize) {
+    let (rank, size) = (world.rank(), world.size());
+    let own = values(rank, length);
+    let all: Vec<u64> = (0..size).flat_map(|rank| values(rank, length)).collect();
+    let sums: Vec<u64> =
+        (0..length).map(|at| (0..size).map(|of| all[of * length + at]).sum()).collect();
+    world.barrier().unwrap();
+    for root in 0..size {
+        let mut sent = if rank == root { own.clone() } else { vec![0; length] };
+        world.broadcast(&mut sent, root).unwrap();
+        assert_eq!(sent, values(root, length), "broadcast {length}");
+        let mut gathered = vec![0; if rank == root { size * length } else { 0 }];
+        world.gather(&own, &mut gathered, root).unwrap();
+        assert!(rank != root || gathered == all, "gather {length}");
+        let mut reduced = vec![0; if rank == root { length } else { 0 }];
+        world.reduce(&own, &mut reduced, Sum, root).unwrap();
+        assert!(rank != root || reduced == sums, "reduce {length}");
+    }
+    let mut gathered = vec![0; size * length];
+    world.all_gather(&own, &mut gathered).unwrap();
+    assert_eq!(gathered, all, "allgather {length}");
+    let mut reduced = vec![0; length];
+    world.all_reduce_into(&own, &mut reduced, Sum).unwrap();
+    assert_eq!(reduced, sums, "allreduce {length}");
+    let mut in_place = own;
+    world.all_reduce_in_place(&mut in_place, Sum).unwrap();
+    assert_eq!(in_place, sums, "allreduce in place {length}");
+}
+
+#[test]
+fn operations_give_what_naive_ones_give() {
+    in_both_placements("across::operations_give_what_naive_ones_give", EACH, |job| {
+        let world = job.world();
+        let turned = world.split(Some(0), [5, 0, 3, 1, 4, 2][world.rank()]).unwrap().unwrap();
+        let few = world.split(Some(u32::from(world.rank() < 4)), 0).unwrap().unwrap();
+        for length in LENGTHS {
+            for world in [&world, &turned, &few] {
+                check(world, length);
+            }
+        }
+    });
+}
+
+#[test]
+fn every_architecture_serves_between_hosts() {
+    in_both_placements("across::every_architecture_serves_between_hosts", 2, |job| {
+        let world = job.world();
+        for way in ["flat", "ring", "knomial", "butterfly", "circulant", "butterfly+split"] {
+            let preset: Preset = format!("hosts:{way}").parse().unwrap();
+            let of = |operation| world.via(preset.way(operation));
+            for length in [1, 3_000] {
+                of(Operation::Barrier).barrier().unwrap();
+                let mut sum = values(world.rank(), length);
+                of(Operation::AllReduce).all_reduce_in_place(&mut sum, Sum).unwrap();
+                assert!((0..length).all(|at| sum[at] == 28 * at as u64 + 14), "{way} {length}");
+                let mut data = values(3 * usize::from(world.rank() == 3), length);
+                of(Operation::Broadcast).broadcast(&mut data, 3).unwrap();
+                assert_eq!(data, values(3, length), "{way}");
+            }
+        }
+    });
+}
+
+#[test]
+fn results_have_the_same_bits_and_order_for_any_placement() {
+    in_both_placements(
+        "across::results_have_the_same_bits_and_order_for_any_placement",
+        EACH,
+        |job| {
+            let world = job.world();
+            let digits = || {
+                User::ordered(|a: u64, b: u64| {
+                    let mut power = 1;
+                    while power <= b {
+                        power *= 10;
+                    }
+                    a * power + b
+                })
+            };
+            let all = world.all_reduce(world.rank() as u64 + 1, digits()).unwrap();
+            assert_eq!(all, 123_456);
+            let own: Vec<f64> = (0..1_000)
+                .map(|at| 0.1 + 1e9 / f64::from(at * 7 + 1 + world.rank() as i32))
+                .collect();
+            let bits = |world: &World| {
+                let mut sums = vec![0.0; own.len()];
+                world.reproducible().all_reduce_into(&own, &mut sums, Sum).unwrap();
+                sums.iter().map(|sum| sum.to_bits()).collect::<Vec<u64>>()
+            };
+            let way = |name: &str| name.parse::<Preset>().unwrap().way(Operation::AllReduce);
+            let chosen = bits(&world);
+            assert_eq!(chosen, bits(&world.via(way("flat"))));
+            assert_eq!(chosen, bits(&world.via(way("hosts:ring"))));
+        },
+    );
+}
+
+#[test]
+fn operations_go_on_beside_each_other() {
+    in_both_placements("across::operations_go_on_beside_each_other", EACH, |job| {
+        let world = job.world();
+        let rank = world.rank() as u64;
+        let own = [rank];
+        for _ in 0..20 {
+            let (mut one, mut two, mut all) = ([rank], vec![rank; 50_000], vec![0; MANY]);
+            world
+                .scope(|scope| {
+                    let barrier = scope.barrier()?;
+                    let sum = scope.all_reduce_in_place(&mut one, Sum)?;
+                    let long = scope.all_reduce_in_place(&mut two, Sum)?;
+                    let gather = scope.all_gather(&own, &mut all)?;
+                    gather.wait()?;
+                    long.wait()?;
+                    sum.wait()?;
+                    barrier.wait()
+                })
+                .unwrap();
+            assert_eq!((one, &two[..]), ([15], &[15; 50_000][..]));
+            assert_eq!(all, [0, 1, 2, 3, 4, 5]);
+        }
+        let mut sums = Persistent::all_reduce(&world, vec![0u64; 3], Sum).unwrap();
+        for round in 0..40 {
+            sums.input_mut().unwrap().fill(round + rank);
+            sums.start().unwrap();
+            sums.wait().unwrap();
+            assert_eq!(sums.output().unwrap(), [6 * round + 15; 3]);
+        }
+    });
+}
+
+/// Messages that all members send in so many operations, for each of them. A member that waits for long says so once: that
+/// message is one of the whole, so a broadcast that goes twice to a host still differs from one that goes once.
+fn messages(job: &Job, operate: impl Fn(&World)) -> u64 {
+    let world = job.world();
+    operate(&world);
+    let before = job.counters().messages_sent;
+    (0..ROUNDS).for_each(|_| operate(&world));
+    let sent = job.counters().messages_sent - before;
+    world.all_reduce(sent, Sum).unwrap() / ROUNDS
+}
+
+#[test]
+fn a_broadcast_goes_once_to_each_host() {
+    in_both_placements("across::a_broadcast_goes_once_to_each_host", EACH, |job| {
+        for length in [1, 1_000] {
+            for root in 0..MANY {
+                let broadcast = |world: &World| {
+                    let mut data = values(world.rank(), length);
+                    world.broadcast(&mut data, root).unwrap();
+                    assert_eq!(data, values(root, length));
+                };
+                assert_eq!(messages(job, broadcast), 1, "from {root}");
+            }
+        }
+        // Two drivers exchange one message each.
+        assert_eq!(messages(job, |world| world.barrier().unwrap()), 2);
+        let sum = |world: &World| assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MANY as u64);
+        assert_eq!(messages(job, sum), 2);
+    });
+}
+
+/// Calls operations until one fails because a member is gone, goes on with those who are left, and says so.
+fn endure() {
+    let job = Job::join().unwrap();
+    let victim: usize = std::env::var(VICTIM).unwrap().parse().unwrap();
+    let mut world = job.world().duplicate().unwrap();
+    if world.rank() == victim {
+        thread::spawn(|| {
+            thread::sleep(Duration::from_millis(40));
+            kill_myself();
+        });
+    }
+    let (mut round, mut left) = (0, u64::MAX);
+    while left > 0 {
+        let length = [1, 20_000, 64][round % 3];
+        let mut sums = vec![1u64; length];
+        match world.all_reduce_in_place(&mut sums, Sum) {
+            Ok(()) => {
+                assert_eq!(sums, vec![world.size() as u64; length]);
+                left -= u64::from(world.size() < MANY);
+                round += 1;
+            }
+            Err(Error { kind: ErrorKind::PeerFailed { .. } | ErrorKind::Revoked, .. }) => {
+                world.revoke().unwrap();
+                world = world.shrink().unwrap();
+                (left, round) = (ROUNDS, 0);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(world.size(), MANY - 1);
+    println!("{DONE}");
+    job.leave().unwrap();
+}
+
+#[test]
+fn who_is_killed_in_an_operation_is_named_and_the_others_go_on() {
+    let test = "across::who_is_killed_in_an_operation_is_named_and_the_others_go_on";
+    if is_member() {
+        return endure();
+    }
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    launcher(); // it may have to be built
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    // The driver of the other host, another member there, and the driver of the first host.
+    for victim in [EACH, EACH + 1, 0] {
+        let mut command = command(&hosts, EACH, test, &["--on-failure", "notify"]);
+        let ended = command.env(VICTIM, victim.to_string()).output().unwrap();
+        let said = text(&ended);
+        assert_eq!(ended.status.code(), Some(137), "{victim}: {said}");
+        assert!(!said.contains("panicked"), "{victim}: {said}");
+        assert_eq!(said.matches(DONE).count(), MANY - 1, "{victim}: {said}");
+    }
+}
+
+/// Each member in turn calls an allreduce where the others call a barrier, and all wait, or all only test.
+#[test]
+fn members_that_call_different_operations_are_named_also_to_those_that_only_test() {
+    let test =
+        "across::members_that_call_different_operations_are_named_also_to_those_that_only_test";
+    in_both_placements(test, EACH, |job| {
+        for odd in 0..MANY {
+            for only_tests in [false, true] {
+                let world = job.world().duplicate().unwrap();
+                // A member that is still in one of these may be told by those who have found it.
+                let failed = (0..3)
+                    .try_for_each(|_| world.barrier())
+                    .and_then(|()| one_call(&world, world.rank() == odd, only_tests))
+                    .and_then(|()| (0..20).try_for_each(|_| one_call(&world, false, only_tests)));
+                let failed = failed.unwrap_err().to_string();
+                assert!(failed.contains(&format!("rank {odd}")), "{odd}: {failed}");
+                assert!(failed.contains("allreduce") && failed.contains("barrier"), "{failed}");
+                job.world().barrier().unwrap(); // a process that left tells nobody
+            }
+        }
+    });
+}
+
+/// An allreduce or a barrier.
+fn one_call(world: &World, is_sum: bool, only_tests: bool) -> landeck::Result<()> {
+    let mut sum = [1u64];
+    world.scope(|scope| {
+        let mut request = match is_sum {
+            true => scope.all_reduce_in_place(&mut sum, Sum)?,
+            false => scope.barrier()?,
+        };
+        if only_tests {
+            while request.test()?.is_none() {}
+            return Ok(());
+        }
+        request.wait().map(drop)
+    })
+}
