@@ -78,6 +78,18 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
+    /// Receives no message of other hosts from now on, and tells the senders of those that wait here. Otherwise two
+    /// processes that leave would wait for each other to receive.
+    pub fn receive_no_more(&mut self) {
+        if self.far.is_none() {
+            return;
+        }
+        self.core.leaves = true;
+        let first_far = self.first_far;
+        self.discard(|_, source| source >= first_far);
+        self.advance();
+    }
+
     /// Says goodbye on the network: this process sends nothing more, and may end once
     /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
     /// nearest channel, whose membership tells it.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use landeck::{Job, Tag};
 use landeck::unstable::memory::system::now_ns;
+use landeck::{Job, Tag};
 
 use crate::job::{EACH, on_hosts, run};
 use crate::support::{is_member, text};
@@ -56,7 +56,9 @@ fn pass_the_bulk(job: &Job) {
                     world.send_urgent(&[begun], EACH, URGENT)?;
                     times.push(Duration::from_nanos(now_ns() - begun));
                 }
-                if sends.len() > AHEAD && let Some(first) = sends.pop_front() {
+                if sends.len() > AHEAD
+                    && let Some(first) = sends.pop_front()
+                {
                     first.wait()?;
                 }
             }
