@@ -453,19 +453,8 @@ impl Core {
             Kind::Withdrawn => self.arrive_withdrawn(from, header, data),
             Kind::Done => self.arrive_done(from, data),
             // Where these count, the channel handles them.
-            Kind::Goodbye
-            | Kind::Received
-            | Kind::Granted
-            | Kind::EndMarker
-            | Kind::RelayPut
-            | Kind::RelayGet
-            | Kind::RelayWord
-            | Kind::RelayAnswer
-            | Kind::Relayed
-            | Kind::RelayOpen => {
-                self.broken(from, BrokenPeer::Form);
-            }
-            Kind::Eager | Kind::RingOpen | Kind::Control => {}
+            kind if kind.is_of_channels() => self.broken(from, BrokenPeer::Form),
+            _ => {}
         }
         Verdict::Taken
     }
