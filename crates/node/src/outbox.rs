@@ -156,7 +156,8 @@ impl Outbox {
 
     /// Posts an urgent message as [`Outbox::post_urgent`] does, waiting for room for at most
     /// `time`. The owner holds up to 256 KiB of urgent messages that it has not retrieved, and the
-    /// queue of its process a few more.
+    /// queue of its process a few more. Between two processes on different hosts up to 1,024 are on
+    /// their way beside these, and a few on the relay.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
