@@ -50,7 +50,7 @@ impl Core {
     pub(crate) fn let_held_go(&mut self, id: RequestId) {
         let Some(work) = self.requests.get_mut(id) else { return };
         if let Work::Held(held) = std::mem::replace(work, Work::Free) {
-            self.throw_away(held.label, &held.message);
+            self.let_go(held.label, &held.message);
             self.uncount_kept(held.label.source, held.message.cost_bytes());
         }
     }

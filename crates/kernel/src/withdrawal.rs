@@ -108,17 +108,6 @@ impl Core {
         }
     }
 
-    /// Drops a message that a receive has met.
-    #[cold]
-    pub(crate) fn throw_away(&mut self, label: Label, kept: &Kept) {
-        match *kept {
-            Kept::Offer { send, .. } if label.source >= self.segment.plan().slots() => {
-                self.reply(Peer(label.source), Header::user(Kind::Done, 0, 0, 0), send);
-            }
-            _ => self.let_go(label, kept),
-        }
-    }
-
     /// Tells the sender of a message that it met no receive, will meet none, and why.
     fn return_message(&mut self, to: Peer, send: u64, why: u32, context: u32) {
         self.reply(to, Header::user(Kind::Withdrawn, 0, context, why), send);
