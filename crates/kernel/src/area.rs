@@ -119,6 +119,11 @@ impl Area {
         }
     }
 
+    /// Whether the area keeps a block.
+    pub(crate) fn is_of_block(&self) -> bool {
+        matches!(self.parts.as_deref(), Some(Parts::Owned(_)))
+    }
+
     /// The number of bytes of a message that fills the area.
     #[inline]
     pub fn packed_bytes(&self) -> u64 {

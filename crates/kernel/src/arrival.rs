@@ -9,9 +9,10 @@ use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
+use crate::copied::CopiedSends;
 use crate::failure::Failure;
 use crate::kept::Kept;
-use crate::mailboxes::{FIRST_MAILBOX, Mailboxes};
+use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
 use crate::request::{Completion, Received, RequestId};
@@ -54,6 +55,10 @@ pub(crate) struct Core {
     /// Requests that are filling, draining or sending parts.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
+    /// Offered messages whose sends have ended.
+    pub(crate) copied: CopiedSends,
+    /// This process leaves: it receives nothing more.
+    pub(crate) leaves: bool,
 }
 
 impl Core {
@@ -77,6 +82,8 @@ impl Core {
             begun_before_sleep: None,
             active: Active::new(),
             replies: Vec::new(),
+            copied: CopiedSends::default(),
+            leaves: false,
         }
     }
 
@@ -234,7 +241,7 @@ impl Core {
 
     /// Keeps an unexpected message if there is room, with `more_bytes` beyond the limits.
     fn keep_within(&mut self, label: Label, kept: Kept, more_bytes: u64) -> Verdict {
-        if !self.admits(label.context) {
+        if !self.admits(label.context) || self.refuses(label.source) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
@@ -305,14 +312,8 @@ impl Core {
             Kept::Coming { named, .. } => {
                 self.requests.remove(*named);
             }
-            // A far poster reads no mark that tells it that the mailbox is gone.
-            &Kept::Offer { send, .. }
-                if label.context >= FIRST_MAILBOX
-                    && label.source >= self.segment.plan().slots() =>
-            {
-                self.return_offer(Peer(label.source), send);
-            }
-            Kept::Short { .. } | Kept::Long(_) | Kept::Offer { .. } => {}
+            Kept::Short { .. } | Kept::Long(_) => self.tell_poster(label, None),
+            &Kept::Offer { send, .. } => self.tell_poster(label, Some(send)),
         }
     }
 
@@ -368,7 +369,7 @@ impl Core {
 
     fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
         let Some((send, receive)) = decode_pair(data) else { return };
-        let id = RequestId::from_bits(send);
+        let id = self.copied.holder_of(RequestId::from_bits(send));
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
             Work::Offered { to, area, tag, .. } if to == from => {
@@ -449,21 +450,11 @@ impl Core {
             Kind::Accept => self.arrive_accept(from, data),
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
-            Kind::Withdrawn => self.arrive_withdrawn(from, data),
+            Kind::Withdrawn => self.arrive_withdrawn(from, header, data),
+            Kind::Done => self.arrive_done(from, data),
             // Where these count, the channel handles them.
-            Kind::Goodbye
-            | Kind::Received
-            | Kind::Granted
-            | Kind::EndMarker
-            | Kind::RelayPut
-            | Kind::RelayGet
-            | Kind::RelayWord
-            | Kind::RelayAnswer
-            | Kind::Relayed
-            | Kind::RelayOpen => {
-                self.broken(from, BrokenPeer::Form);
-            }
-            Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
+            kind if kind.is_of_channels() => self.broken(from, BrokenPeer::Form),
+            _ => {}
         }
         Verdict::Taken
     }

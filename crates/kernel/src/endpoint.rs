@@ -637,6 +637,9 @@ impl<N: Channel> Endpoint<N> {
         if self.core.is_busy() {
             any |= self.advance();
         }
+        if self.far.is_some() {
+            any |= self.copy_offered();
+        }
         any
     }
 

@@ -3,10 +3,13 @@
 //! A mailbox is a context that belongs to one process. A message for one that does not exist (any more) is dropped on
 //! arrival, and its memory returns to its sender.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The first context that is a mailbox; all higher ones are too.
 pub const FIRST_MAILBOX: u32 = 3 << 30;
+
+/// The most mailboxes of other hosts that a process remembers to be gone.
+const GONE_MAX: usize = 256;
 
 /// A function that is called for each message that waits in a mailbox. It runs within the endpoint, so it must not call
 /// it.
@@ -18,6 +21,8 @@ pub(crate) struct Mailboxes {
     pub(crate) open: HashMap<u32, Option<Arrival>>,
     /// The number of watched mailboxes.
     pub(crate) watched: usize,
+    /// Mailboxes of other hosts that are gone, as their processes have said: peer and context.
+    gone: VecDeque<(u32, u32)>,
 }
 
 impl Mailboxes {
@@ -25,6 +30,23 @@ impl Mailboxes {
     #[inline]
     pub(crate) fn admits(&self, context: u32) -> bool {
         context < FIRST_MAILBOX || self.open.contains_key(&context)
+    }
+
+    /// Whether the process of another host has said that this mailbox is gone.
+    #[inline]
+    pub(crate) fn is_gone(&self, peer: u32, context: u32) -> bool {
+        !self.gone.is_empty() && self.gone.contains(&(peer, context))
+    }
+
+    /// Keeps in mind that a mailbox of another host is gone. One that is forgotten is learnt of again.
+    pub(crate) fn note_gone(&mut self, peer: u32, context: u32) {
+        if self.is_gone(peer, context) {
+            return;
+        }
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((peer, context));
     }
 
     /// Reports that a message of this context was kept.

@@ -17,7 +17,7 @@ use crate::transfer::{Filling, encode_pair};
 use crate::work::Work;
 
 /// The longest message that gets a block with room for all of it.
-const WHOLE_BYTES: u64 = 256 << 10;
+pub(crate) const WHOLE_BYTES: u64 = 256 << 10;
 /// The longest such message when processors are oversubscribed: then every stop costs a process switch.
 const WHOLE_BYTES_CROWDED: u64 = 8 << 20;
 /// The window of longer messages.
@@ -308,7 +308,8 @@ impl<N: Channel> Endpoint<N> {
         match self.try_channel(to, &header_out, (&offer[..]).into()) {
             Ok(()) => {
                 let (context, tag) = (header.context, header.tag);
-                Work::Offered { to, context, area, tag }
+                let is_standard = header.kind != Kind::Offer;
+                Work::Offered { to, context, area, tag, is_standard }
             }
             Err(SendError::Gone) => Work::failed(self.gone(to)),
             Err(_) => Work::Queued { to, header, area, loan: None },
@@ -438,7 +439,7 @@ impl Core {
 }
 
 /// The completion of a send.
-fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
+pub(crate) fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
     Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
 }
 

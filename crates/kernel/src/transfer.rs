@@ -226,6 +226,7 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
 }
 
 /// A message to be sent to a peer as soon as its channel has room.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) to: Peer,
     pub(crate) header: Header,

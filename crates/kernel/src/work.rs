@@ -23,8 +23,8 @@ pub(crate) enum Work {
     Filling(Filling),
     /// A receive drains a block.
     Draining(Draining),
-    /// A send has offered its message and waits for the acceptance.
-    Offered { to: Peer, context: u32, area: Area, tag: u32 },
+    /// A send has offered its message and waits for the acceptance. A standard one may end before.
+    Offered { to: Peer, context: u32, area: Area, tag: u32, is_standard: bool },
     /// A send sends the requested parts.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
     /// A receive collects the parts that it asked for.

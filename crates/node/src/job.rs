@@ -265,6 +265,7 @@ impl Job {
             return Err(GateError::Forked.into());
         }
         self.server_handle.end();
+        self.shared.engine.enter()?.receive_no_more();
         // A process that could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
         let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));

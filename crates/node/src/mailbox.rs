@@ -29,8 +29,9 @@
 //! they were posted. The messages that may wait are bounded as for all messages; beyond that, the posting process
 //! waits.
 //!
-//! In a job on several hosts a name is found on all hosts, and posts cross to other hosts. A post that is complete
-//! when it is sent does not learn that a mailbox on another host is gone: its message is dropped there.
+//! In a job on several hosts a name is found on all hosts, and posts cross to other hosts. A short post to another host
+//! does not wait for an answer. If the mailbox is gone, the message is dropped there, and every post after the answer
+//! fails with [`MailboxError::GoneElsewhere`].
 
 mod availability;
 mod from_groups;

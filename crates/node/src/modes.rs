@@ -105,7 +105,12 @@ impl World {
 
     /// Sends an urgent message of at most 48 bytes of values, which overtakes messages in flight:
     /// for data that must not wait behind bulk data. It has no order with other messages, urgent
-    /// ones included. Over a network without urgent traffic it waits like any other message.
+    /// ones included.
+    ///
+    /// To another host it takes the lane of the two processes while little waits there, and else
+    /// the relay of the receiver's host. So it ends without the receiver's call. Up to 1,024 urgent
+    /// messages of a lane, and some on the relay, may wait for a receiver that does not call; then
+    /// this waits. With `--path lane` an urgent message waits like any other.
     ///
     /// # Errors
     /// [`ErrorKind::UrgentTooLong`], and as [`World::send`].

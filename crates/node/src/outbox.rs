@@ -15,7 +15,6 @@ use crate::modes::{Attempt, urgent_bytes};
 use crate::peers::{far_failure, far_owner};
 use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
-use landeck_transports::lanes::DATA_BYTES_MAX;
 
 /// A handle through which any process posts to a mailbox. A clone is another handle to the same
 /// mailbox. The thread mode of the job determines which threads may use it.
@@ -26,8 +25,8 @@ pub struct Outbox {
     to: Peer,
     /// `None` for a mailbox on another host, whose mark this process cannot read.
     mark: Option<Arc<MarkView>>,
-    /// Whether the host of a far mailbox has returned a message, since no mailbox was there to take it.
-    has_returned: Arc<AtomicBool>,
+    /// Whether the process of a far mailbox has said that the mailbox is gone.
+    was_told_gone: Arc<AtomicBool>,
 }
 
 /// The state of a posted message at which the call that posted it returns.
@@ -52,9 +51,10 @@ impl Outbox {
         let process = address.process();
         if process.host.0 != shared.segment.plan().host {
             let to = far_owner(&shared.segment, process)?;
-            let (shared, has_returned) = (shared.clone(), Arc::default());
-            let outbox = Self { shared, address, to, mark: None, has_returned };
-            return match outbox.shared.segment.peer_record(to.0).state.is_gone() {
+            let (shared, was_told_gone) = (shared.clone(), Arc::default());
+            let outbox = Self { shared, address, to, mark: None, was_told_gone };
+            let is_told = outbox.is_told_gone(&*outbox.shared.engine.enter()?);
+            return match is_told || outbox.shared.segment.peer_record(to.0).state.is_gone() {
                 true => Err(outbox.gone()),
                 false => Ok(outbox),
             };
@@ -62,8 +62,8 @@ impl Outbox {
         let (slot, number) = (process.slot.0, address.mark_number());
         let mark = MarkView::of(&shared.segment, slot, address.place(), number);
         let mark = Some(Arc::new(mark.ok_or(MailboxError::NoAddress)?));
-        let (shared, has_returned) = (shared.clone(), Arc::default());
-        let outbox = Self { shared, address, to: Peer(slot), mark, has_returned };
+        let (shared, was_told_gone) = (shared.clone(), Arc::default());
+        let outbox = Self { shared, address, to: Peer(slot), mark, was_told_gone };
         match outbox.is_there() {
             true => Ok(outbox),
             false => Err(outbox.gone()),
@@ -76,12 +76,15 @@ impl Outbox {
     }
 
     /// Posts a message. Returns when the message may be changed again. A message of more than 256
-    /// KiB (8 MiB where there are more processes than processors) waits until the owner retrieves
+    /// KiB (8 MiB on one host with more processes than processors) waits until the owner retrieves
     /// it: if the mailbox belongs to this thread, post such a message from another thread.
     ///
+    /// A short message to another host does not wait for an answer. If no mailbox is there, the
+    /// owner's process says so, and every post after that answer fails.
+    ///
     /// # Errors
-    /// [`MailboxError::Gone`], [`ErrorKind::PeerFailed`] when the owner has left or died,
-    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
+    /// [`MailboxError::Gone`], [`MailboxError::GoneElsewhere`], [`ErrorKind::PeerFailed`] when the
+    /// owner has left or died, [`ErrorKind::Ended`], [`ErrorKind::Thread`].
     #[inline]
     pub fn post(&self, message: &Message) -> Result<()> {
         match message.outgoing_piece() {
@@ -92,8 +95,7 @@ impl Outbox {
 
     /// Posts a message, waiting for at most `time`; after [`ErrorKind::TimedOut`] nothing was
     /// posted. It waits until the whole message fits in this process's heap, not until it is
-    /// retrieved. A message of more than 64 KiB to another host waits until it is retrieved, and
-    /// after the limit until the owner's process has given it back.
+    /// retrieved.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], and as [`Outbox::post`].
@@ -103,45 +105,7 @@ impl Outbox {
         if !self.is_there() {
             return Err(self.gone());
         }
-        if self.is_far() && bytes.len() > DATA_BYTES_MAX {
-            return self.post_far_within(tag, bytes, time);
-        }
         self.post_until(Some(time), |engine| self.send_whole(engine, tag, bytes))
-    }
-
-    /// Posts a message to another host that travels in parts. When the time is over it is asked back, which takes until
-    /// the owner's process answers: the whole message was posted, or nothing.
-    fn post_far_within(&self, tag: u32, bytes: Bytes<'_>, time: Duration) -> Result<()> {
-        error::call(&self.shared, "post", || {
-            // SAFETY: the request has ended, or is given up, before this returns.
-            let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
-            let started =
-                self.shared.engine.enter()?.send(self.to, self.address.context(), tag, area);
-            let id: OperationId = match started {
-                Ok(Started::Complete(_)) => return Ok(()),
-                Ok(Started::Pending(id)) => id.into(),
-                Err(failure) => return Err(self.error(WaitError::Failure(failure), None)),
-            };
-            let record = self.shared.engine.enter()?.wait_record(id);
-            let look = |engine: &mut Engine| self.look(engine, id);
-            match self.shared.wait_until(&record, deadline_ns(Some(time)), look) {
-                Ok(Ended::Well) => return Ok(()),
-                Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
-                Ok(Ended::Closed) => return self.note_return(Err(self.gone())),
-                Err(WaitError::TimedOut) => self.shared.engine.enter()?.cancel(id),
-                Err(error) => {
-                    self.shared.engine.enter()?.abandon(id);
-                    return Err(self.error(error, None));
-                }
-            }
-            match self.finish(id) {
-                // It came back.
-                Err(Error { kind: ErrorKind::Mailbox(_), .. }) => {
-                    Err(self.error(WaitError::TimedOut, Some(time)))
-                }
-                finished => finished,
-            }
-        })
     }
 
     /// Posts a message and waits until the owner retrieves it.
@@ -152,8 +116,7 @@ impl Outbox {
         self.post_message(message, Until::Retrieved)
     }
 
-    /// Posts a message if this is possible without waiting; otherwise posts nothing. A message of
-    /// more than 64 KiB to another host always waits.
+    /// Posts a message if this is possible without waiting; otherwise posts nothing.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`], and as [`Outbox::post`].
@@ -193,7 +156,8 @@ impl Outbox {
 
     /// Posts an urgent message as [`Outbox::post_urgent`] does, waiting for room for at most
     /// `time`. The owner holds up to 256 KiB of urgent messages that it has not retrieved, and the
-    /// queue of its process a few more.
+    /// queue of its process a few more. Between two processes on different hosts up to 1,024 are on
+    /// their way beside these, and a few on the relay.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
@@ -246,6 +210,9 @@ impl Outbox {
 
     /// Sends an urgent message, if there is room.
     fn send_urgent(&self, engine: &mut Engine, tag: u32, bytes: &[u8]) -> Option<Posted> {
+        if self.is_told_gone(engine) {
+            return Some(Err(None));
+        }
         let context = self.address.context();
         self.tried(engine.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
     }
@@ -253,6 +220,9 @@ impl Outbox {
     /// Sends a whole message, if there is room for it.
     fn send_whole(&self, engine: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
         engine.refresh();
+        if self.is_told_gone(engine) {
+            return Some(Err(None));
+        }
         self.tried(engine.try_send(self.peer(), self.address.context(), tag, bytes))
     }
 
@@ -288,6 +258,13 @@ impl Outbox {
             let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
             let (to, context) = (self.peer(), self.address.context());
             let mut engine = self.shared.engine.enter()?;
+            if self.is_far() {
+                engine.progress(); // the answer to an earlier post may be there
+                if self.is_told_gone(&engine) {
+                    drop(engine);
+                    return Err(self.gone());
+                }
+            }
             let started = match until {
                 Until::Sent => engine.send(to, context, tag, area),
                 Until::Retrieved => engine.send_synchronous(to, context, tag, area),
@@ -295,18 +272,10 @@ impl Outbox {
             drop(engine);
             match started {
                 Ok(Started::Complete(_)) => Ok(()),
-                Ok(Started::Pending(id)) => self.note_return(self.finish(id.into())),
+                Ok(Started::Pending(id)) => self.finish(id.into()),
                 Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
             }
         })
-    }
-
-    /// Keeps in mind that a far mailbox is gone, if a post has ended so. Later posts need not wait to learn it.
-    fn note_return(&self, posted: Result<()>) -> Result<()> {
-        if matches!(&posted, Err(Error { kind: ErrorKind::Mailbox(_), .. })) {
-            self.has_returned.store(true, Ordering::Relaxed);
-        }
-        posted
     }
 
     fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
@@ -316,6 +285,10 @@ impl Outbox {
             }
             let mut engine = self.shared.engine.enter()?;
             engine.progress();
+            if self.is_told_gone(&engine) {
+                drop(engine);
+                return Err(self.gone());
+            }
             let sent = engine.try_send(self.peer(), self.address.context(), tag, bytes);
             drop(engine);
             match sent {
@@ -342,6 +315,7 @@ impl Outbox {
 
     fn look(&self, engine: &mut Engine, id: OperationId) -> Option<Ended> {
         engine.refresh();
+        self.is_told_gone(engine);
         match engine.take(id) {
             // Its host has returned the message: no mailbox was there to take it.
             Some(Ok(Completion { result: Ok(Status { cancelled: true, .. }), .. })) => {
@@ -362,8 +336,17 @@ impl Outbox {
     fn is_there(&self) -> bool {
         match &self.mark {
             Some(mark) => mark.is_set(),
-            None => !self.has_returned.load(Ordering::Relaxed),
+            None => !self.was_told_gone.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether the process of a far mailbox has said that the mailbox is gone.
+    fn is_told_gone(&self, engine: &Engine) -> bool {
+        let is_told = self.is_far() && engine.is_mailbox_gone(self.to, self.address.context());
+        if is_told {
+            self.was_told_gone.store(true, Ordering::Relaxed);
+        }
+        is_told
     }
 
     fn is_far(&self) -> bool {

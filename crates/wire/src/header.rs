@@ -29,7 +29,7 @@ pub enum Kind {
     Accept = 4,
     /// A part of an accepted message.
     Part = 5,
-    /// The receiver no longer needs the data: the sender may reuse its buffer.
+    /// A message that was offered is received and thrown away: the sender may reuse its buffer.
     Done = 6,
     /// From now on the sender writes to a ring (shared memory only; never seen by matching).
     RingOpen = 7,
@@ -37,7 +37,8 @@ pub enum Kind {
     Control = 8,
     /// The sender withdraws a message that has met no receive.
     Withdraw = 9,
-    /// The receiver confirms a withdrawal: the message had met no receive.
+    /// The message had met no receive and will meet none: its sender has asked for it, no such mailbox is there, or the
+    /// receiver leaves. The tag says which.
     Withdrawn = 10,
     /// The sender leaves in good order, and nothing follows (on a stream only; never seen by matching).
     Goodbye = 11,
@@ -90,6 +91,34 @@ impl Kind {
         Self::Relayed,
         Self::RelayOpen,
     ];
+
+    /// Whether only channels send and handle frames of this kind: matching never sees one.
+    #[must_use]
+    pub const fn is_of_channels(self) -> bool {
+        match self {
+            Self::RingOpen
+            | Self::Goodbye
+            | Self::Received
+            | Self::Granted
+            | Self::EndMarker
+            | Self::RelayPut
+            | Self::RelayGet
+            | Self::RelayWord
+            | Self::RelayAnswer
+            | Self::Relayed
+            | Self::RelayOpen => true,
+            Self::Eager
+            | Self::Reference
+            | Self::Offer
+            | Self::Accept
+            | Self::Part
+            | Self::Done
+            | Self::Control
+            | Self::Withdraw
+            | Self::Withdrawn
+            | Self::InCell => false,
+        }
+    }
 
     const fn from_bits(bits: u8) -> Option<Self> {
         if bits == 0 || bits as usize > Self::ALL.len() {

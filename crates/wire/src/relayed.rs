@@ -126,20 +126,7 @@ pub fn message_of(
     if frame.kind != Kind::Relayed || message.class != frame.class || !is_possible {
         return Err(RelayedError::Form);
     }
-    match message.kind {
-        Kind::RingOpen
-        | Kind::Goodbye
-        | Kind::Received
-        | Kind::Granted
-        | Kind::EndMarker
-        | Kind::RelayPut
-        | Kind::RelayGet
-        | Kind::RelayWord
-        | Kind::RelayAnswer
-        | Kind::Relayed
-        | Kind::RelayOpen => Err(RelayedError::Form),
-        _ => Ok(message),
-    }
+    if message.kind.is_of_channels() { Err(RelayedError::Form) } else { Ok(message) }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub enum LaneState {
     Impossible,
     /// Frames of this direction go over the lane, which has room.
     Free,
-    /// Frames of this direction go over the lane, where 64 KiB wait for the network.
+    /// Frames of this direction go over the lane, where 64 KiB wait for the network, or the receiver has much to take.
     Crowded,
     /// Frames of this direction go over the relay.
     Unused,

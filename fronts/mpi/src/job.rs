@@ -159,7 +159,7 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
         drop(job.map(landeck::Job::leave));
     }
     static IS_REGISTERED: Once = Once::new();
-    let finished = finish_operations();
+    let finished = finish_operations(false);
     let rested = lock().end_use()?;
     if rested == Rested::MustLeave {
         IS_REGISTERED.call_once(|| {
@@ -173,7 +173,7 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
 
 /// Leaves the job, unless another user in this process needs it.
 pub(crate) fn leave() -> Result<(), Mistake> {
-    let finished = finish_operations();
+    let finished = finish_operations(true);
     let mut membership = lock();
     if membership.end_use()? != Rested::MustLeave {
         return finished;
@@ -187,15 +187,17 @@ pub(crate) fn leave() -> Result<(), Mistake> {
 
 /// Before the last use of the membership ends: brings requests that the program has freed to their end,
 /// and waits until what was sent is out of this process's hands. Nothing is locked meanwhile: another
-/// thread may end the job.
-fn finish_operations() -> Result<(), Mistake> {
+/// thread may end the job. `leaves` says that the process then leaves the job, which waits as well.
+fn finish_operations(leaves: bool) -> Result<(), Mistake> {
     let membership = lock();
     let is_last = membership.users == 1;
     let world = membership.job.as_ref().filter(|_| is_last).map(landeck::Job::world);
+    let spans_hosts = membership.job.as_ref().is_some_and(landeck::Job::spans_hosts);
     drop(membership);
     let Some(world) = world else { return Ok(()) };
     freed::finish_all();
-    Ok(raw::drain(&world)?)
+    // Over hosts, only a departure tells other processes that nothing more is received here.
+    if leaves && spans_hosts { Ok(()) } else { Ok(raw::drain(&world)?) }
 }
 
 /// The state of the membership after one of its users has ended.

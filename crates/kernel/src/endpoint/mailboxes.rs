@@ -40,6 +40,16 @@ impl<N: Channel> Endpoint<N> {
         for poster in posters {
             self.near.nudge(Peer(poster));
         }
+        // Posters on other hosts are told before whatever this process sends next.
+        if !self.core.replies.is_empty() {
+            self.advance();
+        }
+    }
+
+    /// Whether the process of another host has said that a mailbox of its is gone.
+    #[inline]
+    pub fn is_mailbox_gone(&self, of: Peer, context: u32) -> bool {
+        self.core.mailboxes.is_gone(of.0, context)
     }
 
     /// Whether any mailbox is watched.

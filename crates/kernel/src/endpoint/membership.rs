@@ -393,7 +393,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    fn discard(&mut self, doomed: impl Fn(u32, u32) -> bool) {
+    pub(super) fn discard(&mut self, doomed: impl Fn(u32, u32) -> bool) {
         let core = &mut self.core;
         let mut dropped = Vec::new();
         core.matching.discard(

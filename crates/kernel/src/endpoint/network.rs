@@ -78,6 +78,18 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
+    /// Receives no message of other hosts from now on, and tells the senders of those that wait here. Otherwise two
+    /// processes that leave would wait for each other to receive.
+    pub fn receive_no_more(&mut self) {
+        if self.far.is_none() {
+            return;
+        }
+        self.core.leaves = true;
+        let first_far = self.first_far;
+        self.discard(|_, source| source >= first_far);
+        self.advance();
+    }
+
     /// Says goodbye on the network: this process sends nothing more, and may end once
     /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
     /// nearest channel, whose membership tells it.
@@ -124,21 +136,11 @@ impl<N: Channel> Endpoint<N> {
         status: &mut Status,
         has_found: bool,
     ) -> Option<Result<(), Box<Failure>>> {
-        let looks = self.direct_looks(wanted, has_found);
-        for look in 0..looks {
-            let Some(network) = &mut self.far else { break };
-            let core = &mut self.core;
+        self.look_for(wanted, has_found, |network, core| {
+            let status = &mut *status;
             let mut direct = Direct { core, wanted, area, is_whole, status, result: None };
-            let any = network.poll(&mut direct);
-            let result = direct.result;
-            self.after_network();
-            if result.is_some() || any {
-                self.far_looks.found(look);
-                return result;
-            }
-        }
-        self.far_looks.failed(looks);
-        None
+            (network.poll(&mut direct), direct.result)
+        })
     }
 
     /// The look at the network of a receive that has neither a request nor memory for the data.
@@ -149,16 +151,29 @@ impl<N: Channel> Endpoint<N> {
         wanted: &Wanted,
         has_found: bool,
     ) -> Option<Completion> {
+        self.look_for(wanted, has_found, |network, core| {
+            let mut direct = DirectOwn { core, wanted, completion: None };
+            (network.poll(&mut direct), direct.completion)
+        })
+    }
+
+    /// Looks at the network for a receive, as often as is due. `look` returns whether anything was found, and the result
+    /// of the receive.
+    #[inline]
+    fn look_for<R>(
+        &mut self,
+        wanted: &Wanted,
+        has_found: bool,
+        mut look: impl FnMut(&mut dyn Channel, &mut Core) -> (bool, Option<R>),
+    ) -> Option<R> {
         let looks = self.direct_looks(wanted, has_found);
-        for look in 0..looks {
+        for number in 0..looks {
             let Some(network) = &mut self.far else { break };
-            let mut direct = DirectOwn { core: &mut self.core, wanted, completion: None };
-            let any = network.poll(&mut direct);
-            let completion = direct.completion;
+            let (any, result) = look(&mut **network, &mut self.core);
             self.after_network();
-            if completion.is_some() || any {
-                self.far_looks.found(look);
-                return completion;
+            if result.is_some() || any {
+                self.far_looks.found(number);
+                return result;
             }
         }
         self.far_looks.failed(looks);

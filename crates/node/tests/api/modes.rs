@@ -72,10 +72,13 @@ fn urgent_messages_overtake_what_waits() {
                 .unwrap();
             return;
         }
-        // Who receives all the time may have much of it before the urgent one is sent.
+        // Who receives all the time may have much of it before the urgent one is sent. So this one only looks.
         is_sent.wait_for(1);
+        let look_for = |tag| while world.try_probe(0, tag).unwrap().is_none() {};
+        look_for(Tag(2));
         assert_eq!(world.receive::<u64>(Any, Tag(2)).unwrap().0, 9);
         world.send_urgent(&[10u64], 0, Tag(3)).unwrap();
+        look_for(Tag(4));
         assert_eq!(world.receive::<u64>(0, Tag(4)).unwrap().0, 11);
         for _ in 0..BULK {
             assert_eq!(world.receive_vec::<u8>(0, Tag(1)).unwrap().0.len(), 16 * 1024);
@@ -147,17 +150,20 @@ fn urgent_posts_have_a_limit_and_lose_nothing() {
         world.barrier().unwrap();
         let urgent = job.open_mailbox("urgent").unwrap();
         let mut count = 0u64;
-        let refused = loop {
-            match urgent.try_post_urgent(&[count]) {
-                Ok(()) => count += 1,
-                Err(error) => break error,
-            }
+        let late = loop {
             assert!(count < 1_000_000, "there is room for ever");
+            if let Err(refused) = urgent.try_post_urgent(&[count]) {
+                assert!(matches!(refused.kind, ErrorKind::WouldBlock), "{refused}");
+                let began = Instant::now();
+                // A network may have been slow.
+                if let Err(late) = urgent.post_urgent_within(&[count], TIME) {
+                    assert!(began.elapsed() >= TIME);
+                    break late;
+                }
+            }
+            count += 1;
         };
-        assert!(matches!(refused.kind, ErrorKind::WouldBlock), "{refused}");
-        let began = Instant::now();
-        let late = urgent.post_urgent_within(&[count], TIME).unwrap_err();
-        assert!(matches!(late.kind, ErrorKind::TimedOut(_)) && began.elapsed() >= TIME, "{late}");
+        assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
         is_late.add_one();
         world.send(&[count + 1], 0, Tag(1)).unwrap();
         urgent.post_urgent(&[count]).unwrap();

@@ -1,5 +1,6 @@
 //! Mailboxes of other hosts: found by name, posted to by address, and gone in order.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,6 +12,9 @@ use landeck::{
 use crate::job::{EACH, RANKS, on_hosts, on_hosts_with};
 
 const LENGTHS: [usize; 8] = [0, 1, 48, 100, 4_000, 65_536, 70_000, 1 << 20];
+
+/// The file, on all hosts, with the number of posted messages.
+const POSTED: &str = "/run/hosts/posted";
 
 /// The bytes of a message of a rank.
 fn bytes(rank: usize, length: usize) -> Vec<u8> {
@@ -145,7 +149,17 @@ fn a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others() {
         world.barrier().unwrap();
         let long = vec![1u8; 1 << 20];
         if rank >= EACH {
-            outbox.post_values(&[1u8]).unwrap(); // dropped there
+            // Short ones are dropped there, until the answer to the first has come.
+            let begun = Instant::now();
+            let told = loop {
+                match outbox.post_values(&[1u8]) {
+                    Ok(()) => assert!(begun.elapsed() < Duration::from_secs(60)),
+                    Err(told) => break told,
+                }
+            };
+            assert!(matches!(told.kind, ErrorKind::Mailbox(MailboxError::GoneElsewhere { .. })));
+            let again = job.open_mailbox_by_address(MailboxAddress::from_words(words));
+            assert!(again.is_err(), "the process knows it by now");
             let mut message = Message::new();
             message.pack(&[2u8]);
             for refused in
@@ -181,20 +195,63 @@ fn a_long_post_with_a_limit_is_posted_whole_or_not_at_all() {
             let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(words)).unwrap();
             let mut message = Message::new();
             message.pack(&long);
-            let late = outbox.post_within(&message, Duration::from_millis(50)).unwrap_err();
+            // Its owner does not call: posts wait in this process's heap until that is full.
+            let mut posted = 0u64;
+            let late = loop {
+                match outbox.post_within(&message, Duration::from_millis(50)) {
+                    Ok(()) => posted += 1,
+                    Err(late) => break late,
+                }
+            };
             assert!(matches!(late.kind, ErrorKind::TimedOut(_)), "{late}");
-            world.send(&[1u8], 0, Tag(1)).unwrap();
-            outbox.post_within(&message, Duration::from_secs(60)).unwrap();
+            assert!(posted > 0);
+            fs::write(POSTED, posted.to_string()).unwrap();
         }
         if world.rank() == 0 {
+            let posted: u64 = loop {
+                std::thread::sleep(Duration::from_millis(1));
+                let said = fs::read_to_string(POSTED).ok();
+                if let Some(posted) = said.and_then(|said| said.parse().ok()) {
+                    break posted;
+                }
+            };
+            for _ in 0..posted {
+                let mut values = vec![0u64; long.len()];
+                inbox.retrieve().unwrap().unpack(&mut values).unwrap();
+                assert!(values == long);
+            }
             world.receive::<u8>(EACH, Tag(1)).unwrap();
-            let mut got = inbox.retrieve().unwrap();
-            let mut values = vec![0u64; long.len()];
-            got.unpack(&mut values).unwrap();
-            assert!(values == long);
-            assert!(inbox.try_retrieve().unwrap().is_none(), "the first one was given back");
+            assert!(inbox.try_retrieve().unwrap().is_none(), "nothing of the last one");
+        } else if world.rank() == EACH {
+            world.send(&[1u8], 0, Tag(1)).unwrap();
         }
         world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn all_may_post_long_messages_before_they_retrieve() {
+    on_hosts("mailboxes::all_may_post_long_messages_before_they_retrieve", |job| {
+        let world = job.world();
+        let rank = world.rank();
+        let mut inbox = job.create_mailbox().unwrap();
+        let mut addresses = [[0u64; MailboxAddress::WORDS]; RANKS];
+        world.all_gather(&[inbox.address().to_words()], &mut addresses).unwrap();
+        for length in [120_000, 256 << 10] {
+            let others = || (0..RANKS).filter(|&other| other != rank);
+            for other in others() {
+                let address = MailboxAddress::from_words(addresses[other]);
+                let outbox = job.open_mailbox_by_address(address).unwrap();
+                outbox.post_values(&bytes(rank, length)).unwrap();
+            }
+            let mut values = vec![0u8; length];
+            for _ in others() {
+                assert_eq!(inbox.retrieve_values(&mut values).unwrap(), length);
+                let from = usize::from(values[0]);
+                assert!(from != rank && values == bytes(from, length), "from {from}");
+            }
+            world.barrier().unwrap();
+        }
     });
 }
 

@@ -17,4 +17,5 @@ mod regions;
 mod relayed;
 #[path = "../support/mod.rs"]
 mod support;
+mod urgent;
 mod waiting;

@@ -143,6 +143,28 @@ fn messages_are_probed_held_cancelled_and_repeated() {
 }
 
 #[test]
+fn sends_of_256_kib_end_before_their_receives() {
+    on_hosts("messages::sends_of_256_kib_end_before_their_receives", |job| {
+        let world = job.world();
+        let (rank, far) = (world.rank(), (world.rank() + EACH) % RANKS);
+        for round in 0..20 {
+            let sent = vec![(rank + round) as u32; 64 * 1024];
+            world.send(&sent, far, Tag(1)).unwrap();
+            world.send(&[round], far, Tag(2)).unwrap();
+            let got = world.receive_vec::<u32>(far, Tag(1)).unwrap().0;
+            assert!(got == vec![(far + round) as u32; 64 * 1024], "round {round}");
+            assert_eq!(world.receive::<usize>(far, Tag(2)).unwrap().0, round);
+        }
+        // A message that is held and thrown away is received as well.
+        world.send(&vec![1u8; 200_000], far, Tag(3)).unwrap();
+        drop(world.hold(far, Tag(3)).unwrap());
+        // Nobody waits for a receive that never comes, not even when all leave.
+        world.send(&vec![1u8; 200_000], far, Tag(4)).unwrap();
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn a_message_that_is_too_long_is_cut_and_told() {
     on_hosts("messages::a_message_that_is_too_long_is_cut_and_told", |job| {
         let world = job.world();

@@ -72,9 +72,10 @@ fn pairs_beyond_the_limit_of_lanes_take_the_relay() {
     let test = "relayed::pairs_beyond_the_limit_of_lanes_take_the_relay";
     if is_member() {
         let job = Job::join().unwrap();
-        meet(&job);
+        meet(&job, "joined");
         all_to_all(&job);
         let connections = far_connections();
+        meet(&job, "counted"); // the others' connections end when they leave
         assert!((1..=2).contains(&connections), "one lane and one relay: {connections}");
         return job.leave().unwrap();
     }
@@ -86,10 +87,10 @@ fn pairs_beyond_the_limit_of_lanes_take_the_relay() {
     assert!(ended.status.success(), "{}", text(&ended));
 }
 
-/// Waits until all have joined, without a message: a daemon knows the limit of a process that has joined.
-fn meet(job: &Job) {
+/// Waits until all have come here, without a message: a daemon knows the limit of a process that has joined.
+fn meet(job: &Job, place: &str) {
     let world = job.world();
-    let come = |rank: usize| format!("/run/hosts/joined-{rank}");
+    let come = |rank: usize| format!("/run/hosts/{place}-{rank}");
     fs::write(come(world.rank()), "").unwrap();
     while !(0..world.size()).all(|rank| fs::exists(come(rank)).unwrap()) {
         std::thread::yield_now();

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::Bytes;
 use landeck_wire::handover::LaneKeys;
-use landeck_wire::{Header, Kind, POSITION_BYTES};
+use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -13,6 +13,7 @@ use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::sight::Load;
 use super::socket::{self, Moved};
+use super::unconfirmed::Unconfirmed;
 use placing::Parts;
 
 mod placing;
@@ -24,6 +25,9 @@ const GATHERED_MESSAGE_BYTES_MAX: usize = 4 * 1024;
 /// The sender learns of this many received frames, or bytes in them, at the latest.
 const REPORT_FRAMES: u64 = 64;
 const REPORT_BYTES: u64 = 128 * 1024;
+/// An urgent message takes another way where more bytes are not known to have been taken: two reports, as the receiver of
+/// less than that need not have said so.
+const AHEAD_OF_URGENT_MAX: u64 = 2 * REPORT_BYTES;
 /// The longest rest of a part.
 const REST_BYTES_MAX: usize = DATA_BYTES_MAX;
 
@@ -71,6 +75,7 @@ struct Outgoing {
     sent: u64,
     /// The part of them that the other side has reported as received.
     confirmed: u64,
+    unconfirmed: Unconfirmed,
     /// The position up to which the other side allows to send. Nothing is held back by it yet.
     granted: u64,
     /// This side has said goodbye, perhaps only to `bytes` so far.
@@ -108,6 +113,7 @@ impl Lane {
             in_burst: false,
             sent: 0,
             confirmed: 0,
+            unconfirmed: Unconfirmed::default(),
             granted: 0,
             has_left: false,
             mute: None,
@@ -153,10 +159,11 @@ impl Lane {
         out.is_waiting() || out.has_left && out.mute.is_none() && is_under_way()
     }
 
-    /// Whether the network accepts no more now: 64 KiB wait for it.
+    /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, or the other
+    /// process has not taken what was sent.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
-        self.outgoing.is_blocked
+        self.outgoing.is_blocked || self.outgoing.unconfirmed.bytes() > AHEAD_OF_URGENT_MAX
     }
 
     /// The load of the lane at this moment.
@@ -192,6 +199,9 @@ impl Lane {
         if out.is_blocked || out.mute.is_some() {
             return Err(SendError::Full);
         }
+        if header.class == Class::Urgent && !out.unconfirmed.admits_urgent() {
+            return Err(SendError::Full);
+        }
         let header = Header { sequence: out.sent as u16, length: data.len() as u32, ..*header };
         self.incoming.parts.are_expected |= header.kind == Kind::Accept;
         let is_first = gathers && !std::mem::replace(&mut out.in_burst, gathers);
@@ -201,7 +211,7 @@ impl Lane {
         }
         if gathers || matches!(out.sealing, Sealing::Sealed(_)) {
             out.append(&header, data, spare);
-            out.sent += 1;
+            out.count(&header);
             if !gathers || out.bytes.len() - out.begin > GATHERED_BYTES_MAX {
                 out.flush(socket, spare);
             }
@@ -451,6 +461,14 @@ impl Outgoing {
         !self.is_blocked && !self.has_left && self.mute.is_none()
     }
 
+    /// Counts a frame of the program.
+    #[inline]
+    fn count(&mut self, header: &Header) {
+        self.sent += 1;
+        let bytes = HEADER_BYTES + header.length as usize;
+        self.unconfirmed.sent(self.sent, bytes, header.class == Class::Urgent);
+    }
+
     /// Appends a frame to the bytes that wait.
     fn append(&mut self, header: &Header, data: Bytes<'_>, spare: &mut Spare) {
         if self.bytes.capacity() == 0 {
@@ -486,7 +504,7 @@ impl Outgoing {
             }
         };
         if moved == before + head.len() + data.len() {
-            self.sent += 1;
+            self.count(header);
             if before > 0 {
                 self.drained(spare);
             }
@@ -503,7 +521,7 @@ impl Outgoing {
         let sent = moved - before;
         self.bytes.extend_from_slice(&head[sent.min(head.len())..]);
         data.part(sent.saturating_sub(head.len()), DATA_BYTES_MAX).append_to(&mut self.bytes);
-        self.sent += 1;
+        self.count(header);
         Ok(())
     }
 
@@ -550,6 +568,7 @@ impl Outgoing {
         match header.kind {
             Kind::Received if (self.confirmed..=self.sent).contains(&position) => {
                 self.confirmed = position;
+                self.unconfirmed.taken(position);
             }
             Kind::Granted if position >= self.granted => self.granted = position,
             _ => return Err(BrokenPeer::Form), // positions only grow, and nobody receives what was not sent
@@ -583,6 +602,7 @@ mod tests {
             in_burst: false,
             sent: 10,
             confirmed: 4,
+            unconfirmed: Unconfirmed::default(),
             granted: 20,
             has_left: false,
             mute: None,

@@ -26,6 +26,7 @@
 //! | `daemon` | the socket to the daemon |
 //! | `sight` | since when a lane does not move, for observers |
 //! | `socket` | system calls |
+//! | `unconfirmed` | what the receiver is not known to have taken |
 //!
 //! A lane costs a descriptor. It needs memory for at most one frame while the network accepts no more, and
 //! [`STAGING_BYTES`] while a frame is incomplete or held by the sink; an idle lane needs none.
@@ -39,6 +40,7 @@ mod relayed;
 pub mod sealing;
 mod sight;
 mod socket;
+mod unconfirmed;
 
 use std::io;
 use std::mem::MaybeUninit;

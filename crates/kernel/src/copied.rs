@@ -1,0 +1,97 @@
+//! Offered messages whose sends end before the receiver asks for the data.
+//!
+//! A message to another host that is too long for one frame is offered, and its data follow when it is received. Two
+//! processes that both send first would wait for ever. So before a process sleeps, it copies the data of such sends into
+//! its own heap, and they are complete. The data follow from the copy. On one host such a message lies in the heap
+//! anyway.
+
+use landeck_channel::{Channel, Peer};
+use landeck_memory::Bytes;
+
+use crate::area::Area;
+use crate::arrival::Core;
+use crate::endpoint::Endpoint;
+use crate::request::RequestId;
+use crate::sending::{WHOLE_BYTES, sent};
+use crate::transfer::decode_pair;
+use crate::work::Work;
+
+/// A message whose data were copied.
+struct CopiedSend {
+    /// The request that the offer names. Its operation has ended.
+    named: RequestId,
+    /// The request that has the copy.
+    copy: RequestId,
+}
+
+/// The messages whose data were copied.
+#[derive(Default)]
+pub(crate) struct CopiedSends(Vec<CopiedSend>);
+
+impl CopiedSends {
+    /// The request that has the data of an offer that names this one.
+    #[inline]
+    pub(crate) fn holder_of(&self, named: RequestId) -> RequestId {
+        self.0.iter().find(|send| send.named == named).map_or(named, |send| send.copy)
+    }
+}
+
+impl<N: Channel> Endpoint<N> {
+    /// Completes offered sends of up to 256 KiB by copies of their data, as far as there is memory. Returns whether any
+    /// is complete now.
+    #[cold]
+    pub(crate) fn copy_offered(&mut self) -> bool {
+        self.core.forget_sent_copies();
+        let is_meant = |id: &RequestId| match self.core.requests.get(*id) {
+            Some(Work::Offered { is_standard, area, .. }) => {
+                *is_standard && area.packed_bytes() <= WHOLE_BYTES
+            }
+            _ => false,
+        };
+        let offered: Vec<RequestId> = self.core.requests.pending().filter(is_meant).collect();
+        offered.into_iter().fold(false, |any, id| self.core.copy_of(id) | any)
+    }
+}
+
+impl Core {
+    /// Completes an offered send by a copy of its data; false if there is no memory for it.
+    fn copy_of(&mut self, id: RequestId) -> bool {
+        let Some(&Work::Offered { to, context, ref area, tag, .. }) = self.requests.get(id) else {
+            return false;
+        };
+        let bytes = area.packed_bytes();
+        let Ok(mut block) = self.heap.allocate(bytes as usize) else { return false };
+        area.pack_slice(0, &mut block);
+        let area = Area::of_block(block);
+        let copy = Work::Offered { to, context, area, tag, is_standard: false };
+        let copy = self.requests.insert(copy);
+        self.copied.0.push(CopiedSend { named: id, copy });
+        self.requests.put(id, Work::Done(sent(to, tag, bytes)));
+        true
+    }
+
+    /// Forgets copies that are out, or that nobody will ask for.
+    fn forget_sent_copies(&mut self) {
+        let requests = &mut self.requests;
+        self.copied.0.retain(|send| match requests.get(send.copy) {
+            Some(Work::Done(_)) => {
+                requests.remove(send.copy);
+                false
+            }
+            there => there.is_some(),
+        });
+    }
+
+    /// Handles the word that an offered message was received and thrown away.
+    #[cold]
+    pub(crate) fn arrive_done(&mut self, from: Peer, data: Bytes<'_>) {
+        let Some((send, _)) = decode_pair(data) else { return };
+        let id = self.copied.holder_of(RequestId::from_bits(send));
+        if let Some(&Work::Offered { to, ref area, tag, .. }) = self.requests.get(id)
+            && to == from
+        {
+            let end = Work::Done(sent(to, tag, area.packed_bytes()));
+            self.requests.put(id, end);
+        }
+    }
+}
