@@ -3,6 +3,7 @@
 //! The test is the cable between two channels, and so it knows what each side has when it cuts.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -36,6 +37,11 @@ const SHORT: [Sends; 6] = [
     Sends::Parts(60, 60),
     Sends::Eager(63),
 ];
+
+thread_local! {
+    /// Sinks of earlier pairs, as their memory takes long to make.
+    static USED: RefCell<Vec<Arrivals>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A frame as it was sent.
 type Frame = (Header, Vec<u8>);
@@ -85,8 +91,11 @@ impl Sink for Memory {
 
 impl Side {
     fn new(channel: Lanes, waiting: VecDeque<Frame>) -> Self {
-        let mut arrivals = Arrivals::default();
-        arrivals.give_places();
+        let arrivals = USED.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
+            let mut new = Arrivals::default();
+            new.give_places();
+            new
+        });
         let sink = Memory { arrivals, sent: Vec::new() };
         Self { channel, sink, waiting, marks: Vec::new() }
     }
@@ -269,6 +278,7 @@ impl Pair {
                 assert!(arrival.data == *data, "{what}: the data of {header:?}");
             }
             assert_eq!(arrivals.len(), sent.len(), "{what}");
+            USED.with_borrow_mut(|used| used.push(std::mem::take(&mut side.sink.arrivals)));
         }
     }
 }
