@@ -126,6 +126,16 @@ impl<S: Sink + ?Sized, R: Rule> Sink for Gate<'_, S, R> {
         verdict
     }
 
+    fn append_part(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        self.sink.append_part(to, header, behind, target)
+    }
+
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
         if !self.state.cut.contains(&from) {
             self.sink.broken(from, what);
@@ -157,6 +167,14 @@ impl<C: Channel, R: Rule> Channel for Faulty<C, R> {
                 Err(SendError::Gone)
             }
         }
+    }
+
+    fn sent_mark(&self, peer: Peer) -> u64 {
+        self.inner.sent_mark(peer)
+    }
+
+    fn is_received(&self, peer: Peer, mark: u64) -> bool {
+        self.inner.is_received(peer, mark)
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> bool {

@@ -70,6 +70,20 @@ pub trait Sink {
     /// Records that the first `bytes` bytes of a part are in its place. The header is that of [`Sink::place`].
     fn placed(&mut self, _from: Peer, _header: &Header, _bytes: usize) {}
 
+    /// Appends the data of a part that was sent before, because its path has broken. `behind` is the number of bytes of its
+    /// message that were sent from this part on. False if the send has ended, so nobody needs the message any more.
+    ///
+    /// The channel asks only for parts behind the mark that the peer has received ([`Channel::is_received`]).
+    fn append_part(
+        &mut self,
+        _to: Peer,
+        _header: &Header,
+        _behind: u64,
+        _target: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
     /// Reports that a peer sent something that no sender sends. The channel has dropped it and will not listen to the
     /// peer again.
     fn broken(&mut self, from: Peer, what: BrokenPeer);
@@ -153,12 +167,23 @@ pub trait Channel: Send {
         None
     }
 
-    /// Sends a message. When it returns `Ok`, the channel has copied `data`. It fills in the header's sequence number.
+    /// Sends a message. When it returns `Ok`, the channel has copied `data`; those of a part ([`landeck_wire::Kind::Part`])
+    /// it may ask for again ([`Sink::append_part`]) until they are received ([`Channel::is_received`]). It fills in the header's sequence number.
     /// Messages to one peer arrive in order. Urgent ones are not ordered with others, and may overtake them.
     ///
     /// # Errors
     /// [`SendError`]; after an error nothing of the message was sent.
     fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError>;
+
+    /// A mark behind everything that was sent to a peer so far.
+    fn sent_mark(&self, _peer: Peer) -> u64 {
+        0
+    }
+
+    /// Whether the peer has received everything before a mark, or the channel needs none of it any more.
+    fn is_received(&self, _peer: Peer, _mark: u64) -> bool {
+        true
+    }
 
     /// The channel that a message to this peer takes now, if more than one can carry it.
     fn way_to(&self, _peer: Peer, _class: Class, _bytes: u64) -> Option<MessageWay> {

@@ -82,7 +82,7 @@ pub struct Pair<F> {
 enum Path {
     /// There is no lane.
     None,
-    /// A lane is open, and the other side has not said yet what it has received.
+    /// A lane is open, and the other side has not said yet which of the kept frames it has received.
     Opening,
     /// Frames go.
     Open,
@@ -154,7 +154,9 @@ impl<F> Pair<F> {
             return Err(LaneError::Old { lane, newest: self.lane });
         }
         self.lane = lane;
-        self.path = Path::Opening;
+        // Where nothing is kept, the other side can only have received everything.
+        self.path = if self.kept.is_empty() { Path::Open } else { Path::Opening };
+        self.sent = self.sent.max(self.received_there());
         Ok(self.positions())
     }
 
@@ -238,13 +240,42 @@ impl<F> Pair<F> {
         self.lane
     }
 
+    /// The position behind everything that was accepted for sending.
+    #[must_use]
+    pub const fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Whether a further frame that keeps so many bytes is accepted.
+    #[must_use]
+    pub const fn has_room(&self, keeps: usize) -> bool {
+        self.pushed < self.granted && self.kept_bytes + keeps <= KEPT_MAX
+    }
+
+    /// Whether frames wait to go onto the path, or for the other side's word where to go on.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.path != Path::Open || self.sent < self.pushed
+    }
+
+    /// The frames that [`Pair::next_to_send`] would give now, one after the other.
+    pub fn waiting(&self) -> impl Iterator<Item = &F> {
+        let first = match self.path {
+            Path::Open => self.sent - self.received_there(),
+            _ => self.kept.len() as u64,
+        };
+        self.kept.iter().skip(first as usize).map(|(frame, _)| frame)
+    }
+
     /// The bytes that are kept.
     #[must_use]
     pub const fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }
 
-    fn received_there(&self) -> u64 {
+    /// The position up to which the other side is known to have received.
+    #[must_use]
+    pub fn received_there(&self) -> u64 {
         self.pushed - self.kept.len() as u64
     }
 
@@ -311,6 +342,21 @@ mod tests {
         assert_eq!(b.arrive(1, 0), Err(LaneError::Old { lane: 1, newest: 3 }));
         assert_eq!(b.arrive(3, 0), Ok(65_536));
         assert_eq!(b.open(2), Err(LaneError::Old { lane: 2, newest: 3 }));
+    }
+
+    #[test]
+    fn a_lane_is_open_at_once_where_nothing_is_kept() {
+        let (mut a, mut b) = (Pair::<char>::at(7, 4), Pair::<char>::at(7, 4));
+        let _ = (a.open(1), b.open(1));
+        assert_eq!((a.push('x', 1), a.is_behind()), (Ok(7), true));
+        assert_eq!(a.waiting().collect::<String>(), "x");
+        assert_eq!(a.next_to_send(), Some((7, &'x')));
+        assert!(!a.is_behind());
+        let _ = (a.open(2), b.open(2));
+        assert!(a.is_behind() && a.waiting().next().is_none(), "the other side may have it");
+        a.told(2, b.positions()).expect("a position");
+        assert_eq!(a.waiting().collect::<String>(), "x");
+        assert!(a.has_room(KEPT_MAX - 1) && !a.has_room(KEPT_MAX));
     }
 
     #[test]

@@ -115,6 +115,16 @@ impl<S: Sink + ?Sized> Sink for Counting<'_, S> {
         verdict
     }
 
+    fn append_part(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        self.sink.append_part(to, header, behind, target)
+    }
+
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
         self.sink.broken(from, what);
     }
@@ -133,6 +143,14 @@ impl<C: Channel> Channel for Recorder<C> {
         self.inner.try_send(to, header, data)?;
         self.sent.add(to, header, &data);
         Ok(())
+    }
+
+    fn sent_mark(&self, peer: Peer) -> u64 {
+        self.inner.sent_mark(peer)
+    }
+
+    fn is_received(&self, peer: Peer, mark: u64) -> bool {
+        self.inner.is_received(peer, mark)
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> bool {

@@ -148,6 +148,10 @@ struct BrokenReport {
     place: u32,
     what: String,
     due: Duration,
+    /// When a lane is tried again.
+    again: Duration,
+    /// Another lane of the pair makes it void.
+    ends_with_lane: bool,
 }
 
 /// The lanes of this host.
@@ -393,7 +397,10 @@ impl Lanes {
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let dials = self.dials.values().map(|one| one.dial.deadline());
         let relays = self.relays.dials.values().map(|(dial, _)| dial.deadline());
-        let reports = self.reports.iter().map(|report| report.due);
+        let reports = self.reports.iter().map(|one| match one.ends_with_lane {
+            true => one.due.min(one.again),
+            false => one.due,
+        });
         let others = self.machine_of_lanes.next_look().into_iter().chain(self.leaving.due());
         dials.chain(relays).chain(reports).chain(others).min()
     }
@@ -566,6 +573,7 @@ impl Lanes {
     fn deliver(&mut self, tools: &LaneTools, token: u64, own: ProcessId, lane: Undelivered) {
         let place = tools.parts.with_segment(own.host).and_then(|(_, part)| part.place(lane.far));
         let Some(far) = place else { return };
+        self.drop_reports(own, far);
         let Connected { socket, keys, .. } = lane.connected;
         let message = Handover::Lane { far, lane: lane.lane, keys };
         self.tell(tools.reactor, token, &message, Some(socket));
@@ -579,7 +587,8 @@ impl Lanes {
             return self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);
         }
         let what = processes::NO_ADDRESS.to_owned();
-        self.report(BrokenReport { job, own, place, what, due: tools.now + self.timeout });
+        let (due, again) = self.times_of_report(tools.now);
+        self.report(BrokenReport { job, own, place, what, due, again, ends_with_lane: true });
     }
 
     /// Whether a process of this host can have no lane to a further one.

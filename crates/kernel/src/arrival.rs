@@ -373,7 +373,7 @@ impl Core {
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
             Work::Offered { to, area, tag, .. } if to == from => {
-                *work = Work::Parting { to, area, tag, position: 0, receive };
+                *work = Work::Parting { to, area, tag, position: 0, receive, mark: 0 };
                 self.active.push(id);
             }
             other => *work = other,
@@ -494,6 +494,16 @@ impl Sink for Core {
         self.count_part(self.collecting_id(header), from, bytes as u64);
     }
 
+    fn append_part(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        self.append_sent_part(to, header, behind, target)
+    }
+
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
         self.membership.mark_broken(from, what);
     }
@@ -573,6 +583,16 @@ impl Sink for Direct<'_> {
 
     fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
         self.core.placed(from, header, bytes);
+    }
+
+    fn append_part(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        self.core.append_sent_part(to, header, behind, target)
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
@@ -664,6 +684,16 @@ impl Sink for DirectOwn<'_> {
 
     fn placed(&mut self, from: Peer, header: &Header, bytes: usize) {
         self.core.placed(from, header, bytes);
+    }
+
+    fn append_part(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        self.core.append_sent_part(to, header, behind, target)
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {

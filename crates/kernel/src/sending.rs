@@ -366,28 +366,31 @@ impl<N: Channel> Endpoint<N> {
 
     fn move_parts(&mut self, id: RequestId) -> (bool, bool) {
         let Some(work) = self.core.requests.get_mut(id) else { return (false, false) };
-        let Work::Parting { to, area, tag, position, receive } =
+        let Work::Parting { to, area, tag, position, receive, mark } =
             std::mem::replace(work, Work::Free)
         else {
             return (false, false);
         };
         let (before, total) = (position, area.packed_bytes());
         let most = self.channel(to).data_bytes_max();
-        let mut position = position;
+        let (mut position, mut mark) = (position, mark);
         let mut outcome = Ok(());
         while position < total && outcome.is_ok() {
             let (sent_bytes, sent) = self.send_part(to, &area, position, most, receive);
             position += sent_bytes;
             outcome = sent;
+            mark = self.channel(to).sent_mark(to);
         }
         let next = match outcome {
             Err(SendError::Gone) => Work::failed(self.gone(to)),
-            _ if position >= total => Work::Done(sent(to, tag, total)),
-            _ => Work::Parting { to, area, tag, position, receive },
+            _ if position >= total && self.channel(to).is_received(to, mark) => {
+                Work::Done(sent(to, tag, total))
+            }
+            _ => Work::Parting { to, area, tag, position, receive, mark },
         };
         let goes_on = matches!(next, Work::Parting { .. });
         self.core.requests.put(id, next);
-        (position != before, goes_on)
+        (position != before || !goes_on, goes_on)
     }
 
     /// Sends one part of at most `most` bytes; returns how many, and whether there was room.
@@ -402,12 +405,12 @@ impl<N: Channel> Endpoint<N> {
         let (length, result) = match area.one_piece() {
             Some(bytes) => {
                 let part = bytes.part(position as usize, most);
-                let header = part_header(part.len(), receive);
+                let header = part_header(part.len(), receive, area.packed_bytes() - position);
                 (part.len(), self.try_channel(to, &header, part))
             }
             None => {
                 let packed = self.packed(area, position, most);
-                let header = part_header(packed.len(), receive);
+                let header = part_header(packed.len(), receive, area.packed_bytes() - position);
                 let result = self.try_channel(to, &header, (&packed[..]).into());
                 let length = packed.len();
                 self.scratch = packed;
@@ -419,6 +422,29 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
+    /// Appends a part that was sent before, and behind which so many bytes of its message were sent, itself included.
+    /// False if its send has ended.
+    pub(crate) fn append_sent_part(
+        &self,
+        to: Peer,
+        header: &Header,
+        behind: u64,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        let named = u64::from(header.tag) << 32 | u64::from(header.context);
+        let area = self.active.iter().find_map(|&id| match self.requests.get(id) {
+            Some(Work::Parting { to: peer, area, position, receive, .. })
+                if (*peer, *receive) == (to, named) =>
+            {
+                Some((area, position.checked_sub(behind)?))
+            }
+            _ => None,
+        });
+        let Some((area, first)) = area else { return false };
+        area.append_to(first, header.length as usize, target);
+        true
+    }
+
     /// Turns a waiting send into an offer; returns false if it does not wait.
     pub(crate) fn offer_instead(&mut self, id: RequestId) -> bool {
         match self.requests.get_mut(id) {
@@ -443,7 +469,9 @@ pub(crate) fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
     Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
 }
 
-fn part_header(length: usize, receive: u64) -> Header {
+/// The header of a part of which, with everything behind it, `left` bytes are to be sent.
+fn part_header(length: usize, receive: u64, left: u64) -> Header {
     let (low, high) = (receive as u32, (receive >> 32) as u32);
-    Header { class: Class::User, ..Header::user(Kind::Part, length as u32, low, high) }
+    let flags = if length as u64 == left { Flags::LAST } else { Flags::NONE };
+    Header { class: Class::User, flags, ..Header::user(Kind::Part, length as u32, low, high) }
 }

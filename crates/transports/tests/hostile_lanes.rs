@@ -254,6 +254,8 @@ fn a_peer_that_does_not_read_costs_one_frame() {
         possessed.receiver.poll(&mut possessed.arrivals);
         possessed.receiver.is_read_out(FAR)
     });
+    assert!(possessed.receiver.has_unsent(), "nothing is lost: another lane may come");
+    possessed.receiver.forget(FAR);
     assert!(!possessed.receiver.has_unsent());
 }
 
@@ -286,23 +288,37 @@ fn lanes_that_no_daemon_hands_over_are_closed() {
 }
 
 #[test]
-fn a_second_lane_replaces_an_unused_one_and_breaks_a_used_one() {
+fn a_further_lane_goes_on_where_the_last_one_was_received() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();
-    let mut second = possessed.daemon.possess(0, FAR.0, 2);
-    second.write_all(&message(3, 0)).unwrap();
-    until("the second lane is used", || {
-        possessed.receiver.poll_thoroughly(&mut possessed.arrivals);
-        possessed.arrivals.take().len() == 1
-    });
-    assert_eq!(possessed.stream.read(&mut [0]).unwrap(), 0, "the first is closed");
+    for lane in 2..5 {
+        let mut next = possessed.daemon.possess(0, FAR.0, lane);
+        next.write_all(&message(3, lane as u16 - 2)).unwrap();
+        until("the further lane is used", || {
+            possessed.receiver.poll_thoroughly(&mut possessed.arrivals);
+            possessed.arrivals.take().len() == 1
+        });
+        let mut said = [0; HEADER_BYTES + 8];
+        next.read_exact(&mut said).unwrap();
+        assert_eq!(said[..], position(Kind::Received, u64::from(lane) - 2)[..]);
+        // The earlier one is closed; if it had something unread, it is reset.
+        assert!(!matches!(possessed.stream.read(&mut [0]), Ok(1..)));
+        possessed.stream = next;
+    }
     assert_eq!(possessed.breaks(), []);
-    let mut third = possessed.daemon.possess(0, FAR.0, 3);
-    until("the pair is broken", || {
-        possessed.receiver.poll_thoroughly(&mut possessed.arrivals);
-        possessed.breaks() == [(FAR.0, 3)]
+    // A sender that repeats what was received is broken, and gets no further lane.
+    possessed.stream.write_all(&message(3, 2)).unwrap();
+    until("the lane is broken", || {
+        possessed.poll();
+        !possessed.receiver.has_lane(FAR)
     });
-    assert_eq!(third.read(&mut [0]).unwrap(), 0);
+    assert_eq!(possessed.breaks(), [(FAR.0, 4)]);
+    let mut refused = possessed.daemon.possess(0, FAR.0, 5);
+    refused.set_nonblocking(true).unwrap();
+    until("another lane is closed", || {
+        possessed.receiver.poll_thoroughly(&mut possessed.arrivals);
+        matches!(refused.read(&mut [0]), Ok(0))
+    });
     possessed.until_read_out();
 }
 

@@ -3,5 +3,6 @@
 mod conformance;
 mod full_mailbox;
 mod hostile_lanes;
+mod lane_breaks;
 mod support;
 mod welcome;

@@ -164,7 +164,9 @@ impl Flags {
     pub const BULK: Self = Self(2);
     /// A receiver that does not know the kind may skip the message (on a lane only).
     pub const SKIPPABLE: Self = Self(4);
-    const KNOWN: u8 = 7;
+    /// The part is the last of its message, whose sender waits for the word that it was received.
+    pub const LAST: Self = Self(8);
+    const KNOWN: u8 = 15;
 
     /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use landeck_memory::process_names::process_in_words;
 use landeck_wire::handover::Handover;
@@ -15,7 +16,11 @@ use crate::reactor::Reactor;
 
 /// The system error with which a process reports that no way leads to another one, and what it means.
 const UNREACHABLE: i32 = rustix::io::Errno::HOSTUNREACH.raw_os_error();
+/// The system error with which a process reports that the other one sends what no process sends.
+const BROKEN_PEER: i32 = rustix::io::Errno::PROTO.raw_os_error();
 pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one";
+/// How often, within T, a lane is tried again that broke and could not be opened at once.
+const TRIES: u32 = 8;
 /// The connections that are accepted in one turn of the loop.
 const ACCEPTS_PER_TURN: usize = 64;
 
@@ -163,13 +168,22 @@ impl Lanes {
             (Handover::Broken { far, lane, errno }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
                 self.machine_of_lanes.broken(own, process, *lane);
+                // Another lane may be there already: the other process was the first to notice.
+                let has_next = *lane > 0
+                    && *errno != BROKEN_PEER
+                    && self.machine_of_lanes.open_lane(own, process).is_some();
+                if has_next {
+                    return Ok(());
+                }
                 let what = match *errno {
                     0 => "the connection ended without a goodbye".to_owned(),
                     UNREACHABLE => NO_ADDRESS.to_owned(),
                     number => io::Error::from_raw_os_error(number).to_string(),
                 };
-                let due = tools.now + self.timeout;
-                self.report(BrokenReport { job, own, place: *far, what, due });
+                let (due, again) = self.times_of_report(tools.now);
+                let (place, ends_with_lane) = (*far, *lane > 0 || *errno == UNREACHABLE);
+                let ends_with_lane = ends_with_lane && *errno != BROKEN_PEER;
+                self.report(BrokenReport { job, own, place, what, due, again, ends_with_lane });
             }
             (Handover::Relay { slot, incarnation, host }, _) => {
                 let place = (*slot, *incarnation, *host);
@@ -181,17 +195,46 @@ impl Lanes {
         Ok(())
     }
 
+    /// When a report ends its job, and when a lane is tried again for it.
+    pub(super) fn times_of_report(&self, now: Duration) -> (Duration, Duration) {
+        (now + self.timeout, now + self.timeout / TRIES)
+    }
+
     pub(super) fn report(&mut self, report: BrokenReport) {
-        let is_known =
-            self.reports.iter().any(|one| (one.own, one.place) == (report.own, report.place));
-        if !is_known {
-            self.reports.push(report);
+        let is_same = |one: &&mut BrokenReport| (one.own, one.place) == (report.own, report.place);
+        match self.reports.iter_mut().find(is_same) {
+            Some(known) => known.ends_with_lane &= report.ends_with_lane,
+            None => self.reports.push(report),
+        }
+    }
+
+    /// A process has another lane: the break of the one before needs no explanation.
+    pub(super) fn drop_reports(&mut self, own: ProcessId, place: u32) {
+        self.reports.retain(|one| !one.ends_with_lane || (one.own, one.place) != (own, place));
+    }
+
+    /// Where no lane could be opened for one that broke, tries it again.
+    fn try_again(&mut self, tools: &mut LaneTools) {
+        let now = tools.now;
+        let mut wanted = Vec::new();
+        for report in self.reports.iter_mut().filter(|it| it.ends_with_lane && now >= it.again) {
+            report.again = now + self.timeout / TRIES;
+            let Some(part) = tools.parts.get(report.job) else { continue };
+            let far = part.far.get(report.place as usize).copied();
+            if let Some(far) = far.filter(|_| !part.is_over(report.place)) {
+                wanted.push((report.own, far, part.host_of(report.place)));
+            }
+        }
+        for (own, far, host) in wanted {
+            let outputs = self.machine_of_lanes.want(own, far, host);
+            self.perform(tools, outputs, None);
         }
     }
 
     /// A report that a word has explained is dropped; one that none has explained in time ends its job.
-    pub(super) fn judge_reports(&mut self, tools: &LaneTools) {
+    pub(super) fn judge_reports(&mut self, tools: &mut LaneTools) {
         let now = tools.now;
+        self.try_again(tools);
         let mut reports = std::mem::take(&mut self.reports);
         reports.retain(|report| {
             let Some(part) = tools.parts.get(report.job) else { return false };

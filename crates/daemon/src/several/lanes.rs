@@ -172,17 +172,17 @@ fn a_lane_is_handed_to_both_processes() {
 }
 
 #[test]
-fn a_broken_lane_ends_the_job_unless_a_word_explains_it() {
+fn a_lane_whose_other_end_is_broken_ends_the_job_unless_a_word_explains_it() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [mut zero, mut one, _two] = three();
     let segments = parts(&zero, &one);
     let process = Process::hello(&segments[1]);
     process.say(&Handover::Want { far: 0 });
     let (lane, ..) = process.lane();
-    process.say(&Handover::Broken { far: 0, lane, errno: 104 });
+    process.say(&Handover::Broken { far: 0, lane, errno: 71 });
     let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { job: JOB, .. });
     let WordContent::JobEnds { cause, .. } = one.wait_word(ends).content else { unreachable!() };
-    for part in ["rank 1 on h1", "rank 0 on h0", "reset by peer"] {
+    for part in ["rank 1 on h1", "rank 0 on h0", "Protocol error"] {
         assert!(cause.contains(part), "{cause}");
     }
     zero.wait_word(ends);

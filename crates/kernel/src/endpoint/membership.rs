@@ -273,6 +273,10 @@ impl<N: Channel> Endpoint<N> {
         if died {
             self.core.membership.unacknowledged.insert(peer);
         }
+        // Nothing of this process's waits for it any more.
+        if let Some(network) = &mut self.far {
+            network.forget(Peer(peer));
+        }
         true
     }
 

@@ -160,6 +160,18 @@ impl Framing {
         (self.end - self.begin < whole).then_some(header)
     }
 
+    /// The header of the first frame, if that is there.
+    ///
+    /// # Errors
+    /// [`BrokenPeer`] if no sender sends such bytes.
+    pub(super) fn header(&self) -> Result<Option<Header>, BrokenPeer> {
+        Ok(match self.extent()? {
+            Some(Extent::Frame(header, _)) => Some(header),
+            Some(Extent::Skipped(_)) => return Err(BrokenPeer::Form),
+            None => None,
+        })
+    }
+
     /// Continues behind so many bytes, which went elsewhere.
     pub(super) fn skip(&mut self, bytes: usize) {
         self.begin = (self.begin + bytes).min(self.end);

@@ -1,11 +1,15 @@
-//! One lane: the connection to one far process.
+//! The lane to one far process: a connection, and the next one when that breaks.
+//!
+//! The positions of the pair ([`Pair`]) outlive the connection. Each further connection begins with both sides' word of how
+//! much they have received, and each goes on from there.
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use landeck_channel::pair::{AHEAD_MAX, Pair, Positions};
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::Bytes;
 use landeck_wire::handover::LaneKeys;
-use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
+use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -14,8 +18,10 @@ use super::sealing::{CannotSeal, Opening, Sealing};
 use super::sight::Load;
 use super::socket::{self, Moved};
 use super::unconfirmed::Unconfirmed;
+use kept::KeptFrame;
 use placing::Parts;
 
+mod kept;
 mod placing;
 
 /// The most bytes of messages that are gathered before they are sent.
@@ -28,6 +34,10 @@ const REPORT_BYTES: u64 = 128 * 1024;
 /// An urgent message takes another way where more bytes are not known to have been taken: two reports, as the receiver of
 /// less than that need not have said so.
 const AHEAD_OF_URGENT_MAX: u64 = 2 * REPORT_BYTES;
+/// It learns earlier, together with a message, of this many bytes.
+const REPORT_BYTES_BESIDE: u64 = 4 * 1024;
+/// The first lane of a pair: nothing can have been sent before.
+const FIRST: u32 = 1;
 /// The longest rest of a part.
 const REST_BYTES_MAX: usize = DATA_BYTES_MAX;
 
@@ -38,10 +48,13 @@ pub(super) struct Lane {
     socket: Option<OwnedFd>,
     /// The events that the socket is watched for.
     watched: EventFlags,
+    pair: Pair<KeptFrame>,
     incoming: Incoming,
     outgoing: Outgoing,
     /// The reason why the lane broke, until it is reported to the daemon. Zero if the stream just ended.
     broke: Option<i32>,
+    /// The other side has sent what no process sends. No further connection is taken.
+    is_refused: bool,
     /// The process that owns the lane; in a forked child that is the parent.
     owner: u32,
 }
@@ -50,12 +63,12 @@ pub(super) struct Lane {
 struct Incoming {
     framing: Framing,
     opening: Opening,
-    /// The number of frames of the program that the sink has taken.
-    received: u64,
-    /// The part of them that the other side has been told of.
+    /// The part of the received frames that the other side has been told of.
     reported: u64,
     /// The bytes in those that it has not been told of.
     unreported_bytes: u64,
+    /// The sender of a long message waits for the word that it was received.
+    is_awaited: bool,
     /// The other side has said that nothing follows.
     is_complete: bool,
     parts: Parts,
@@ -71,15 +84,13 @@ struct Outgoing {
     is_blocked: bool,
     /// A message was sent since the last poll.
     in_burst: bool,
-    /// The number of frames of the program that were sent.
-    sent: u64,
-    /// The part of them that the other side has reported as received.
-    confirmed: u64,
     unconfirmed: Unconfirmed,
     /// The position up to which the other side allows to send. Nothing is held back by it yet.
     granted: u64,
-    /// This side has said goodbye, perhaps only to `bytes` so far.
+    /// This side sends nothing new any more.
     has_left: bool,
+    /// It has said goodbye on this connection, perhaps only to `bytes` so far.
+    has_said_goodbye: bool,
     /// The reason why nothing can be sent any more, while earlier data of the other side are still read.
     mute: Option<Errno>,
 }
@@ -94,33 +105,62 @@ pub(super) struct Offered {
 }
 
 impl Lane {
-    /// Takes over a connected socket. `key` identifies it in events.
-    pub(super) fn new(key: u64, socket: OwnedFd, keys: &LaneKeys) -> Result<Self, Errno> {
-        let incoming = Incoming {
-            framing: Framing::default(),
-            opening: Opening::new(keys).map_err(|CannotSeal| Errno::KEYREJECTED)?,
-            received: 0,
-            reported: 0,
-            unreported_bytes: 0,
-            is_complete: false,
-            parts: Parts::default(),
+    /// Takes over the first connected socket of a pair. `key` identifies the lane in events.
+    pub(super) fn new(
+        key: u64,
+        number: u32,
+        socket: OwnedFd,
+        keys: &LaneKeys,
+        spare: &mut Spare,
+    ) -> Result<Self, Errno> {
+        let (opening, sealing) = protection(keys)?;
+        let mut lane = Self {
+            key,
+            socket: Some(socket),
+            watched: EventFlags::empty(),
+            pair: Pair::new(AHEAD_MAX),
+            incoming: Incoming::new(opening),
+            outgoing: Outgoing::new(sealing),
+            broke: None,
+            is_refused: false,
+            owner: std::process::id(),
         };
-        let outgoing = Outgoing {
-            sealing: Sealing::new(keys).map_err(|CannotSeal| Errno::KEYREJECTED)?,
-            bytes: Vec::new(),
-            begin: 0,
-            is_blocked: false,
-            in_burst: false,
-            sent: 0,
-            confirmed: 0,
-            unconfirmed: Unconfirmed::default(),
-            granted: 0,
-            has_left: false,
-            mute: None,
-        };
-        let owner = std::process::id();
-        let watched = EventFlags::empty();
-        Ok(Self { key, socket: Some(socket), watched, incoming, outgoing, broke: None, owner })
+        lane.begin(number, spare);
+        Ok(lane)
+    }
+
+    /// Takes over the next connected socket of the pair. The one before is closed unread: whatever this side has not
+    /// received from it comes again.
+    pub(super) fn go_on(
+        &mut self,
+        number: u32,
+        socket: OwnedFd,
+        keys: &LaneKeys,
+        epoll: &OwnedFd,
+        spare: &mut Spare,
+    ) -> Result<(), Errno> {
+        let (opening, sealing) = protection(keys)?;
+        self.incoming.framing.clear(spare);
+        self.incoming.parts.begin_again();
+        self.finish(0, epoll);
+        (self.broke, self.incoming.opening) = (None, opening);
+        let (has_left, unconfirmed) =
+            (self.outgoing.has_left, std::mem::take(&mut self.outgoing.unconfirmed));
+        self.outgoing = Outgoing { has_left, unconfirmed, ..Outgoing::new(sealing) };
+        (self.socket, self.watched) = (Some(socket), EventFlags::empty());
+        self.begin(number, spare);
+        Ok(())
+    }
+
+    /// Says how much was received, first of all on a connection.
+    fn begin(&mut self, number: u32, spare: &mut Spare) {
+        // The caller has compared the numbers.
+        let opened = self.pair.open(number);
+        debug_assert!(opened.is_ok());
+        if number != FIRST {
+            self.incoming.report(&self.pair, &mut self.outgoing, spare);
+        }
+        self.say_goodbye(spare);
     }
 
     /// Whether the lane has ended.
@@ -139,11 +179,25 @@ impl Lane {
         (self.is_over() || self.incoming.is_complete) && self.incoming.framing.is_empty()
     }
 
-    /// Whether a newer lane of the pair loses nothing: the other process has left on this one, or no frame has used it.
-    pub(super) fn can_be_replaced(&self) -> bool {
-        let (incoming, outgoing) = (&self.incoming, &self.outgoing);
-        let is_unused = outgoing.sent == 0 && incoming.received == 0 && incoming.framing.is_empty();
-        is_unused || self.is_over() && incoming.is_complete
+    /// Whether no further connection of the pair is taken.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// The position behind everything that was sent.
+    pub(super) fn sent_mark(&self) -> u64 {
+        self.pair.pushed()
+    }
+
+    /// Whether the other side has everything before a position, or will never take it.
+    pub(super) fn is_received(&self, mark: u64) -> bool {
+        self.pair.received_there() >= mark || self.incoming.is_complete || self.is_refused
+    }
+
+    /// Whether the other side needs a further connection to get what was sent, though it has not left.
+    pub(super) fn needs_another(&self) -> bool {
+        let is_lost = !self.pair.may_change_path() && !self.incoming.is_complete;
+        self.is_over() && is_lost && !self.is_refused
     }
 
     /// The reason why the lane broke, once.
@@ -156,14 +210,17 @@ impl Lane {
     pub(super) fn has_unsent(&self) -> bool {
         let out = &self.outgoing;
         let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
-        out.is_waiting() || out.has_left && out.mute.is_none() && is_under_way()
+        let is_behind = !self.is_over() && self.pair.is_behind() && !self.incoming.is_complete;
+        let awaits_end = out.has_left && out.mute.is_none();
+        out.is_waiting() || is_behind || self.needs_another() || awaits_end && is_under_way()
     }
 
-    /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, or the other
-    /// process has not taken what was sent.
+    /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, the connection has
+    /// ended, or the other process has not taken what was sent.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
-        self.outgoing.is_blocked || self.outgoing.unconfirmed.bytes() > AHEAD_OF_URGENT_MAX
+        let out = &self.outgoing;
+        out.is_blocked || self.socket.is_none() || out.unconfirmed.bytes() > AHEAD_OF_URGENT_MAX
     }
 
     /// The load of the lane at this moment.
@@ -171,14 +228,15 @@ impl Lane {
         let out = &self.outgoing;
         let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
         let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
-        Load { unsent_bytes, sent: out.sent, received: out.confirmed }
+        Load { unsent_bytes, sent: self.pair.pushed(), received: self.pair.received_there() }
     }
 
     /// Whether [`Lane::tend`] has something to do.
     #[inline]
     pub(super) fn needs_care(&self) -> bool {
         let out = &self.outgoing;
-        out.is_waiting() || out.in_burst || self.incoming.is_report_due() && out.can_append()
+        let can_report = self.socket.is_some() && out.can_append();
+        out.is_waiting() || out.in_burst || can_report && self.incoming.is_report_due(&self.pair)
     }
 
     /// Sends a message, or the first part of it, and keeps the rest. If `gathers`, a short message that is not the first
@@ -196,28 +254,73 @@ impl Lane {
             return Err(SendError::Gone);
         }
         let Some(socket) = &self.socket else { return Err(SendError::Full) };
-        if out.is_blocked || out.mute.is_some() {
+        if out.is_blocked || out.mute.is_some() || self.pair.is_behind() {
+            return Err(SendError::Full);
+        }
+        let sequence = self.pair.pushed() as u16;
+        let header = Header { sequence, length: data.len() as u32, ..*header };
+        let cost = kept::cost(&header);
+        if !self.pair.has_room(cost) {
             return Err(SendError::Full);
         }
         if header.class == Class::Urgent && !out.unconfirmed.admits_urgent() {
             return Err(SendError::Full);
         }
-        let header = Header { sequence: out.sent as u16, length: data.len() as u32, ..*header };
         self.incoming.parts.are_expected |= header.kind == Kind::Accept;
         let is_first = gathers && !std::mem::replace(&mut out.in_burst, gathers);
         let gathers = gathers && !is_first && data.len() <= GATHERED_MESSAGE_BYTES_MAX;
-        if self.incoming.is_report_due() {
-            self.incoming.report(out, spare); // with the message, so it needs no call of its own
+        if self.incoming.unreported_bytes >= REPORT_BYTES_BESIDE
+            || self.incoming.is_report_due(&self.pair)
+        {
+            // With the message, so it needs no call of its own.
+            self.incoming.report(&self.pair, out, spare);
         }
         if gathers || matches!(out.sealing, Sealing::Sealed(_)) {
             out.append(&header, data, spare);
-            out.count(&header);
             if !gathers || out.bytes.len() - out.begin > GATHERED_BYTES_MAX {
                 out.flush(socket, spare);
             }
-            return Ok(());
+        } else {
+            out.send_from_place(socket, &header, data, spare)?;
         }
-        out.send_from_place(socket, &header, data, spare)
+        // There is room, and nothing waits before it.
+        let _ = self.pair.push(KeptFrame::new(&header, data), cost);
+        self.pair.next_to_send();
+        let bytes = HEADER_BYTES + data.len();
+        self.outgoing.unconfirmed.sent(self.pair.pushed(), bytes, header.class == Class::Urgent);
+        Ok(())
+    }
+
+    /// Whether the sender of a long message waits for a word that this side owes it.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.incoming.is_awaited
+    }
+
+    /// Whether frames that an earlier connection has lost can go now.
+    #[inline]
+    pub(super) fn can_send_again(&self) -> bool {
+        let out = &self.outgoing;
+        self.socket.is_some() && self.pair.waiting().next().is_some() && !out.is_blocked
+    }
+
+    /// Sends the frames again that an earlier connection has lost, as far as the network accepts them.
+    #[cold]
+    pub(super) fn send_again<S: Sink + ?Sized>(
+        &mut self,
+        to: Peer,
+        sink: &mut S,
+        epoll: &OwnedFd,
+        spare: &mut Spare,
+    ) {
+        let mut data = Vec::new();
+        while self.can_send_again() && self.outgoing.mute.is_none() {
+            let Some(header) = kept::next_again(&mut self.pair, to, sink, &mut data) else { break };
+            self.outgoing.append(&header, Bytes::from(&data[..]), spare);
+            self.flush(spare);
+        }
+        self.say_goodbye(spare);
+        self.watch(false, epoll);
     }
 
     /// Sends what waits, as far as the network accepts it, and reports what has been received. `sleeps` says that the
@@ -225,8 +328,9 @@ impl Lane {
     pub(super) fn tend(&mut self, sleeps: bool, epoll: &OwnedFd, spare: &mut Spare) {
         self.outgoing.in_burst = false;
         self.flush(spare);
-        if self.socket.is_some() && self.incoming.is_report_due() && self.outgoing.can_append() {
-            self.incoming.report(&mut self.outgoing, spare);
+        let is_due = self.socket.is_some() && self.incoming.is_report_due(&self.pair);
+        if is_due && self.outgoing.can_append() {
+            self.incoming.report(&self.pair, &mut self.outgoing, spare);
             self.flush(spare);
         }
         self.watch(sleeps, epoll);
@@ -234,13 +338,22 @@ impl Lane {
 
     /// Says goodbye behind everything that was sent before.
     pub(super) fn leave(&mut self, spare: &mut Spare) {
+        self.outgoing.has_left = true;
+        self.say_goodbye(spare);
+    }
+
+    /// Says goodbye on this connection if this side has left, and nothing else waits.
+    fn say_goodbye(&mut self, spare: &mut Spare) {
         let out = &mut self.outgoing;
-        if out.has_left || out.mute.is_some() || self.socket.is_none() {
-            out.has_left = true;
+        let is_time = out.has_left && !out.has_said_goodbye && !self.pair.is_behind();
+        if !is_time || out.mute.is_some() || self.socket.is_none() {
             return;
         }
-        out.append(&Header::GOODBYE, Bytes::EMPTY, spare);
-        out.has_left = true;
+        if self.incoming.has_unreported(&self.pair) {
+            self.incoming.report(&self.pair, &mut self.outgoing, spare);
+        }
+        self.outgoing.append(&Header::GOODBYE, Bytes::EMPTY, spare);
+        self.outgoing.has_said_goodbye = true;
         self.flush(spare);
     }
 
@@ -262,8 +375,8 @@ impl Lane {
     ) -> bool {
         let Some(socket) = &self.socket else { return false };
         let incoming = &mut self.incoming;
-        let (moved, any) = match incoming.place(from, sink) {
-            Some(to) => incoming.read_to(socket, from, to, sink, spare),
+        let (moved, any) = match incoming.place(&self.pair, from, sink) {
+            Some(to) => incoming.read_to(socket, (&mut self.pair, from), to, sink, spare),
             None => (incoming.read_staged(socket, spare), false),
         };
         match moved {
@@ -289,7 +402,7 @@ impl Lane {
     ) -> Offered {
         let mut any = false;
         loop {
-            match self.incoming.offer_first(from, sink, &mut self.outgoing) {
+            match self.incoming.offer_first(from, sink, &mut self.pair, &mut self.outgoing) {
                 Ok(First::Taken) => any = true,
                 Ok(First::Handled) => {}
                 Ok(First::Held) => return Offered { any, is_held: true },
@@ -298,13 +411,14 @@ impl Lane {
                     sink.broken(from, broken);
                     self.incoming.clear(spare);
                     self.incoming.is_complete = false;
+                    self.is_refused = true;
                     self.finish(libc::EPROTO, epoll);
                     break;
                 }
             }
         }
         if self.is_over() {
-            self.incoming.clear(spare); // the rest of a frame will not come
+            self.incoming.framing.clear(spare); // the rest of a frame will not come on this connection
             if self.incoming.is_complete {
                 self.broke = None; // it has ended in good order
             }
@@ -313,15 +427,16 @@ impl Lane {
         Offered { any, is_held: false }
     }
 
-    /// Ends the lane; messages that have arrived stay until they are offered. After this side's goodbye the other side
-    /// may close at any time.
+    /// Ends the connection; messages that have arrived stay until they are offered. After this side's goodbye the other
+    /// side may close at any time, if it has received everything.
     pub(super) fn finish(&mut self, errno: i32, epoll: &OwnedFd) {
         let Some(socket) = self.socket.take() else { return };
         if !self.watched.is_empty() {
             let _ = epoll::delete(epoll, &socket);
         }
         self.outgoing.fall_silent();
-        if !self.outgoing.has_left {
+        let is_in_order = self.outgoing.has_left && self.pair.may_change_path();
+        if !is_in_order {
             self.broke = Some(errno);
         }
     }
@@ -368,18 +483,34 @@ enum First {
 }
 
 impl Incoming {
+    fn new(opening: Opening) -> Self {
+        Self {
+            framing: Framing::default(),
+            opening,
+            reported: 0,
+            unreported_bytes: 0,
+            is_awaited: false,
+            is_complete: false,
+            parts: Parts::default(),
+        }
+    }
+
     #[inline]
     fn offer_first<S: Sink + ?Sized>(
         &mut self,
         from: Peer,
         sink: &mut S,
+        pair: &mut Pair<KeptFrame>,
         outgoing: &mut Outgoing,
     ) -> Result<First, BrokenPeer> {
+        if self.skips() && !self.skip(pair)? {
+            return Ok(First::None);
+        }
         if self.is_complete && !self.framing.is_empty() {
             return Err(BrokenPeer::AfterGoodbye);
         }
         if self.parts.rest.is_some() {
-            return Ok(self.offer_rest(from, sink));
+            return Ok(self.offer_rest(from, sink, pair));
         }
         let Some((header, data)) = self.framing.first(&mut self.opening)? else {
             return Ok(First::None);
@@ -393,20 +524,20 @@ impl Incoming {
                 First::Handled
             }
             Kind::Received | Kind::Granted => {
-                outgoing.hear_position(&header, data)?;
+                outgoing.hear_position(pair, &header, data)?;
                 First::Handled
             }
             _ => {
-                let wanted = self.received as u16;
+                let wanted = pair.positions().received as u16;
                 if header.sequence != wanted {
                     return Err(BrokenPeer::Order { found: header.sequence, wanted });
                 }
                 if sink.arrive(from, &header, Bytes::from(data)) == Verdict::Held {
                     return Ok(First::Held);
                 }
-                self.received += 1;
                 self.unreported_bytes += u64::from(header.length);
                 self.parts.are_expected = header.kind == Kind::Part;
+                self.count(pair, &header);
                 First::Taken
             }
         };
@@ -416,16 +547,31 @@ impl Incoming {
 
     /// Offers the rest of a part whose first bytes went to their place.
     #[cold]
-    fn offer_rest<S: Sink + ?Sized>(&mut self, from: Peer, sink: &mut S) -> First {
+    fn offer_rest<S: Sink + ?Sized>(
+        &mut self,
+        from: Peer,
+        sink: &mut S,
+        pair: &mut Pair<KeptFrame>,
+    ) -> First {
         let Some((rest, data)) = self.rest_of_part() else { return First::None };
         if sink.arrive(from, &rest, Bytes::from(data)) == Verdict::Held {
             return First::Held;
         }
         self.framing.skip(rest.length as usize);
         self.unreported_bytes += u64::from(rest.length);
-        self.received += 1;
         self.parts.rest = None;
+        self.count(pair, &rest);
         First::Taken
+    }
+
+    /// Counts a frame that the sink has taken.
+    #[inline]
+    fn count(&mut self, pair: &mut Pair<KeptFrame>, header: &Header) {
+        // Its number was compared, and the other side may always send as much as numbers tell apart.
+        let counted = pair.arrive(pair.lane(), header.sequence);
+        debug_assert!(counted.is_ok(), "{counted:?}");
+        pair.grant(AHEAD_MAX);
+        self.is_awaited |= header.kind == Kind::Part && header.flags.contains(Flags::LAST);
     }
 
     /// Drops what has arrived.
@@ -435,38 +581,51 @@ impl Incoming {
     }
 
     /// Tells the other side, in the next bytes, how much was received.
-    fn report(&mut self, outgoing: &mut Outgoing, spare: &mut Spare) {
-        let position = self.received.to_le_bytes();
+    fn report(&mut self, pair: &Pair<KeptFrame>, outgoing: &mut Outgoing, spare: &mut Spare) {
+        let received = pair.positions().received;
+        let position = received.to_le_bytes();
         outgoing.append(&Header::position(Kind::Received), Bytes::from(&position[..]), spare);
-        (self.reported, self.unreported_bytes) = (self.received, 0);
+        (self.reported, self.unreported_bytes, self.is_awaited) = (received, 0, false);
     }
 
     /// Whether the other side should learn now how much was received. A process that leaves waits for the last report.
     #[inline]
-    fn is_report_due(&self) -> bool {
-        let unreported = self.received - self.reported;
+    fn is_report_due(&self, pair: &Pair<KeptFrame>) -> bool {
+        let unreported = pair.positions().received - self.reported;
         unreported >= REPORT_FRAMES
             || self.unreported_bytes >= REPORT_BYTES
+            || self.is_awaited
             || self.is_complete && unreported > 0
+    }
+
+    fn has_unreported(&self, pair: &Pair<KeptFrame>) -> bool {
+        pair.positions().received > self.reported
     }
 }
 
 impl Outgoing {
+    fn new(sealing: Sealing) -> Self {
+        Self {
+            sealing,
+            bytes: Vec::new(),
+            begin: 0,
+            is_blocked: false,
+            in_burst: false,
+            granted: 0,
+            has_left: false,
+            has_said_goodbye: false,
+            unconfirmed: Unconfirmed::default(),
+            mute: None,
+        }
+    }
+
     #[inline]
     fn is_waiting(&self) -> bool {
         self.begin < self.bytes.len()
     }
 
     fn can_append(&self) -> bool {
-        !self.is_blocked && !self.has_left && self.mute.is_none()
-    }
-
-    /// Counts a frame of the program.
-    #[inline]
-    fn count(&mut self, header: &Header) {
-        self.sent += 1;
-        let bytes = HEADER_BYTES + header.length as usize;
-        self.unconfirmed.sent(self.sent, bytes, header.class == Class::Urgent);
+        !self.is_blocked && !self.has_said_goodbye && self.mute.is_none()
     }
 
     /// Appends a frame to the bytes that wait.
@@ -504,7 +663,6 @@ impl Outgoing {
             }
         };
         if moved == before + head.len() + data.len() {
-            self.count(header);
             if before > 0 {
                 self.drained(spare);
             }
@@ -521,7 +679,6 @@ impl Outgoing {
         let sent = moved - before;
         self.bytes.extend_from_slice(&head[sent.min(head.len())..]);
         data.part(sent.saturating_sub(head.len()), DATA_BYTES_MAX).append_to(&mut self.bytes);
-        self.count(header);
         Ok(())
     }
 
@@ -543,7 +700,7 @@ impl Outgoing {
         }
         if self.bytes.capacity() > 0 {
             self.drained(spare);
-            if self.has_left {
+            if self.has_said_goodbye {
                 socket::end_sending(socket);
             }
         }
@@ -562,19 +719,33 @@ impl Outgoing {
     }
 
     /// Accepts the other side's word about a position.
-    fn hear_position(&mut self, header: &Header, data: &[u8]) -> Result<(), BrokenPeer> {
+    fn hear_position(
+        &mut self,
+        pair: &mut Pair<KeptFrame>,
+        header: &Header,
+        data: &[u8],
+    ) -> Result<(), BrokenPeer> {
         let position: &[u8; POSITION_BYTES] = data.try_into().map_err(|_| BrokenPeer::Form)?;
         let position = u64::from_le_bytes(*position);
         match header.kind {
-            Kind::Received if (self.confirmed..=self.sent).contains(&position) => {
-                self.confirmed = position;
+            Kind::Received => {
+                let granted = position.saturating_add(AHEAD_MAX);
+                // Positions only grow, and nobody receives what was not sent.
+                let heard = pair.told(pair.lane(), Positions { received: position, granted });
+                heard.map_err(|_| BrokenPeer::Form)?;
                 self.unconfirmed.taken(position);
             }
             Kind::Granted if position >= self.granted => self.granted = position,
-            _ => return Err(BrokenPeer::Form), // positions only grow, and nobody receives what was not sent
+            _ => return Err(BrokenPeer::Form),
         }
         Ok(())
     }
+}
+
+/// The protection of both directions under these keys.
+fn protection(keys: &LaneKeys) -> Result<(Opening, Sealing), Errno> {
+    let refused = |CannotSeal| Errno::KEYREJECTED;
+    Ok((Opening::new(keys).map_err(refused)?, Sealing::new(keys).map_err(refused)?))
 }
 
 impl Drop for Lane {
@@ -593,20 +764,18 @@ impl Drop for Lane {
 mod tests {
     use super::*;
 
-    fn outgoing() -> Outgoing {
-        Outgoing {
-            sealing: Sealing::Plain,
-            bytes: Vec::new(),
-            begin: 0,
-            is_blocked: false,
-            in_burst: false,
-            sent: 10,
-            confirmed: 4,
-            unconfirmed: Unconfirmed::default(),
-            granted: 20,
-            has_left: false,
-            mute: None,
+    /// A pair that has sent ten frames, four of which were received.
+    fn pair() -> Pair<KeptFrame> {
+        let mut pair = Pair::new(AHEAD_MAX);
+        pair.open(FIRST).unwrap();
+        for _ in 0..10 {
+            let frame = KeptFrame::new(&Header::user(Kind::Eager, 0, 0, 0), Bytes::EMPTY);
+            pair.push(frame, 0).unwrap();
+            pair.next_to_send();
         }
+        let positions = Positions { received: 4, granted: AHEAD_MAX };
+        pair.told(FIRST, positions).unwrap();
+        pair
     }
 
     #[test]
@@ -616,15 +785,18 @@ mod tests {
             (Kind::Received, 10, true),
             (Kind::Received, 3, false),
             (Kind::Received, 11, false),
+            (Kind::Received, u64::MAX, false),
             (Kind::Granted, 20, true),
             (Kind::Granted, u64::MAX, true),
             (Kind::Granted, 19, false),
         ] {
             let data = u64::to_le_bytes(position);
-            let heard = outgoing().hear_position(&Header::position(kind), &data);
+            let mut outgoing = Outgoing { granted: 20, ..Outgoing::new(Sealing::Plain) };
+            let heard = outgoing.hear_position(&mut pair(), &Header::position(kind), &data);
             assert_eq!(heard.is_ok(), is_right, "{kind:?} {position}");
         }
-        let short = outgoing().hear_position(&Header::position(Kind::Received), &[0; 7]);
+        let header = Header::position(Kind::Received);
+        let short = Outgoing::new(Sealing::Plain).hear_position(&mut pair(), &header, &[0; 7]);
         assert_eq!(short, Err(BrokenPeer::Form));
     }
 }

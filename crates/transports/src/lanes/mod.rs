@@ -11,9 +11,9 @@
 //! A pair that has no lane sends over the relay of the receiver's host ([`Lanes::with_relays`]). Which path a message
 //! takes is the answer of [`choose`].
 //!
-//! Nothing here decides that a process is gone. A lane that ends without a goodbye is reported to the daemon, and sends
-//! stay without room ([`SendError::Full`]) until the membership says what has happened. Resuming a broken lane is not
-//! possible yet.
+//! Nothing here decides that a process is gone. A connection that ends without a goodbye is reported to the daemon, and
+//! sends stay without room ([`SendError::Full`]) until there is another one, or the membership says what has happened.
+//! The lane goes on with the frames that are not received. So nothing is lost, and nothing comes twice.
 //!
 //! | module | content |
 //! |---|---|
@@ -53,6 +53,7 @@ use landeck_wire::way::{LaneState, MessageWay, PathWish, Receiver, choose};
 use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 
 pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 
@@ -88,8 +89,12 @@ pub struct Lanes {
     tended: Vec<u32>,
     /// The far processes whose lanes have frames for the sink.
     offering: Vec<u32>,
+    /// The far processes whose connection was lost, and whose lanes may have to send frames again.
+    broken: Vec<u32>,
     /// The path over relays.
     relayed: Option<Box<Relayed>>,
+    /// The segment, which says whose place a far one is.
+    segment: Option<Segment>,
     wish: PathWish,
     spare: Spare,
     looks: u32,
@@ -104,6 +109,8 @@ pub struct Lanes {
 #[derive(Default)]
 struct Place {
     lane: Option<Box<Lane>>,
+    /// The incarnation of the far process that the lane leads to.
+    incarnation: u32,
     /// The number of the last lane of the pair.
     last: Option<u32>,
     /// The daemon was asked for a lane.
@@ -149,6 +156,7 @@ impl Lanes {
         let incarnation = segment.slot_record(slot).incarnation;
         let (slots, far) = (segment.plan().slots(), segment.plan().far);
         let mut lanes = Self::create(socket, (slot, incarnation, lanes_max), slots, far)?;
+        lanes.segment = Some(segment.clone());
         lanes.relayed = Some(Box::new(Relayed::new(segment, slot, incarnation)));
         lanes.wish = wish;
         Ok(lanes)
@@ -174,6 +182,8 @@ impl Lanes {
             open: Vec::new(),
             tended: Vec::new(),
             offering: Vec::new(),
+            broken: Vec::new(),
+            segment: None,
             relayed: None,
             wish: PathWish::Lane,
             spare: Spare::default(),
@@ -209,6 +219,11 @@ impl Lanes {
             (None, None) => LaneState::Possible,
         };
         choose(Receiver::Far { lane, wish: self.wish }, class, bytes)
+    }
+
+    /// Whether the outgoing direction has taken the lane.
+    fn sends_over_lane(&self, far: u32) -> bool {
+        self.places[far as usize].path == Some(MessageWay::Lane)
     }
 
     #[cold]
@@ -247,6 +262,9 @@ impl Lanes {
         self.tend(false);
         let (mut any, events) = self.look(everywhere, sink);
         any |= self.offer(sink);
+        if !self.broken.is_empty() {
+            self.send_again(sink);
+        }
         if let Some(relayed) = &mut self.relayed {
             any |= relayed.poll(sink, &mut self.daemon);
         }
@@ -308,6 +326,9 @@ impl Lanes {
         let Some(place) = self.places.get_mut(far as usize) else { return false };
         let Some(lane) = &mut place.lane else { return false };
         let any = lane.read(Peer(self.first_far + far), sink, &self.epoll, &mut self.spare);
+        if lane.is_awaited() {
+            lane.tend(false, &self.epoll, &mut self.spare);
+        }
         if lane.needs_care() && !std::mem::replace(&mut place.is_tended, true) {
             self.tended.push(far);
         }
@@ -373,6 +394,9 @@ impl Lanes {
         };
         let peer = Peer(self.first_far + far);
         let offered = lane.offer(peer, sink, &self.epoll, &mut self.spare);
+        if lane.is_awaited() {
+            lane.tend(false, &self.epoll, &mut self.spare);
+        }
         lane.watch(false, &self.epoll);
         place.is_offering = offered.is_held;
         if lane.is_over() {
@@ -383,7 +407,8 @@ impl Lanes {
         offered.any
     }
 
-    /// Notes that a lane has ended. The daemon learns of a break when all messages that had come are out.
+    /// Notes that the connection of a lane has ended. The daemon learns of a break when all messages that had come are
+    /// out, and opens another one.
     #[cold]
     fn note_end(&mut self, far: u32, is_held: bool) {
         self.open.retain(|open| *open != far);
@@ -391,8 +416,36 @@ impl Lanes {
         if let (Some(lane), false) = (&mut place.lane, is_held)
             && let Some(errno) = lane.take_break()
         {
+            let is_refused = lane.is_refused();
             let lane = place.last.unwrap_or(0);
             self.daemon.say(Handover::Broken { far, lane, errno });
+            if !is_refused {
+                place.is_wanted = true;
+                self.daemon.say(Handover::Want { far });
+                self.note_broken(far);
+            }
+        }
+    }
+
+    fn note_broken(&mut self, far: u32) {
+        if !self.broken.contains(&far) {
+            self.broken.push(far);
+        }
+    }
+
+    /// Sends frames again that were lost with a connection, where there is another one.
+    #[cold]
+    fn send_again<S: Sink + ?Sized>(&mut self, sink: &mut S) {
+        for far in std::mem::take(&mut self.broken) {
+            let Some(lane) = &mut self.places[far as usize].lane else { continue };
+            if lane.can_send_again() {
+                let peer = Peer(self.first_far + far);
+                lane.send_again(peer, sink, &self.epoll, &mut self.spare);
+            }
+            if lane.has_unsent() {
+                self.broken.push(far);
+            }
+            self.tend_later(far);
         }
     }
 
@@ -430,7 +483,8 @@ impl Lanes {
     fn refused(&mut self, far: u32) {
         let Some(place) = self.places.get_mut(far as usize) else { return };
         place.is_refused = true;
-        if place.is_wanted && self.wish == PathWish::Lane && place.lane.is_none() {
+        let has_none = place.lane.as_ref().is_none_or(|lane| lane.is_over());
+        if place.is_wanted && self.wish == PathWish::Lane && has_none {
             self.daemon.say(Handover::Broken { far, lane: 0, errno: libc::EHOSTUNREACH });
         }
     }
@@ -454,32 +508,52 @@ impl Lanes {
             // The system passed none on: this process has no room for a descriptor.
             return self.daemon.say(broken(libc::EMFILE));
         };
-        if let Some(old) = &mut place.lane
-            && !old.can_be_replaced()
-        {
-            // Frames may be lost, and nothing can say which.
-            old.finish(0, &self.epoll);
-            old.take_break();
-            self.open.retain(|open| *open != far);
-            return self.daemon.say(broken(0));
+        if let Err(error) = self.take_over(far, number, keys, socket) {
+            return self.daemon.say(broken(error.raw_os_error()));
         }
-        let lane = socket::set_up(&socket).and_then(|()| Lane::new(u64::from(far), socket, keys));
-        let mut lane = match lane {
-            Ok(lane) => Box::new(lane),
-            Err(error) => return self.daemon.say(broken(error.raw_os_error())),
-        };
-        if let Some(mut old) = place.lane.take() {
-            old.forget(&self.epoll, &mut self.spare);
-        }
-        lane.watch(false, &self.epoll);
-        if self.has_left {
-            lane.leave(&mut self.spare);
-        }
-        place.lane = Some(lane);
-        self.open.retain(|open| *open != far);
-        self.open.push(far);
         self.tend_later(far);
         self.read(far, sink); // into the staging memory, since no header is there yet
+    }
+
+    /// Goes on with a further connection, or begins a lane to a process that had none.
+    fn take_over(
+        &mut self,
+        far: u32,
+        number: u32,
+        keys: &LaneKeys,
+        socket: OwnedFd,
+    ) -> Result<(), Errno> {
+        let incarnation = self.incarnation_of(far);
+        socket::set_up(&socket)?;
+        let place = &mut self.places[far as usize];
+        let is_same = place.incarnation == incarnation;
+        if let Some(lane) = place.lane.as_mut().filter(|_| is_same) {
+            if lane.is_refused() {
+                return Ok(());
+            }
+            lane.go_on(number, socket, keys, &self.epoll, &mut self.spare)?;
+        } else {
+            let mut lane = Lane::new(u64::from(far), number, socket, keys, &mut self.spare)?;
+            if self.has_left {
+                lane.leave(&mut self.spare);
+            }
+            if let Some(mut old) = place.lane.replace(Box::new(lane)) {
+                old.forget(&self.epoll, &mut self.spare);
+            }
+            place.incarnation = incarnation;
+        }
+        if let Some(lane) = &mut place.lane {
+            lane.watch(false, &self.epoll);
+        }
+        self.open.retain(|open| *open != far);
+        self.open.push(far);
+        self.note_broken(far);
+        Ok(())
+    }
+
+    /// The incarnation of the process that has a far place now.
+    fn incarnation_of(&self, far: u32) -> u32 {
+        self.segment.as_ref().map_or(0, |segment| segment.far_record(far).process.incarnation)
     }
 
     fn want(&mut self, far: u32) {
@@ -534,7 +608,7 @@ impl Channel for Lanes {
         let lane = self.number_of(peer).filter(|far| self.places[*far as usize].lane.is_some());
         self.looks = self.looks.wrapping_add(1);
         match lane {
-            Some(far) if !self.looks.is_multiple_of(DIRECT_LOOKS) => {
+            Some(far) if self.broken.is_empty() && !self.looks.is_multiple_of(DIRECT_LOOKS) => {
                 self.tend(false);
                 let placed = self.read(far, sink);
                 if !self.places[far as usize].is_offering {
@@ -566,6 +640,17 @@ impl Channel for Lanes {
             self.watch_daemon();
         }
         any
+    }
+
+    fn sent_mark(&self, peer: Peer) -> u64 {
+        let far = self.number_of(peer).filter(|far| self.sends_over_lane(*far));
+        far.and_then(|far| self.places[far as usize].lane.as_ref()).map_or(0, |it| it.sent_mark())
+    }
+
+    fn is_received(&self, peer: Peer, mark: u64) -> bool {
+        let far = self.number_of(peer).filter(|far| self.sends_over_lane(*far));
+        let lane = far.and_then(|far| self.places[far as usize].lane.as_ref());
+        lane.is_none_or(|lane| lane.is_received(mark))
     }
 
     fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<MessageWay> {
@@ -613,6 +698,20 @@ impl Channel for Lanes {
         (place.lane, place.last, place.is_wanted) = (None, None, false);
         (place.is_refused, place.path) = (false, None);
         self.open.retain(|open| *open != far);
+        self.broken.retain(|broken| *broken != far);
+        if let Some(relayed) = &mut self.relayed {
+            relayed.forget(far);
+        }
+    }
+
+    /// A lane to the process that has the place now stays, though this process hears of it only now.
+    fn forget_before(&mut self, peer: Peer, incarnation: u32) {
+        let Some(far) = self.number_of(peer) else { return };
+        let place = &mut self.places[far as usize];
+        if place.lane.is_none() || place.incarnation != incarnation {
+            return self.forget(peer);
+        }
+        (place.is_refused, place.path) = (false, None);
         if let Some(relayed) = &mut self.relayed {
             relayed.forget(far);
         }
@@ -635,7 +734,8 @@ impl Channel for Lanes {
 
     fn has_unsent(&self) -> bool {
         let lanes = self.open.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
-        lanes.into_iter().any(|lane| lane.has_unsent())
+        let broken = self.broken.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
+        lanes.chain(broken).any(|lane| lane.has_unsent())
             || self.relayed.as_ref().is_some_and(|relayed| relayed.has_unsent())
     }
 }

@@ -118,6 +118,17 @@ impl TestDaemon {
         mine.into()
     }
 
+    /// Gives the channels 0 and 1 a lane to each other whose cable is in the test's hands: returns its two ends.
+    pub(crate) fn cable(&mut self, lane: u32) -> [TcpStream; 2] {
+        let keys = keys(self.cipher);
+        let turned = LaneKeys { send: keys.receive, receive: keys.send, ..keys.clone() };
+        [(0, 1, keys), (1, 0, turned)].map(|(number, far, keys)| {
+            let (mine, theirs) = tcp_pair();
+            self.hand(number, &Handover::Lane { far, lane, keys }, Some(theirs.as_fd()));
+            mine.into()
+        })
+    }
+
     /// Sends a message to a channel.
     pub(crate) fn hand(&self, to: u32, message: &Handover, descriptor: Option<BorrowedFd<'_>>) {
         self.hand_bytes(to, &message.encode(), descriptor);

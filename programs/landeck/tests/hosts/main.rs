@@ -13,6 +13,7 @@ mod networks;
 mod options;
 mod output;
 mod refusals;
+mod resuming;
 mod session;
 mod silence;
 mod soak;
@@ -247,11 +248,20 @@ fn run(command: &mut Command) -> Ended {
     start(command).end()
 }
 
+/// Runs a command to its end, which must come within this time.
+fn run_within(command: &mut Command, limit: Duration) -> Ended {
+    start(command).end_within(limit)
+}
+
 impl Running {
     /// Waits for the end.
-    fn end(mut self) -> Ended {
+    fn end(self) -> Ended {
+        self.end_within(RUN_MAX)
+    }
+
+    fn end_within(mut self, limit: Duration) -> Ended {
         drop(self.stdin.take());
-        let until = Instant::now() + RUN_MAX;
+        let until = Instant::now() + limit;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;

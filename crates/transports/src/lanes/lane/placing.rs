@@ -6,7 +6,8 @@
 
 use std::os::fd::OwnedFd;
 
-use landeck_channel::{Peer, Sink};
+use landeck_channel::pair::Pair;
+use landeck_channel::{BrokenPeer, Peer, Sink};
 use landeck_memory::{Buffer, Bytes};
 use landeck_wire::{HEADER_BYTES, Header, Kind};
 use rustix::io::Errno;
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use super::super::framing::Spare;
 use super::super::sealing::Opening;
 use super::super::socket::{self, Moved};
+use super::kept::KeptFrame;
 use super::{Incoming, REST_BYTES_MAX};
 
 /// The most bytes that are read where a part is expected, so that most of its data are left for their place.
@@ -24,8 +26,21 @@ const SIP_BYTES: usize = 2 * 1024;
 pub(super) struct Parts {
     /// The rest of a part in clear whose header and first bytes have left the staging memory.
     pub(super) rest: Option<Header>,
+    /// The length of the whole part of which `rest` is left.
+    whole: u32,
+    /// The first bytes of the next part that the sink already has. They came on an earlier lane.
+    skipped: u32,
     /// The next frame may be a part.
     pub(super) are_expected: bool,
+}
+
+impl Parts {
+    /// The lane has ended: its next one brings the part that is coming from its beginning.
+    pub(super) fn begin_again(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            self.skipped = self.whole - rest.length;
+        }
+    }
 }
 
 impl Incoming {
@@ -33,23 +48,48 @@ impl Incoming {
     #[inline]
     pub(super) fn place<S: Sink + ?Sized>(
         &mut self,
+        pair: &Pair<KeptFrame>,
         from: Peer,
         sink: &mut S,
     ) -> Option<(Header, Buffer)> {
-        if self.is_complete || matches!(self.opening, Opening::Sealed(_)) {
+        let is_staged = self.parts.skipped > 0 || matches!(self.opening, Opening::Sealed(_));
+        if self.is_complete || is_staged {
             return None;
         }
         let header = match self.parts.rest {
             Some(rest) if self.framing.staged().len() < rest.length as usize => rest,
             Some(_) => return None,
-            None => self.framing.begun(&self.opening).filter(|first| self.is_next_part(first))?,
+            None => self.framing.begun(&self.opening).filter(|it| is_next_part(pair, it))?,
         };
         let place = sink.place(from, &header)?;
         (place.len() == header.length as usize).then_some((header, place))
     }
 
-    fn is_next_part(&self, header: &Header) -> bool {
-        header.kind == Kind::Part && header.sequence == self.received as u16
+    /// Passes over the first bytes of a part that the sink already has. Returns whether the frames can be offered now.
+    #[cold]
+    pub(super) fn skip(&mut self, pair: &Pair<KeptFrame>) -> Result<bool, BrokenPeer> {
+        let Some(header) = self.framing.header()? else { return Ok(false) };
+        if matches!(header.kind, Kind::Received | Kind::Granted) {
+            return Ok(true);
+        }
+        let skipped = self.parts.skipped;
+        if !is_next_part(pair, &header) || header.length <= skipped {
+            return Err(BrokenPeer::Form);
+        }
+        let bytes = HEADER_BYTES + skipped as usize;
+        if self.framing.staged().len() < bytes {
+            return Ok(false);
+        }
+        self.framing.skip(bytes);
+        self.parts.rest = Some(Header { length: header.length - skipped, ..header });
+        (self.parts.whole, self.parts.skipped) = (header.length, 0);
+        Ok(true)
+    }
+
+    /// Whether the first part that comes is to be passed over in part.
+    #[inline]
+    pub(super) fn skips(&self) -> bool {
+        self.parts.skipped > 0
     }
 
     /// Reads into the staging memory.
@@ -78,7 +118,7 @@ impl Incoming {
     pub(super) fn read_to<S: Sink + ?Sized>(
         &mut self,
         socket: &OwnedFd,
-        from: Peer,
+        (pair, from): (&mut Pair<KeptFrame>, Peer),
         (header, place): (Header, Buffer),
         sink: &mut S,
         spare: &mut Spare,
@@ -87,7 +127,7 @@ impl Incoming {
             Ok((moved, bytes)) => {
                 if bytes > 0 {
                     sink.placed(from, &header, bytes);
-                    self.count_placed(&header, bytes);
+                    self.count_placed(pair, &header, bytes);
                 }
                 (Ok(moved), bytes > 0)
             }
@@ -97,11 +137,16 @@ impl Incoming {
         }
     }
 
-    fn count_placed(&mut self, header: &Header, bytes: usize) {
+    fn count_placed(&mut self, pair: &mut Pair<KeptFrame>, header: &Header, bytes: usize) {
         let length = header.length - bytes as u32;
+        if self.parts.rest.is_none() {
+            self.parts.whole = header.length;
+        }
         self.unreported_bytes += bytes as u64;
         self.parts.rest = (length > 0).then_some(Header { length, ..*header });
-        self.received += u64::from(length == 0);
+        if length == 0 {
+            self.count(pair, header);
+        }
     }
 
     /// Moves bytes of a part in clear to its place, first those that were read before; returns how many.
@@ -139,4 +184,8 @@ impl Incoming {
         debug_assert!(rest.length as usize <= REST_BYTES_MAX);
         self.framing.staged().get(..rest.length as usize).map(|data| (rest, data))
     }
+}
+
+fn is_next_part(pair: &Pair<KeptFrame>, header: &Header) -> bool {
+    header.kind == Kind::Part && header.sequence == pair.positions().received as u16
 }
