@@ -167,9 +167,10 @@ pub trait Channel: Send {
         None
     }
 
-    /// Sends a message. When it returns `Ok`, the channel has copied `data`; those of a part ([`landeck_wire::Kind::Part`])
-    /// it may ask for again ([`Sink::append_part`]) until they are received ([`Channel::is_received`]). It fills in the header's sequence number.
-    /// Messages to one peer arrive in order. Urgent ones are not ordered with others, and may overtake them.
+    /// Sends a message. When it returns `Ok`, the channel has copied `data`. Those of a part
+    /// ([`landeck_wire::Kind::Part`]) it may ask for again ([`Sink::append_part`]) until they are received
+    /// ([`Channel::is_received`]). It fills in the header's sequence number. Messages to one peer arrive in order.
+    /// Urgent ones are not ordered with others, and may overtake them.
     ///
     /// # Errors
     /// [`SendError`]; after an error nothing of the message was sent.
