@@ -36,6 +36,8 @@ pub(crate) enum Subject {
     Caches,
     /// Processes that share processors.
     Crowd,
+    /// Links between hosts.
+    Hosts,
 }
 
 impl Subject {
@@ -46,6 +48,7 @@ impl Subject {
             Self::Switch => "switch",
             Self::Caches => "caches",
             Self::Crowd => "crowd",
+            Self::Hosts => "hosts",
         }
     }
 
@@ -53,7 +56,7 @@ impl Subject {
     fn processors(self) -> u32 {
         match self {
             Self::Messages => 2,
-            Self::Switch => 1,
+            Self::Switch | Self::Hosts => 1,
             Self::Caches => super::processors().len().clamp(1, 2) as u32,
             Self::Crowd => super::crowded(),
         }
@@ -62,6 +65,9 @@ impl Subject {
 
 /// Measures as one process of the job.
 pub(crate) fn run(subject: Subject) -> Result<()> {
+    if subject == Subject::Hosts {
+        return super::hosts::member();
+    }
     let job = Job::join()?;
     let world = job.world();
     let processors = subject.processors();

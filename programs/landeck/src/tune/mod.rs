@@ -7,6 +7,7 @@
 //! ([`ROUNDS_MAX`]) and no job repeats anything ([`measure`]). Such figures are not kept unless the user forces it
 //! ([`share`]).
 
+pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
 mod probe;
@@ -20,7 +21,9 @@ use crate::wishes::Wishes;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
-use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
+use landeck::unstable::collectives::{
+    Calibration, CostParameters, Facts, Links, OverridesError, Table,
+};
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
@@ -62,6 +65,14 @@ pub(crate) enum TuneError {
         status: String,
         /// Their output.
         said: String,
+    },
+    /// The job on several hosts failed. It has said why.
+    #[error("--hosts {list}: no links, since a job on these hosts failed ({status}); see above")]
+    Hosts {
+        /// The hosts.
+        list: String,
+        /// The exit status.
+        status: String,
     },
 }
 
@@ -121,8 +132,16 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
     let (has_board, hosts_have_boards) = (true, false);
-    let facts =
-        Facts { group, processes, processors, has_board, hosts_have_boards, board_bytes, settings };
+    let facts = Facts {
+        group,
+        processes,
+        processors,
+        has_board,
+        hosts_have_boards,
+        board_bytes,
+        settings,
+        links: Links::default(),
+    };
     text += &Table::new(facts).to_string();
     Ok(say(&text)?)
 }
@@ -504,6 +523,7 @@ mod tests {
             hosts_have_boards,
             board_bytes,
             settings,
+            links: Links::default(),
         };
         let text = Table::new(facts).to_string();
         for operation in landeck::unstable::collectives::Operation::ALL {
