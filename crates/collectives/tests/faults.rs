@@ -294,7 +294,14 @@ fn deposits() {
         let again = plans[1].steps[0].clone();
         plans[1].steps.push(again);
     });
+    assert_eq!(fault, Fault::AtBoardTwice { member: 1, first: 1, second: 2 });
+    let fault = broken(&task, right(), |plans| {
+        let again = Step { after: vec![1], ..plans[1].steps[0].clone() };
+        plans[1].steps.push(again);
+    });
     assert_eq!(fault, Fault::DepositsTwice { member: 1, step: 2 });
+    let fault = broken(&task, right(), |plans| plans[1].board = vec![0, 1]);
+    assert_eq!(fault, Fault::OtherBoard { member: 1 });
     let fault = broken(&task, right(), |plans| {
         plans[1].steps.remove(0);
         plans[1].steps[0].after.clear();

@@ -119,10 +119,17 @@ impl BoardSteps {
         if std::mem::replace(&mut self.has_left, true) {
             return;
         }
-        if matches!(outcome, Some(Err(Fault::Failure(_)))) {
-            self.refuse_rest(board);
-        }
-        for &(number, _) in &self.visits[self.visit.min(self.visits.len())..] {
+        let come_to = self.visit + usize::from(self.at.has_come());
+        let ended = match outcome {
+            // All are told of it by messages. A visit that was ended without coming there would look overwritten.
+            Some(Err(Fault::Mismatch(_))) => self.visit..come_to,
+            Some(Err(Fault::Failure(_))) => {
+                self.refuse_rest(board);
+                self.visit..self.visits.len()
+            }
+            _ => self.visit..self.visits.len(),
+        };
+        for &(number, _) in self.visits.get(ended).unwrap_or(&[]) {
             board.end(number);
         }
     }

@@ -291,14 +291,15 @@ mod tests {
     fn at_the_board_nobody_takes_what_is_not_there() {
         let cells = Cells::new(Store::Output, 0, 1);
         let take = |from, resolved| Action::Take { from, deposited: cells, into: cells, resolved };
-        let board = Board { deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
-        assert!(board.allows(&take(0, false)) && board.allows(&take(2, true)));
-        assert!(!board.allows(&take(1, false)) && !board.allows(&take(0, true)));
+        let boards = vec![Vec::new(); 3];
+        let board = Board { boards, deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
+        assert!(board.allows(0, &take(0, false)) && board.allows(0, &take(2, true)));
+        assert!(!board.allows(0, &take(1, false)) && !board.allows(0, &take(0, true)));
         let combine = |members| Action::CombineDeposits { members, deposited: cells, into: cells };
-        assert!(board.allows(&combine(1)) && !board.allows(&combine(2)));
-        assert!(!board.allows(&Action::Await));
-        assert!(!board.allows(&Action::TakeResult { into: cells }));
+        assert!(board.allows(0, &combine(1)) && !board.allows(0, &combine(2)));
+        assert!(!board.allows(0, &Action::Await));
+        assert!(!board.allows(0, &Action::TakeResult { into: cells }));
         let all = Board { deposits: vec![1, 1, 1], together: 3, ..board };
-        assert!(all.allows(&Action::Await) && all.allows(&Action::TakeResult { into: cells }));
+        assert!(all.allows(0, &Action::Await) && all.allows(0, &Action::TakeResult { into: cells }));
     }
 }
