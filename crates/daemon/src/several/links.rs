@@ -1,7 +1,7 @@
 //! Links between hosts are measured once, by both ends, within a bounded time.
 
 use landeck_groups::hosts::LinkSight;
-use landeck_groups::hosts::measuring::{ROUND, rounds};
+use landeck_groups::hosts::measuring::{round_time, rounds};
 use landeck_testing::Watchdog;
 
 use super::*;
@@ -82,8 +82,8 @@ fn a_partner_that_does_not_come_costs_its_round_alone() {
     for (_, sight) in found.iter().flatten() {
         assert_eq!(sight.to_words(), [0; 3], "{found:?}");
     }
-    assert!(began.elapsed() >= ROUND * rounds(3) as u32);
-    // It refuses what comes behind that.
+    assert!(began.elapsed() >= round_time(3) * rounds(3) as u32);
+    // Nobody waits for a host that comes behind that.
     two.measure_links([7; 32], &[0, 1, 2]);
     assert!(two.wait_links().iter().all(|(_, sight)| *sight == LinkSight::default()));
 }

@@ -88,16 +88,19 @@ fn others_than(world: &World, ways: &str) -> Result<Vec<usize>> {
     Ok(others)
 }
 
-/// A table of the links between the hosts of a job.
+/// A table of the links between the hosts of a job, in the order of their first ranks.
 fn links_text(segment: &Segment, ranks: u32) -> String {
     let slots = segment.plan().slots();
     let number_of = |rank: u32| match segment.peer_of_rank(rank).checked_sub(slots) {
         Some(far) => Some(segment.far_record(far).host_number),
         None => segment.own_host_number(),
     };
-    let mut numbers: Vec<u16> = (0..ranks).filter_map(number_of).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
+    let mut numbers: Vec<u16> = Vec::new();
+    for number in (0..ranks).filter_map(number_of) {
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
     if numbers.len() < 2 {
         return "All processes are on one host, which has no links.\n".to_owned();
     }
