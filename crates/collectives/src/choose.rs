@@ -357,7 +357,7 @@ fn is_direct(way: &Way, group: &Group) -> bool {
     tree.children(0).len() + 1 == tree.size() as usize
 }
 
-/// The same architecture between hosts.
+/// A way over messages as a way over hosts: its architecture between these.
 fn between_hosts(way: Way) -> Option<Way> {
     match way {
         Way::Messages { architecture, release: None, split } => {

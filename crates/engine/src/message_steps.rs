@@ -19,6 +19,7 @@ use crate::check::Check;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
 use crate::mismatch::Mismatch;
 use crate::operation_state::{OperationState, Stepped};
@@ -32,8 +33,10 @@ pub(super) struct MessageSteps {
     /// Whether steps have begun since somebody asked.
     has_begun: bool,
     scratch: Scratch,
-    /// The number that the operation has on the board of its group; it is given back in the end.
+    /// The number that the operation has on the board of all members; it is given back in the end.
     number_on_board: Option<u32>,
+    /// The number that it has on the board of this host where it has no step there; it is given back in the end.
+    announced: Option<u32>,
     /// In checking mode: until all have come, which is told on the board alone.
     entry_check: Option<EntryCheck>,
     /// The steps at the board, where the plan has any.
@@ -75,6 +78,7 @@ impl MessageSteps {
             has_begun: false,
             scratch: Scratch::new(),
             number_on_board: None,
+            announced: None,
             entry_check: None,
             board_steps: None,
         };
@@ -92,17 +96,8 @@ impl MessageSteps {
     ) {
         let (is_oversubscribed, member) = (group.is_oversubscribed(), group.place.member);
         let plan = prepared.walk.plan();
-        if prepared.uses_board
-            && let Some(local) = &mut group.local
-        {
-            let call = state.signature.call();
-            let visits = local.begin(state.number, call, plan.visits());
-            let names = Some(local.names());
-            let mut steps = BoardSteps::new(visits, names, plan, is_oversubscribed);
-            if state.missing.is_some() {
-                steps.give_up(true);
-            }
-            self.board_steps = Some(steps);
+        if let Some(local) = &mut group.local {
+            self.come_to_board_of_host(state, local, prepared, is_oversubscribed);
             return;
         }
         let Some(board) = &mut group.board else { return };
@@ -124,7 +119,38 @@ impl MessageSteps {
         }
     }
 
-    /// Its number on the board.
+    /// In a group over hosts: gives the operation its numbers on the board of this host. An operation with no step there
+    /// is announced there, too, so that members of a host have their calls in one order.
+    fn come_to_board_of_host(
+        &mut self,
+        state: &mut OperationState,
+        local: &mut LocalBoard,
+        prepared: &Prepared,
+        is_oversubscribed: bool,
+    ) {
+        let (plan, call) = (prepared.walk.plan(), state.signature.call());
+        if prepared.uses_board {
+            let visits = local.begin(state.number, call, plan.visits());
+            let names = Some(local.names());
+            let mut steps = BoardSteps::new(visits, names, plan, is_oversubscribed);
+            if state.missing.is_some() {
+                steps.give_up(true);
+            }
+            self.board_steps = Some(steps);
+            return;
+        }
+        for (number, word) in local.begin(state.number, call, 1) {
+            self.announced = Some(number);
+            if local.board.has_room(number) {
+                local.board.come(number, word, 0, Bytes::EMPTY);
+            } else if let Some(difference) = local.board.out_of_step() {
+                let found = Mismatch::at_board(local.named(difference), state.place.member);
+                state.end_with(Fault::Mismatch(found));
+            }
+        }
+    }
+
+    /// Its number on the board of all members.
     pub(super) fn number_on_board(&self) -> Option<u32> {
         self.number_on_board
     }
@@ -155,7 +181,7 @@ impl MessageSteps {
 
     /// The operation has ended: this member needs nothing more at the board.
     pub(super) fn leave_board(&mut self, state: &OperationState, board: &mut Board) {
-        let number = self.number_on_board.take();
+        let number = self.number_on_board.take().or(self.announced.take());
         match (&mut self.board_steps, number) {
             (Some(steps), _) => steps.leave(board, state.outcome()),
             (None, Some(number)) => board.end(number),

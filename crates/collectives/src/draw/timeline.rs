@@ -300,6 +300,8 @@ mod tests {
         assert!(!board.allows(0, &Action::Await));
         assert!(!board.allows(0, &Action::TakeResult { into: cells }));
         let all = Board { deposits: vec![1, 1, 1], together: 3, ..board };
-        assert!(all.allows(0, &Action::Await) && all.allows(0, &Action::TakeResult { into: cells }));
+        assert!(
+            all.allows(0, &Action::Await) && all.allows(0, &Action::TakeResult { into: cells })
+        );
     }
 }

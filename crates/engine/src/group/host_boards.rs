@@ -10,12 +10,13 @@ use landeck_memory::Segment;
 use crate::fault::Fault;
 
 /// The boards of a group, as far as this process uses them.
+#[allow(clippy::large_enum_variant)] // It is taken apart as soon as it is made.
 pub(crate) enum Boards {
     /// All members are on this host and have a board, or the group has none.
     Whole(Option<Board>),
     /// The members are on several hosts, and every host with two members or more has a board for these. None on a host
     /// with one.
-    OfHosts(Option<LocalBoard>),
+    OfHosts(Option<Box<LocalBoard>>),
 }
 
 impl From<Option<Board>> for Boards {
@@ -105,7 +106,7 @@ pub(crate) fn open(
     members: &[Peer],
     shared: impl FnOnce(u32) -> u64,
     lines: impl Fn(u32, u32) -> LinesPlace,
-) -> Result<Option<LocalBoard>, Fault> {
+) -> Result<Option<Box<LocalBoard>>, Fault> {
     let slot = |rank: &u32| members.get(*rank as usize).map_or(u32::MAX, |peer| peer.0);
     let is_near = |rank: &u32| slot(rank) < segment.plan().slots();
     let broken = |member| Fault::BrokenBoard { member };
@@ -124,5 +125,5 @@ pub(crate) fn open(
     let board = Board::open(segment, shared(own[0]), &places, place);
     let board = board.map_err(|error| broken(rank_of(own, error.member)))?;
     let calls = CallsAtBoard([0; CALLS_KEPT]);
-    Ok(Some(LocalBoard { board, ranks: own.clone().into(), calls }))
+    Ok(Some(Box::new(LocalBoard { board, ranks: own.clone().into(), calls })))
 }

@@ -114,7 +114,7 @@ impl GroupState {
         let table = Table::new(facts(shape, &members, plan, &boards));
         let (board, local) = match boards {
             Boards::Whole(board) => (board, None),
-            Boards::OfHosts(local) => (None, local.map(Box::new)),
+            Boards::OfHosts(local) => (None, local),
         };
         let place = GroupIdentity {
             context,

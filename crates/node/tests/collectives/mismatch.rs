@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::Flat;
 use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
-use landeck::{Error, ErrorKind, Job, Result, Sum, ThreadMode, World};
+use landeck::{Error, ErrorKind, Job, Maximum, Result, Sum, ThreadMode, World};
 
 use crate::support::{in_job, is_member, is_soak, job_of, run_well};
 
@@ -25,7 +25,11 @@ fn whatever_two_call_in_each_others_place_is_named() {
         let name = "mismatch::whatever_two_call_in_each_others_place_is_named";
         in_job(n, name, ThreadMode::Single, |job| {
             let world = job.world();
-            let all = ["board", "butterfly", "flat", "knomial", "daisy", "ring"];
+            // A job over hosts has a board on each.
+            let hosts = world.all_reduce(job.process().host.0, Maximum).unwrap();
+            let is_over_hosts = world.all_reduce(u32::from(hosts != job.process().host.0), Sum);
+            let board = if is_over_hosts.unwrap() > 0 { "hosts:flat" } else { "board" };
+            let all = [board, "butterfly", "flat", "knomial", "daisy", "ring"];
             for way in &all[..if is_soak() { all.len() } else { 2 }] {
                 for (turn, (first, second)) in pairs(world.size()).into_iter().enumerate() {
                     // Without soak, some of them for each number of members.

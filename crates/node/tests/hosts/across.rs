@@ -8,7 +8,7 @@ use landeck::{Error, ErrorKind, Job, Persistent, Sum, User, World};
 use landeck_testing::Watchdog;
 use landeck_testing::hosts::{Hosts, Wish};
 
-use crate::job::{command, on_hosts};
+use crate::job::command;
 use crate::support::{is_member, kill_myself, launcher, text};
 
 /// Processes on each host, where a test has more of them than others.
@@ -257,18 +257,41 @@ fn who_is_killed_in_an_operation_is_named_and_the_others_go_on() {
     }
 }
 
+/// Each member in turn calls an allreduce where the others call a barrier, and all wait, or all only test.
 #[test]
-fn members_of_one_host_that_call_different_operations_are_named() {
-    on_hosts("across::members_of_one_host_that_call_different_operations_are_named", |job| {
-        let world = job.world().duplicate().unwrap();
-        (0..3).for_each(|_| world.barrier().unwrap());
-        let failed = match world.rank() {
-            3 => world.all_reduce(1u64, Sum).map(drop),
-            _ => world.barrier(),
-        };
-        let failed = failed.and_then(|()| (0..20).try_for_each(|_| world.barrier()));
-        let failed = failed.unwrap_err().to_string();
-        assert!(failed.contains("rank 3"), "{failed}");
-        assert!(failed.contains("allreduce") && failed.contains("barrier"), "{failed}");
+fn members_that_call_different_operations_are_named_also_to_those_that_only_test() {
+    let test =
+        "across::members_that_call_different_operations_are_named_also_to_those_that_only_test";
+    in_both_placements(test, EACH, |job| {
+        for odd in 0..MANY {
+            for only_tests in [false, true] {
+                let world = job.world().duplicate().unwrap();
+                // A member that is still in one of these may be told by those who have found it.
+                let failed = (0..3)
+                    .try_for_each(|_| world.barrier())
+                    .and_then(|()| one_call(&world, world.rank() == odd, only_tests))
+                    .and_then(|()| (0..20).try_for_each(|_| one_call(&world, false, only_tests)));
+                let failed = failed.unwrap_err().to_string();
+                assert!(failed.contains(&format!("rank {odd}")), "{odd}: {failed}");
+                assert!(failed.contains("allreduce") && failed.contains("barrier"), "{failed}");
+                job.world().barrier().unwrap(); // a process that left tells nobody
+            }
+        }
     });
+}
+
+/// An allreduce or a barrier.
+fn one_call(world: &World, is_sum: bool, only_tests: bool) -> landeck::Result<()> {
+    let mut sum = [1u64];
+    world.scope(|scope| {
+        let mut request = match is_sum {
+            true => scope.all_reduce_in_place(&mut sum, Sum)?,
+            false => scope.barrier()?,
+        };
+        if only_tests {
+            while request.test()?.is_none() {}
+            return Ok(());
+        }
+        request.wait().map(drop)
+    })
 }
