@@ -126,8 +126,8 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))
         }
-        CliCommand::Tune(TuneArguments { hosts: Some(list), rsh, .. }) => {
-            Ok(Command::TuneHosts(TunedHosts { list, rsh }))
+        CliCommand::Tune(TuneArguments { hosts: Some(list), rsh, save, .. }) => {
+            Ok(Command::TuneHosts(TunedHosts { list, rsh, save }))
         }
         CliCommand::Tune(TuneArguments { show: false, force, .. }) => {
             Ok(Command::Tune { is_forced: force })
@@ -236,6 +236,9 @@ struct TuneArguments {
     /// The command that reaches another host, with its options [default: ssh]
     #[arg(long, value_name = "COMMAND", requires = "hosts")]
     rsh: Option<String>,
+    /// Measure messages and some operations between the hosts, and write them as a platform file for `landeck simulate`
+    #[arg(long, value_name = "FILE", requires = "hosts")]
+    save: Option<PathBuf>,
     /// Number of processes on this host [default: one for each usable processor]
     #[arg(
         short = 'n',

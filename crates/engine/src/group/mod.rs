@@ -141,7 +141,7 @@ impl GroupState {
         }
     }
 
-    /// The same group, which chooses by the measured links of its hosts.
+    /// Returns this group, which chooses by the measured links of its hosts from now on.
     pub(crate) fn with_links(mut self, segment: &Segment) -> Self {
         let facts = self.table.facts();
         let links = links_of(segment, &self.place.members, facts);

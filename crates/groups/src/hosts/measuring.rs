@@ -363,10 +363,10 @@ mod tests {
         for hosts in 2..=HOSTS_MAX {
             let mut met = vec![vec![0; hosts]; hosts];
             for round in 0..rounds(hosts) {
-                for place in 0..hosts {
+                for (place, row) in met.iter_mut().enumerate() {
                     let Some(other) = partner(place, hosts, round) else { continue };
                     assert_eq!(partner(other, hosts, round), Some(place), "{hosts} in {round}");
-                    met[place][other] += 1;
+                    row[other] += 1;
                 }
             }
             for (place, row) in met.iter().enumerate() {

@@ -10,6 +10,7 @@ use landeck::unstable::host::say::say;
 use landeck::unstable::memory::Segment;
 use landeck::unstable::memory::plan::LINK_HOSTS_MAX;
 use landeck::{Job, Result, Tag, World};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The hosts of `landeck tune --hosts`, and how they are reached.
@@ -19,6 +20,8 @@ pub(crate) struct TunedHosts {
     pub(crate) list: String,
     /// The command that reaches another host.
     pub(crate) rsh: Option<String>,
+    /// The platform file to write.
+    pub(crate) save: Option<PathBuf>,
 }
 
 const TAG: Tag = Tag(0);
@@ -27,14 +30,24 @@ const WAYS_BYTES: usize = 32 << 10;
 
 /// Starts a job on the hosts, and shows what it says.
 pub(crate) fn show(hosts: &TunedHosts) -> std::result::Result<(), TuneError> {
+    Ok(say(&output_of(hosts, &[], "hosts")?)?)
+}
+
+/// The output of a job on the hosts, whose processes measure `subject`. It says itself why it failed.
+pub(super) fn output_of(
+    hosts: &TunedHosts,
+    options: &[&str],
+    subject: &str,
+) -> std::result::Result<String, TuneError> {
     let own = std::env::current_exe().map_err(TuneError::Start)?;
     let rsh = hosts.rsh.iter().flat_map(|command| ["--rsh", command]);
     let output = Command::new(&own)
         .args(["run", "--host", &hosts.list, "--stdin", "none", "--timeout", JOB_S])
         .args(rsh)
+        .args(options)
         .arg("--")
         .arg(&own)
-        .args(["measure", "hosts"])
+        .args(["measure", subject])
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
@@ -43,7 +56,7 @@ pub(crate) fn show(hosts: &TunedHosts) -> std::result::Result<(), TuneError> {
         let (list, status) = (hosts.list.clone(), output.status.to_string());
         return Err(TuneError::Hosts { list, status });
     }
-    Ok(say(&String::from_utf8_lossy(&output.stdout))?)
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// A member of the job. Rank 0 prints the links and the ways, and compares the ways of all members.

@@ -38,6 +38,8 @@ pub(crate) enum Subject {
     Crowd,
     /// Links between hosts.
     Hosts,
+    /// Messages and operations between hosts.
+    Platform,
 }
 
 impl Subject {
@@ -49,6 +51,7 @@ impl Subject {
             Self::Caches => "caches",
             Self::Crowd => "crowd",
             Self::Hosts => "hosts",
+            Self::Platform => "platform",
         }
     }
 
@@ -56,7 +59,7 @@ impl Subject {
     fn processors(self) -> u32 {
         match self {
             Self::Messages => 2,
-            Self::Switch | Self::Hosts => 1,
+            Self::Switch | Self::Hosts | Self::Platform => 1,
             Self::Caches => super::processors().len().clamp(1, 2) as u32,
             Self::Crowd => super::crowded(),
         }
@@ -65,8 +68,10 @@ impl Subject {
 
 /// Measures as one process of the job.
 pub(crate) fn run(subject: Subject) -> Result<()> {
-    if subject == Subject::Hosts {
-        return super::hosts::member();
+    match subject {
+        Subject::Hosts => return super::hosts::member(),
+        Subject::Platform => return super::platform::member(),
+        _ => {}
     }
     let job = Job::join()?;
     let world = job.world();

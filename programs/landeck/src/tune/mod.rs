@@ -10,6 +10,7 @@
 pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
+pub(crate) mod platform;
 mod probe;
 mod share;
 
@@ -18,6 +19,7 @@ pub(crate) use share::Share;
 
 use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
+use hosts::TunedHosts;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
@@ -66,6 +68,20 @@ pub(crate) enum TuneError {
         /// Their output.
         said: String,
     },
+    /// One host has no links.
+    #[error("--hosts {list}: one host has no links to save; give several, as in --hosts a,b")]
+    OneHost {
+        /// The host.
+        list: String,
+    },
+    /// The platform file cannot be written.
+    #[error("--save {path}: {error}; give a file in a folder that you may write to")]
+    Save {
+        /// The file.
+        path: String,
+        /// The error of the system.
+        error: io::Error,
+    },
     /// The job on several hosts failed. It has said why.
     #[error("--hosts {list}: no links, since a job on these hosts failed ({status}); see above")]
     Hosts {
@@ -102,6 +118,14 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
             .collect::<String>()
         + &format!("\n{kept}");
     Ok(say(&text)?)
+}
+
+/// Shows the links between hosts, or saves the hosts as a platform.
+pub(crate) fn several(wished: &TunedHosts) -> Result<(), TuneError> {
+    match &wished.save {
+        Some(path) => platform::save(wished, path),
+        None => hosts::show(wished),
+    }
 }
 
 /// Shows the figures and the table for a number of processes.
