@@ -673,7 +673,7 @@ mod tests {
         assert_eq!(alike, "knomial between hosts");
         assert_eq!(one_slow, "flat between hosts", "nothing goes over host 2 to another one");
         let differs = |octave| {
-            let at = |kib_ps| with(Operation::AllReduce, 1u64 << octave, kib_ps, (0, 1));
+            let at = |kib_ps| with(Operation::Broadcast, 1u64 << octave, kib_ps, (0, 1));
             at(100_000) != at(1_000_000)
         };
         assert!((10..24).any(differs), "all links are slower");

@@ -57,3 +57,30 @@ fn one_host_has_no_links_and_an_unknown_one_is_named() {
     let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
     ended.assert(1, &["host n9", "--hosts n1,n9: no links, since a job on these hosts failed"]);
 }
+
+#[test]
+fn hosts_are_saved_as_a_platform_and_simulated() {
+    let Some(cluster) = Cluster::pair("hosts_are_saved_as_a_platform_and_simulated") else {
+        return;
+    };
+    let save = ["tune", "--hosts", "n1,n2", "--rsh", "landeck-rsh", "--save", "/tmp/two.toml"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&save));
+    ended.assert(0, &[]);
+    // Speeds belong to the benchmark: here only the table and its order count.
+    let times = |operation: &str| -> Vec<f64> {
+        let line = ended.out.lines().find(|line| line.starts_with(operation)).unwrap();
+        let words = line.split_whitespace().filter_map(|word| word.parse().ok());
+        words.rev().take(2).collect()
+    };
+    assert!(times("barrier").iter().all(|us| *us > 0.0), "{ended:?}");
+    let (short, long) = (times("broadcast of 8 B")[0], times("broadcast of 65536 B")[0]);
+    assert!(long > short, "{ended:?}");
+    let simulate = ["simulate", "barrier", "-a", "butterfly", "-n", "2", "--per-host", "1"];
+    let platform = ["--platform", "/tmp/two.toml", "--sizes", "0"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&[&simulate[..], &platform].concat()));
+    ended.assert(0, &[]);
+    assert!(ended.out.contains("butterfly"), "{ended:?}");
+    let nowhere = ["tune", "--hosts", "n1", "--rsh", "landeck-rsh", "--save", "/tmp/one.toml"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&nowhere));
+    ended.assert(1, &["--hosts n1: one host has no links to save"]);
+}
