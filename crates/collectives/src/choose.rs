@@ -11,6 +11,7 @@ use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
 use crate::derive::{BoardStyle, Way, is_derived_over_hosts};
 use crate::group::Group;
+use crate::links::Links;
 use crate::operation::Operation;
 use crate::partial::Order;
 use crate::settings::Settings;
@@ -58,6 +59,8 @@ pub struct Facts {
     /// The host's cost parameters and the user's overrides. For members on several hosts, those that are equal on all
     /// of them.
     pub settings: Settings,
+    /// The measured links of the hosts of [`Group::hosts`], in this order. Hosts without one count as on a common network.
+    pub links: Links,
 }
 
 /// A request to a table: an operation and its data.
@@ -256,6 +259,7 @@ impl Table {
             processes: self.facts.processes,
             processors: self.facts.processors,
             clusters_are_hosts: !self.facts.has_board && !self.facts.group.is_on_one_host(),
+            links: &self.facts.links,
         }
     }
 
@@ -460,6 +464,7 @@ mod tests {
     use super::*;
     use crate::cost_parameters::CostParameters;
     use crate::derive::{Task, plan_of, plans};
+    use crate::links::Link;
 
     fn facts(size: u32, processors: u32, has_board: bool) -> Facts {
         let hosts = if has_board { 1 } else { size.div_ceil(4) };
@@ -471,6 +476,7 @@ mod tests {
             hosts_have_boards: false,
             board_bytes: u64::MAX,
             settings: Settings::default(),
+            links: Links::default(),
         }
     }
 
@@ -640,6 +646,37 @@ mod tests {
         let asked = Facts { settings: Settings { overrides, ..Settings::default() }, ..blocks };
         assert_eq!(way(&asked, Request::new(Operation::AllReduce, 8)), "butterfly");
         assert_eq!(way(&asked, Request::new(Operation::Broadcast, 8)), "ring between hosts");
+    }
+
+    /// Equal links between so many hosts, but for those of one host, which are `slower` times as slow.
+    fn links(hosts: usize, kib_ps: u64, (slow, slower): (usize, u64)) -> Links {
+        let mut links = Links::default();
+        for high in 0..hosts {
+            for low in 0..high {
+                let kib_ps = kib_ps * if low == slow || high == slow { slower } else { 1 };
+                links.set(low, high, Link { latency_ps: 20_000_000, gap_ps: 4_000_000, kib_ps });
+            }
+        }
+        links
+    }
+
+    #[test]
+    fn a_slow_link_changes_the_architecture() {
+        let facts = over_hosts(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]);
+        let with = |operation, bytes, kib_ps, slow| {
+            let table = Table::new(Facts { links: links(4, kib_ps, slow), ..facts.clone() });
+            table.look_up(&Request::new(operation, bytes)).way.to_string()
+        };
+        // 1 KiB in 1 us is 1 GB/s.
+        let alike = with(Operation::Broadcast, 256 << 10, 1_000_000, (0, 1));
+        let one_slow = with(Operation::Broadcast, 256 << 10, 1_000_000, (2, 10));
+        assert_eq!(alike, "knomial between hosts");
+        assert_eq!(one_slow, "flat between hosts", "nothing goes over host 2 to another one");
+        let differs = |octave| {
+            let at = |kib_ps| with(Operation::Broadcast, 1u64 << octave, kib_ps, (0, 1));
+            at(100_000) != at(1_000_000)
+        };
+        assert!((10..24).any(differs), "all links are slower");
     }
 
     #[test]

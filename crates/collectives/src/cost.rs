@@ -15,6 +15,7 @@ use crate::cost_parameters::CostParameters;
 use crate::derive::know::{self, Tell};
 use crate::derive::{BoardStyle, Way, all_reduce};
 use crate::group::Group;
+use crate::links::{Link, Links};
 use crate::operation::Operation;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
@@ -42,6 +43,8 @@ pub struct Scene<'a> {
     pub processors: u32,
     /// Whether the clusters are hosts of their own.
     pub clusters_are_hosts: bool,
+    /// The measured links of the hosts of [`Group::hosts`], in this order.
+    pub links: &'a Links,
 }
 
 /// The load of an operation, as far as its cost depends on it.
@@ -240,6 +243,8 @@ impl Scene<'_> {
 struct Clocks<'a> {
     scene: &'a Scene<'a>,
     clocks: Vec<f64>,
+    /// By member: the number of its host.
+    host_of: Vec<usize>,
     rotation: f64,
     /// The work of all members.
     work: f64,
@@ -258,7 +263,13 @@ struct Message {
 impl<'a> Clocks<'a> {
     fn new(scene: &'a Scene<'a>) -> Self {
         let clocks = vec![0.0; scene.group.size() as usize];
-        Self { scene, clocks, rotation: scene.rotation(), work: 0.0 }
+        let mut host_of = vec![0; clocks.len()];
+        if scene.clusters_are_hosts {
+            for (number, host) in scene.group.hosts().iter().enumerate() {
+                host.iter().for_each(|&member| host_of[member as usize] = number);
+            }
+        }
+        Self { scene, clocks, host_of, rotation: scene.rotation(), work: 0.0 }
     }
 
     fn over_messages(
@@ -338,11 +349,8 @@ impl<'a> Clocks<'a> {
         let group = scene.group;
         let bulk = if bytes <= INLINE_BYTES { 0.0 } else { bytes };
         if scene.clusters_are_hosts && group.cluster_of(from) != group.cluster_of(to) {
-            let overhead = ns(figures.far_message_ps) / 4.0;
-            let carried = bytes * per_byte(figures.far_kib_ps);
-            let receiving = overhead + scene.local_copy(bulk);
-            let arrival = 3.0 * overhead + carried;
-            return Message { sending: overhead + carried, arrival, receiving };
+            let (one, other) = (self.host_of[from as usize], self.host_of[to as usize]);
+            return self.far_message(self.link(one, other), bytes, bulk);
         }
         let line = ns(figures.line_ps);
         let overhead = ((ns(figures.message_ps) - line) / 2.0).max(0.0);
@@ -353,6 +361,20 @@ impl<'a> Clocks<'a> {
         let ahead = if self.rotation > 0.0 { inwards } else { (both - out).max(0.0) };
         let arrival = overhead + line + ahead;
         Message { sending: overhead + inwards, arrival, receiving: overhead + out }
+    }
+
+    fn link(&self, one: usize, other: usize) -> Link {
+        let measured = self.scene.links.between(one, other);
+        measured.unwrap_or_else(|| Link::assumed(self.scene.figures))
+    }
+
+    /// A message between hosts. Both ends are busy for a gap; the rest of the latency passes between them.
+    fn far_message(&self, link: Link, bytes: f64, bulk: f64) -> Message {
+        let overhead = ns(link.gap_ps);
+        let carried = bytes * per_byte(link.kib_ps);
+        let arrival = (ns(link.latency_ps) - overhead).max(overhead) + carried;
+        let receiving = overhead + self.scene.local_copy(bulk);
+        Message { sending: overhead + carried, arrival, receiving }
     }
 
     /// A member sends; returns when the data are there, and how long receiving takes.
@@ -448,6 +470,9 @@ impl<'a> Clocks<'a> {
     /// Each member sends a block to each other, and receives one.
     fn each_to_each(&mut self, block: f64) {
         let group = self.scene.group;
+        if !self.scene.links.is_empty() {
+            return self.each_to_each_over(block);
+        }
         let others = f64::from(group.size() - 1);
         // The first and the last are the farthest apart.
         let message = self.message(0, group.size() - 1, block);
@@ -455,6 +480,29 @@ impl<'a> Clocks<'a> {
             self.work_at(member, others * message.sending + self.rotation);
             self.work -= self.rotation;
             self.receive(member, message.arrival, others * message.receiving);
+        }
+    }
+
+    /// [`Clocks::each_to_each`] where the links of hosts differ.
+    fn each_to_each_over(&mut self, block: f64) {
+        let hosts = self.scene.group.hosts();
+        for own in &hosts {
+            let (mut sending, mut receiving, mut arrival) = (0.0, 0.0, 0.0_f64);
+            for other in &hosts {
+                let is_own = own[0] == other[0];
+                let count = (other.len() - usize::from(is_own)) as f64;
+                if count > 0.0 {
+                    let message = self.message(own[0], other[other.len() - 1], block);
+                    sending += count * message.sending;
+                    receiving += count * message.receiving;
+                    arrival = arrival.max(message.arrival);
+                }
+            }
+            for &member in own {
+                self.work_at(member, sending + self.rotation);
+                self.work -= self.rotation;
+                self.receive(member, arrival, receiving);
+            }
         }
     }
 }

@@ -23,6 +23,7 @@
 //! | [`execute`] | the execution of a plan |
 //! | [`signature`] | the signature of a call, as it travels with messages |
 //! | [`cost_parameters`] | the cost parameters of a host |
+//! | [`links`] | the cost of messages between hosts, by pair of hosts |
 //! | [`calibration`] | further measured times of a host, for the simulator |
 //! | [`record`] | cost parameters and calibration as text |
 //! | [`settings`] | cost parameters and the user's overrides, equal in all processes of a job |
@@ -44,6 +45,7 @@ pub mod derive;
 pub mod draw;
 pub mod execute;
 pub mod group;
+pub mod links;
 pub mod nearness;
 pub mod operation;
 pub mod partial;
@@ -69,6 +71,7 @@ pub use derive::{
 pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Precedence, Walk};
 pub use group::{Group, GroupError};
+pub use links::{Link, Links};
 pub use nearness::{Nearness, NearnessError, Place};
 pub use operation::Operation;
 pub use partial::Order;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use landeck_collectives::architecture::{Butterfly, Circulant, Flat, Knomial, Ring};
 use landeck_collectives::cost::{Load, Scene};
 use landeck_collectives::{
-    Action, BoardStyle, Cells, CostParameters, Execution, Group, Operation, Plan, Task, Walk, Way,
-    plans,
+    Action, BoardStyle, Cells, CostParameters, Execution, Group, Links, Operation, Plan, Task,
+    Walk, Way, plans,
 };
 
 /// The times of a message and a combination in nanoseconds, with the usual figures.
@@ -134,6 +134,7 @@ fn compare(operation: Operation, way: &Way, size: u32, bytes: u64) -> (f64, f64)
         processes: size,
         processors: size,
         clusters_are_hosts: false,
+        links: &Links::default(),
     };
     let is_split = matches!(way, Way::Messages { split: true, .. });
     let segments = if is_split && operation.has_segments() { size } else { 1 };
@@ -221,6 +222,7 @@ fn the_board_costs_a_word_and_a_line_or_a_rotation() {
             processes: size,
             processors,
             clusters_are_hosts: false,
+            links: &Links::default(),
         };
         let load = Load { operation: Operation::Barrier, bytes: 0, segments: 1 };
         scene.cost_ns(&load, &Way::Board(BoardStyle::Each)) * 1e3
@@ -239,6 +241,7 @@ fn where_processors_are_shared_each_step_down_costs_a_rotation() {
         processes: 8,
         processors: 2,
         clusters_are_hosts: false,
+        links: &Links::default(),
     };
     let cost = |way: &Way| {
         scene.cost_ns(&Load { operation: Operation::Broadcast, bytes: 8, segments: 1 }, way)

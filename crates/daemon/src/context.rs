@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_groups::hosts::LinkSight;
 use landeck_memory::Segment;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
@@ -18,6 +19,7 @@ use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Incoming};
 use crate::job_message::JobMessage;
+use crate::links::MeasuringSecret;
 use crate::reactor::JOB_TOKENS;
 
 /// The daemon, as the jobs of its host see it.
@@ -214,6 +216,16 @@ impl<'a> Context<'a> {
             hub.send(HostNumber::ARBITER, &DaemonMessage::PartAdded { job, segment: host });
         }
         Ok(())
+    }
+
+    /// Begins to measure the links between these hosts, of which this one is one.
+    pub(crate) fn measure_links(&mut self, secret: MeasuringSecret, hosts: Vec<HostNumber>) {
+        self.hub.with_links(|links, tools| links.begin(tools, secret, hosts));
+    }
+
+    /// Takes the findings about links, when all of them were measured or their time is over.
+    pub(crate) fn take_links(&mut self) -> Option<Vec<(HostNumber, LinkSight)>> {
+        self.hub.links.take_found()
     }
 
     /// Forgets the part of a job on this host.

@@ -27,6 +27,7 @@ use crate::facts::HostFacts;
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
+use crate::links::{LinkMeasurer, LinkTools};
 use crate::listener::{DaemonPorts, Listener};
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
@@ -114,6 +115,7 @@ pub(crate) struct Hub {
     pub(crate) members: Members,
     pub(crate) trunks: Trunks,
     pub(crate) lanes: Lanes,
+    pub(crate) links: LinkMeasurer,
     pub(crate) parts: Parts,
     pub(crate) relay: Relay,
     /// The names of the jobs; for the arbiter.
@@ -213,6 +215,7 @@ impl Hub {
             members,
             trunks,
             lanes,
+            links: LinkMeasurer::new(own, station.machine),
             parts: Parts::default(),
             relay: Relay::default(),
             names: NameTable::default(),
@@ -294,6 +297,7 @@ impl Hub {
         [
             self.trunks.deadline(),
             self.lanes.deadline(),
+            self.links.deadline(),
             self.pictures.deadline(),
             self.listener.deadline(),
             self.watch.next_look(),
@@ -323,6 +327,8 @@ impl Hub {
             heard.into_iter().for_each(|beat| self.heard(beat));
         } else if self.lanes.has(token) {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
+        } else if self.links.has(token) {
+            self.with_links(|links, tools| links.ready(tools));
         } else if self.pictures.has(token) {
             let outgoing = self.with_pictures(|pictures, tools| pictures.ready(tools, token));
             outgoing.iter().for_each(|(to, message)| self.send(*to, message));
@@ -351,6 +357,7 @@ impl Hub {
             self.with_lanes(|lanes, tools| lanes.hold(tools, holds));
         }
         self.with_lanes(|lanes, tools| lanes.tick(tools));
+        self.with_links(|links, tools| links.go_on(tools));
         self.with_pictures(Pictures::tick);
         if now >= self.numbers_at {
             self.numbers_at = now + NUMBERS_INTERVAL;
@@ -444,6 +451,15 @@ impl Hub {
         let now = self.clock.now();
         let Self { pictures, reactor, parts, last_heard: heard, .. } = self;
         call(pictures, &mut PictureTools { reactor, parts, heard, now })
+    }
+
+    /// Lets the links have what they need of the daemon.
+    pub(crate) fn with_links<T>(
+        &mut self,
+        call: impl FnOnce(&mut LinkMeasurer, &mut LinkTools<'_>) -> T,
+    ) -> T {
+        let Self { links, reactor, trunks, clock, .. } = self;
+        call(links, &mut LinkTools { reactor, trunks, clock: *clock })
     }
 
     fn with_lanes<T>(&mut self, call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T) -> T {

@@ -1,8 +1,12 @@
 //! The messages of jobs between daemons.
 
+use landeck_groups::hosts::LinkSight;
 use landeck_host::remote::messages::{PartCommand, PartEvent, PartRefusal};
-use landeck_host::remote::spec::JobSpec;
+use landeck_host::remote::spec::{HostLink, JobSpec};
+use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};
+
+use crate::links::MeasuringSecret;
 
 /// A message of a job between two daemons. A machine that is made for a job has only this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,8 +15,22 @@ pub(crate) enum JobMessage {
     Check(Box<JobSpec>),
     /// The answer, with the figures that are kept for this host; empty if there are none.
     Checked(Result<Vec<u64>, PartRefusal>),
-    /// From the arbiter: make everything that the part needs, with these settings, and start nothing.
-    Prepare(Vec<u64>),
+    /// From the arbiter: measure the links between these hosts.
+    Measure {
+        /// The secret of all of them.
+        secret: MeasuringSecret,
+        /// The hosts.
+        hosts: Vec<HostNumber>,
+    },
+    /// The answer: the findings of this host about others.
+    Measured(Vec<(HostNumber, LinkSight)>),
+    /// From the arbiter: make everything that the part needs, and start nothing.
+    Prepare {
+        /// The settings of all processes.
+        settings: Vec<u64>,
+        /// The links that were measured.
+        links: Vec<HostLink>,
+    },
     /// The answer.
     Prepared(Result<(), PartRefusal>),
     /// From the arbiter: start the processes.

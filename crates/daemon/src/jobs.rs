@@ -8,7 +8,7 @@ use landeck_host::remote::messages::{PartEvent, PartRefusal};
 use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
 use landeck_host::remote::server;
 pub(crate) use landeck_host::remote::server::GuardianServer;
-use landeck_host::remote::spec::JobSpec;
+use landeck_host::remote::spec::{HostLink, JobSpec};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
@@ -115,9 +115,9 @@ impl Jobs {
         context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
     }
 
-    fn prepare(&mut self, context: &mut Context<'_>, settings: Vec<u64>) {
+    fn prepare(&mut self, context: &mut Context<'_>, settings: Vec<u64>, links: Vec<HostLink>) {
         let Some(spec) = self.spec.take() else { return };
-        let spec = JobSpec { settings, ..spec };
+        let spec = JobSpec { settings, links, ..spec };
         let answer = self.make_part(context, spec);
         context.send(HostNumber::ARBITER, &JobMessage::Prepared(answer));
     }
@@ -178,7 +178,12 @@ impl JobHandler for Jobs {
         let is_order = from == HostNumber::ARBITER;
         match message {
             JobMessage::Check(spec) if is_order => self.check(context, *spec),
-            JobMessage::Prepare(settings) if is_order => self.prepare(context, settings),
+            JobMessage::Measure { secret, hosts } if is_order => {
+                context.measure_links(secret, hosts);
+            }
+            JobMessage::Prepare { settings, links } if is_order => {
+                self.prepare(context, settings, links);
+            }
             JobMessage::Start if is_order => self.start(context),
             JobMessage::Command(command) if is_order => {
                 if let Some((_, part)) = &mut self.part {
@@ -232,6 +237,9 @@ impl JobHandler for Jobs {
     fn tick(&mut self, context: &mut Context<'_>) {
         self.watch_server(context);
         self.settle_part(context);
+        if let Some(found) = context.take_links() {
+            context.send(HostNumber::ARBITER, &JobMessage::Measured(found));
+        }
         if let Some(whole) = &mut self.whole {
             whole.tick(context);
             if whole.has_launcher_gone() {

@@ -11,6 +11,7 @@
 //! | `members`, `parts` | words, and the far records that they change |
 //! | `heartbeats`, `watch` | who is silent, and since when |
 //! | `lanes`, `process_socket` | the connections of processes |
+//! | `links` | what messages between hosts cost |
 //! | `pictures` | what observers see of the other hosts of a job |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
@@ -55,6 +56,7 @@ mod jobs;
 mod join;
 mod lanes;
 mod link;
+mod links;
 mod listener;
 mod members;
 mod parts;

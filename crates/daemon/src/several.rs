@@ -22,6 +22,7 @@ use crate::job_message::JobMessage;
 use crate::reactor::JOB_TOKENS;
 
 mod lanes;
+mod links;
 mod machines;
 mod strangers;
 

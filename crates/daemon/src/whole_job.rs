@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use landeck_groups::hosts::measuring::HOSTS_MAX;
 use landeck_host::guardian::OnFailure;
 use landeck_host::launch::LAUNCHER_FAILED;
 use landeck_host::remote::messages::{
@@ -19,9 +20,10 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
-use crate::figures;
+use crate::figures::{self, LinkFindings};
 use crate::gathering::Gathering;
 use crate::job_message::JobMessage;
+use crate::random;
 use crate::reactor::JOB_TOKENS;
 
 /// The token of the launcher's socket.
@@ -40,6 +42,8 @@ pub(crate) struct WholeJob {
     refusals: Vec<String>,
     /// The figures that hosts keep.
     figures: Vec<Vec<u64>>,
+    /// The findings about links, by pair of hosts.
+    links: LinkFindings,
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
@@ -51,6 +55,7 @@ pub(crate) struct WholeJob {
 enum Phase {
     Connecting,
     Checking,
+    Measuring,
     Preparing,
     Running,
     /// The launcher knows that the job is impossible.
@@ -87,6 +92,7 @@ impl WholeJob {
             gathering: Gathering::new(request.way, names, STARTS),
             refusals: Vec::new(),
             figures: Vec::new(),
+            links: LinkFindings::default(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
             is_ending: false,
@@ -137,7 +143,7 @@ impl WholeJob {
     pub(crate) fn lose(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         match self.phase {
             Phase::Connecting => self.gathering.lose(host, &why),
-            Phase::Checking | Phase::Preparing => {
+            Phase::Checking | Phase::Measuring | Phase::Preparing => {
                 if self.awaited.remove(&host) || self.spec.place_of(host).is_some() {
                     self.refusals.push(format!("host {}: {why}", self.name_of(host)));
                 }
@@ -165,6 +171,10 @@ impl WholeJob {
             JobMessage::Checked(answer) if self.phase == Phase::Checking => {
                 let answer = answer.map(|figures| self.figures.push(figures));
                 self.take_answer(context, from, answer);
+            }
+            JobMessage::Measured(found) if self.phase == Phase::Measuring => {
+                self.links.add(from, &found);
+                self.take_answer(context, from, Ok(()));
             }
             JobMessage::Prepared(answer) if self.phase == Phase::Preparing => {
                 self.take_answer(context, from, answer);
@@ -332,12 +342,8 @@ impl WholeJob {
             return self.refuse_job();
         }
         match self.phase {
-            Phase::Checking => {
-                self.phase = Phase::Preparing;
-                self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
-                let settings = self.spec.settings.clone();
-                self.ask_all(context, &JobMessage::Prepare(settings));
-            }
+            Phase::Checking => self.measure(context),
+            Phase::Measuring => self.prepare(context),
             Phase::Preparing => {
                 self.phase = Phase::Running;
                 self.launcher.send(&ArbiterReport::Settled(Box::new(self.spec.clone())));
@@ -345,6 +351,26 @@ impl WholeJob {
             }
             Phase::Connecting | Phase::Running | Phase::Refused => {}
         }
+    }
+
+    /// Has the hosts measure their links, unless there are none or too many.
+    fn measure(&mut self, context: &mut Context<'_>) {
+        let hosts: Vec<HostNumber> = self.spec.hosts.iter().map(|host| host.number).collect();
+        let has_links = (2..=HOSTS_MAX).contains(&hosts.len());
+        // Without randomness there is no secret for it.
+        let secret = random::bytes().ok().filter(|_| has_links);
+        let Some(secret) = secret else { return self.prepare(context) };
+        self.phase = Phase::Measuring;
+        self.ask_all(context, &JobMessage::Measure { secret, hosts });
+    }
+
+    /// Has the hosts make their parts, with figures and links that are the same for all of them from now on.
+    fn prepare(&mut self, context: &mut Context<'_>) {
+        self.phase = Phase::Preparing;
+        self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
+        self.spec.links = self.links.settled();
+        let (settings, links) = (self.spec.settings.clone(), self.spec.links.clone());
+        self.ask_all(context, &JobMessage::Prepare { settings, links });
     }
 
     fn refuse_job(&mut self) {

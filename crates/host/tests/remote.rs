@@ -130,6 +130,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         grace: Duration::from_millis(500),
         is_hardened: false,
         settings: Vec::new(),
+        links: Vec::new(),
         stdin: InputTo::Rank(0),
         is_merged: false,
         ignored: Vec::new(),

@@ -12,6 +12,7 @@
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: the state of each slot |
 //! | [`far`] | processes on other hosts, ranks of the first world, names of hosts |
+//! | `links` | what messages between hosts cost |
 //! | [`group_numbers`] | the numbers that groups get |
 //! | [`abort`] | which process says why the job is aborted |
 //! | [`observed`] | a segment as observers see it |
@@ -67,6 +68,7 @@ mod holdings;
 mod ladder;
 #[cfg(not(loom))]
 pub mod lanes_page;
+mod links;
 mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]

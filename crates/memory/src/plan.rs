@@ -4,7 +4,7 @@
 //! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //!   ... | common page | far table | world table | host names
-//!   ... in a job on several hosts: | words of the relay | rings of the relay | credits of the relay
+//!   ... in a job on several hosts: | links of hosts | words of the relay | rings of the relay | credits of the relay
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -77,6 +77,10 @@ pub const GROUP_BLOCK: u32 = 4096;
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
 /// Bytes of a host's name.
 pub(crate) const HOST_NAME_BYTES: u64 = NAME_WORDS as u64 * 8;
+/// Hosts of whose links a segment has room: those with lower numbers.
+pub const LINK_HOSTS_MAX: u16 = 32;
+/// Words of a link of two hosts: latency, gap, and 1 KiB.
+pub const LINK_WORDS: usize = 3;
 /// Bytes of an entry of the world table, in either direction.
 pub(crate) const WORLD_ENTRY_BYTES: u64 = 4;
 
@@ -262,8 +266,20 @@ impl SegmentPlan {
 
     /// The line of words in which the relay says how it stands with the process of a slot.
     pub fn relay_words(&self, slot: u32) -> u64 {
+        self.links() + self.links_bytes() + u64::from(slot) * LINE_BYTES
+    }
+
+    /// Where the links of the hosts begin: a word with the number of this host, plus one, then the words of each pair.
+    pub fn links(&self) -> u64 {
         let names = (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES);
-        self.host_name(0) + names + u64::from(slot) * LINE_BYTES
+        self.host_name(0) + names
+    }
+
+    /// Bytes of that: none if the first world is on this host alone.
+    pub fn links_bytes(&self) -> u64 {
+        let hosts = u64::from(LINK_HOSTS_MAX);
+        let words = 1 + hosts * (hosts - 1) / 2 * LINK_WORDS as u64;
+        if self.spans_hosts() { (words * 8).next_multiple_of(PAGE_BYTES) } else { 0 }
     }
 
     /// The ring on which the relay sends to the process of a slot: its lines, then its bulk area.
@@ -523,7 +539,9 @@ mod tests {
             assert_eq!(table == 0, ranks == 3, "one host has no world table");
             assert!(table == 0 || table >= entries * WORLD_ENTRY_BYTES);
             assert_eq!(plan.host_name(0), plan.world_table() + table);
-            assert!(plan.host_name(hosts) <= plan.relay_words(0));
+            assert!(plan.host_name(hosts) <= plan.links());
+            assert_eq!(plan.links() + plan.links_bytes(), plan.relay_words(0));
+            assert_eq!(plan.links_bytes() == 0, ranks == 3);
             assert!(plan.relay_words(plan.relay_rings()) <= plan.relay_ring(0));
             assert_eq!(plan.relay_ring(plan.relay_rings()), plan.relay_credit(0));
             assert!(plan.relay_credit(plan.relay_rings()) <= plan.total_bytes());

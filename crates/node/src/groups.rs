@@ -388,6 +388,14 @@ impl World {
         shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
+    /// Returns the ways of all collective operations by size, for people.
+    pub(crate) fn ways(&self) -> Result<String> {
+        let mut engine = self.shared.engine.enter()?;
+        let ways = engine.ways_or_make(self.group());
+        drop(engine);
+        ways.map_err(|fault| self.error(WaitError::Collective(fault), None))
+    }
+
     /// Quarantines the memory reserved for a group that this process does not create: other members
     /// may know of it. Members that have created the group and sleep in it are woken to look again.
     pub(crate) fn quarantine(&self, setting: Reservation) -> Result<()> {

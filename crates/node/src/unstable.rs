@@ -50,6 +50,12 @@ pub trait JobInternals: sealed::Sealed {
     /// # Errors
     /// [`crate::ErrorKind::Thread`].
     fn world_of(&self, context: u32, members: &[Peer]) -> Result<World>;
+
+    /// Returns the ways that collective operations take in a world, by size, for people.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotAMember`], [`crate::ErrorKind::Thread`].
+    fn ways(&self, world: &World) -> Result<String>;
 }
 
 impl JobInternals for Job {
@@ -77,6 +83,10 @@ impl JobInternals for Job {
         engine.watch_over(context, &members.into(), self.own_peer());
         drop(engine);
         Ok(World::new(self.shared.clone(), context, members.into()))
+    }
+
+    fn ways(&self, world: &World) -> Result<String> {
+        world.ways()
     }
 }
 

@@ -79,12 +79,19 @@ impl Wires {
         self.network.overhead_ps + bytes_ps(bytes, self.network.copy_kib_ps)
     }
 
+    /// The latency and the time of 1 KiB between two hosts.
+    fn link(&self, from: u32, to: u32) -> (u64, u64) {
+        let link = self.network.links.between(from as usize, to as usize);
+        let usual = (self.network.latency_ps, self.network.kib_ps);
+        link.map_or(usual, |link| (link.latency_ps, link.kib_ps))
+    }
+
     /// How long a word takes from one host to another on an idle network.
     pub(crate) fn word_ps(&self, from: u32, to: u32) -> u64 {
         let climb = self.climb(from, to);
         let way_up = self.layers.iter().take(climb).map(|layer| 2 * layer.level.delay_ps);
         let top_ps = self.layers.get(climb).map_or(0, |layer| layer.level.delay_ps);
-        2 * self.network.overhead_ps + self.network.latency_ps + way_up.sum::<u64>() + top_ps
+        2 * self.network.overhead_ps + self.link(from, to).0 + way_up.sum::<u64>() + top_ps
     }
 
     /// Whether a message of this length is announced first.
@@ -120,15 +127,16 @@ impl Wires {
     fn port(&self, transit: &Transit) -> Port {
         let (network, hop) = (&self.network, usize::from(transit.hop));
         let climb = self.climb(transit.from, transit.to);
+        let (latency_ps, kib_ps) = self.link(transit.from, transit.to);
         let card = |number: u32, onwards_ps| Port {
             number: number as usize,
-            kib_ps: network.kib_ps,
+            kib_ps,
             is_card: true,
             onwards_ps,
         };
         if hop == 0 {
             let delay_ps = network.levels.first().map_or(0, |level| level.delay_ps);
-            return card(transit.from, Some(network.latency_ps + delay_ps));
+            return card(transit.from, Some(latency_ps + delay_ps));
         }
         if hop > 2 * climb {
             return card(self.hosts + transit.to, None);
@@ -156,6 +164,8 @@ impl Wires {
 
 #[cfg(test)]
 mod tests {
+    use landeck_collectives::{Link, Links};
+
     use super::*;
 
     fn network(levels: Vec<Level>) -> Network {
@@ -168,6 +178,7 @@ mod tests {
             copy_kib_ps: 0,
             eager_bytes: Some(50),
             levels,
+            links: Links::default(),
         }
     }
 
@@ -196,6 +207,16 @@ mod tests {
     fn an_idle_network_takes_the_latency_and_the_bytes_once() {
         let mut wires = Wires::new(&network(vec![]), 8);
         assert_eq!(arrivals(&mut wires, [transit(0, 5, 40, 0)]), [140]);
+    }
+
+    #[test]
+    fn a_link_of_its_own_has_another_latency_and_rate() {
+        let mut network = network(vec![]);
+        network.links.set(5, 0, Link { latency_ps: 1_000, gap_ps: 9, kib_ps: 10_240 });
+        let mut wires = Wires::new(&network, 8);
+        let both = [transit(0, 5, 40, 0), transit(0, 6, 40, 0)];
+        assert_eq!(arrivals(&mut wires, both), [1_400, 540], "the card is busy for so long");
+        assert_eq!((wires.word_ps(0, 5), wires.word_ps(1, 5)), (1_020, 120));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use landeck_collectives::architecture::{Butterfly, Daisy, Flat, Knomial, Pipeline, Ring};
 use landeck_collectives::{
-    Architecture, BoardStyle, Calibration, CostParameters, Group, Operation, Task, Way,
+    Architecture, BoardStyle, Calibration, CostParameters, Group, Links, Operation, Task, Way,
 };
 use landeck_simulator::platform::{Host, Network};
 use landeck_simulator::{Faults, Platform, Report, Setting, Work, run};
@@ -33,6 +33,7 @@ fn network(gap_ps: u64) -> Platform {
             copy_kib_ps: 0,
             eager_bytes: None,
             levels: vec![],
+            links: Links::default(),
         }),
     }
 }

@@ -44,6 +44,8 @@ pub enum Purpose {
     Lane = 2,
     /// It connects a process to the relay of another host's daemon. Frames for processes of that host follow.
     Relay = 3,
+    /// It connects two daemons that measure the link of their hosts. Bytes without a meaning follow.
+    Measure = 4,
 }
 
 /// The content of a preamble.
@@ -59,7 +61,7 @@ pub struct Preamble {
     pub wanted: ProcessId,
     /// The process that the lane comes from. Zeros on a trunk.
     pub own: ProcessId,
-    /// The number of the lane, which grows with each lane of a pair.
+    /// The number of the lane, which grows with each lane of a pair. The number of the round if links are measured.
     pub lane: u32,
     /// The key of the two hosts under which the code is made.
     pub key_generation: u32,
@@ -150,6 +152,7 @@ impl Preamble {
             1 => Purpose::Trunk,
             2 => Purpose::Lane,
             3 => Purpose::Relay,
+            4 => Purpose::Measure,
             _ => return Err(PreambleError::Field),
         };
         let flags = word(bytes, 60);

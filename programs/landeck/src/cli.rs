@@ -10,6 +10,7 @@ use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
 use crate::simulate::measured::MeasureWayArguments;
+use crate::tune::hosts::TunedHosts;
 use crate::tune::measure::Subject;
 use crate::usage;
 use crate::values::{time, whole};
@@ -42,6 +43,8 @@ pub(crate) enum Command {
         /// Whether the figures are kept even if others used the processors.
         is_forced: bool,
     },
+    /// Show the links between hosts, and the ways over them.
+    TuneHosts(TunedHosts),
     /// Show the figures of this host, and the ways of a number of processes.
     ShowTuning {
         /// The number of processes.
@@ -122,6 +125,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             let wishes = Wishes { overrides, nearness };
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))
+        }
+        CliCommand::Tune(TuneArguments { hosts: Some(list), rsh, save, .. }) => {
+            Ok(Command::TuneHosts(TunedHosts { list, rsh, save }))
         }
         CliCommand::Tune(TuneArguments { show: false, force, .. }) => {
             Ok(Command::Tune { is_forced: force })
@@ -221,6 +227,18 @@ struct TuneArguments {
     /// Keep the figures even if others used the processors meanwhile
     #[arg(long, conflicts_with = "show")]
     force: bool,
+    /// Show the links between these hosts, and the ways over them, instead of measuring this host.
+    ///
+    /// Hosts with their slots, as in `landeck run`: a:2,b:2. A job on them measures latency, gap and rate of each pair,
+    /// as every job on several hosts does.
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["show", "force"])]
+    hosts: Option<String>,
+    /// The command that reaches another host, with its options [default: ssh]
+    #[arg(long, value_name = "COMMAND", requires = "hosts")]
+    rsh: Option<String>,
+    /// Measure messages and some operations between the hosts, and write them as a platform file for `landeck simulate`
+    #[arg(long, value_name = "FILE", requires = "hosts")]
+    save: Option<PathBuf>,
     /// Number of processes on this host [default: one for each usable processor]
     #[arg(
         short = 'n',

@@ -55,6 +55,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
     match cli::parse(line) {
         Ok(Command::Run(launch, wishes, hosts)) => run(*launch, wishes, &hosts),
         Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
+        Ok(Command::TuneHosts(hosts)) => said(tune::several(&hosts)),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),

@@ -257,6 +257,10 @@ impl Hub {
                 Ok(()) => self.listener.recognised(token),
                 Err(why) => self.listener.refused(token, why, address),
             },
+            Purpose::Measure => match self.with_links(|links, tools| links.called(tools, caller)) {
+                Ok(()) => self.listener.recognised(token),
+                Err(why) => self.listener.refused(token, why, address),
+            },
             Purpose::Relay => {
                 match self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller)) {
                     Ok(caller) => {

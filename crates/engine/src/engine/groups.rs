@@ -200,7 +200,8 @@ impl Engine {
         }
         let has_board = matches!(boards, Boards::Whole(Some(_)));
         let plan = self.segment.plan();
-        let mut group = GroupState::shaped(context, members.clone(), member, shape, plan, boards);
+        let group = GroupState::shaped(context, members.clone(), member, shape, plan, boards);
+        let mut group = group.with_links(&self.segment);
         match group.any_board_mut() {
             Some(board) => {
                 board.claim(context);
@@ -395,6 +396,14 @@ impl Engine {
     /// [`Fault::NotAMember`].
     pub fn shape_or_make(&mut self, of: GroupRef<'_>) -> Result<Group, Fault> {
         Ok(self.group(of)?.shape().clone())
+    }
+
+    /// The ways of all operations of a group by size, for people. All members find the same.
+    ///
+    /// # Errors
+    /// [`Fault::NotAMember`].
+    pub fn ways_or_make(&mut self, of: GroupRef<'_>) -> Result<String, Fault> {
+        Ok(self.group(of)?.ways())
     }
 
     /// How a group is divided into clusters, if that is known here.

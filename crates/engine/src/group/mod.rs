@@ -6,12 +6,12 @@ use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Settings, Signature, Table, Task, Walk, Way,
-    is_derived_over_hosts, segments_of,
+    BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Settings,
+    Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
 };
 use landeck_kernel::Failure;
-use landeck_memory::SegmentPlan;
 use landeck_memory::message_cells::CELL_BYTES;
+use landeck_memory::{Segment, SegmentPlan};
 
 use crate::board::{AtBoard, Protocol};
 use crate::board_call::{BoardCall, Chunks};
@@ -139,6 +139,21 @@ impl GroupState {
             combiner: Combiner::default(),
             holdings: Holdings::default(),
         }
+    }
+
+    /// Returns this group, which chooses by the measured links of its hosts from now on.
+    pub(crate) fn with_links(mut self, segment: &Segment) -> Self {
+        let facts = self.table.facts();
+        let links = links_of(segment, &self.place.members, facts);
+        if !links.is_empty() {
+            self.table = Table::new(Facts { links, ..facts.clone() });
+        }
+        self
+    }
+
+    /// The ways of all operations by size, for people.
+    pub(crate) fn ways(&self) -> String {
+        self.table.to_string()
     }
 
     /// Whether its board keeps what this process has deposited.
@@ -392,6 +407,7 @@ fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, boards: &Boards) ->
                 hosts_have_boards: false,
                 board_bytes,
                 settings,
+                links: Links::default(),
             }
         }
         false => {
@@ -407,14 +423,37 @@ fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, boards: &Boards) ->
                 hosts_have_boards,
                 board_bytes,
                 settings,
+                links: Links::default(),
             }
         }
     }
 }
 
+/// The measured links of the hosts of a group. The table of links is the same in the segments of all hosts, so all members
+/// find the same, if they know alike where each of them runs.
+fn links_of(segment: &Segment, members: &[Peer], facts: &Facts) -> Links {
+    let (group, figures): (_, &CostParameters) = (&facts.group, &facts.settings.figures);
+    let is_known = group.levels().first().is_some_and(|hosts| hosts.len() == members.len());
+    let slots = segment.plan().slots();
+    let number_of = |member: u32| match members.get(member as usize)?.0.checked_sub(slots) {
+        Some(far) => Some(segment.far_record(far).host_number),
+        None => segment.own_host_number(),
+    };
+    let numbers: Option<Vec<u16>> = group.hosts().iter().map(|host| number_of(host[0])).collect();
+    let mut links = Links::default();
+    for (high, one) in numbers.iter().filter(|_| is_known).flatten().enumerate() {
+        for (low, other) in numbers.iter().flatten().take(high).enumerate() {
+            if let Some(link) = Link::from_words(segment.link(*one, *other), figures) {
+                links.set(low, high, link);
+            }
+        }
+    }
+    links
+}
+
 #[cfg(test)]
 mod tests {
-    use landeck_memory::{FarProcess, FarRecord, Segment};
+    use landeck_memory::{FarProcess, FarRecord};
 
     use super::*;
 

@@ -128,7 +128,8 @@ fn first_group<'a>(
         board => board.into(),
     };
     let (members, plan) = (members.clone(), segment.plan());
-    let mut group = GroupState::shaped(context, members, member, shape, plan, boards);
+    let group = GroupState::shaped(context, members, member, shape, plan, boards);
+    let mut group = group.with_links(segment);
     if let Some(board) = group.any_board_mut() {
         board.share_room(room);
     }

@@ -11,6 +11,7 @@
 //! | [`arbiter`] | words: numbered once, kept until every host has them; blocks of group numbers |
 //! | [`follower`] | a host's copy of the words, and the changes of far records |
 //! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
+//! | [`measuring`] | which hosts measure their link when, and what follows from the times |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
@@ -18,6 +19,7 @@ pub mod detector;
 pub mod dialling;
 pub mod follower;
 pub mod lease;
+pub mod measuring;
 pub mod names;
 pub mod timing;
 
@@ -28,5 +30,6 @@ pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
 pub use lease::{HostEnd, Lease, LeaseOutput};
+pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::{NameAnswer, NameQuestion, NameTable, Named, NamedKind};
 pub use timing::HostTiming;

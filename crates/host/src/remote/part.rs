@@ -658,6 +658,10 @@ fn make_segment(
 
 /// Writes who is where: the names of the hosts, the processes elsewhere, the peer of each rank.
 fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) {
+    segment.set_own_host_number(spec.hosts[place].number.0);
+    for link in &spec.links {
+        segment.set_link(link.hosts.0.0, link.hosts.1.0, link.words);
+    }
     for host in &spec.hosts {
         segment.set_host_name(host.number.0, JobName::new(&host.name));
     }
@@ -682,12 +686,15 @@ fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::spec::HostLink;
     use crate::remote::spec::tests::spec;
 
     #[test]
     fn a_segment_knows_the_whole_job() {
         let mut job = spec(&["true", "true", "true", "true"], &[0, 1, 0, 1]);
         job.hosts[1].number = HostNumber(9);
+        let link = HostLink { hosts: (HostNumber(9), HostNumber(0)), words: [5, 6, 7] };
+        job.links.push(link);
         let part = HostPart::prepare(job.clone(), HostNumber(0)).unwrap();
         let segment = part.segment();
         let slots = segment.plan().slots();
@@ -697,6 +704,7 @@ mod tests {
         assert_eq!((record.process.host, record.process.slot), (101, 1));
         assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
         assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
+        assert_eq!((segment.own_host_number(), segment.link(0, 9)), (Some(0), [5, 6, 7]));
         assert_eq!(part.far(), [1, 3].map(|rank| job.process_of(rank)));
         assert_eq!((segment.plan().job, segment.plan().ranks), (7, 4));
     }

@@ -166,6 +166,7 @@ impl Launch {
             grace: self.grace,
             is_hardened: self.is_hardened,
             settings: self.settings.to_vec(),
+            links: Vec::new(),
             stdin: self.stdin,
             is_merged: is_merged && self.output_directory.is_none(),
             ignored: start_signals::ignored(),

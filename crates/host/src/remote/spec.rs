@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
 use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,8 @@ pub struct JobSpec {
     pub is_hardened: bool,
     /// The settings of all processes, one for each word of a segment.
     pub settings: Vec<u64>,
+    /// The links of its hosts that were measured. The arbiter writes them, and all hosts get the same.
+    pub links: Vec<HostLink>,
     /// The processes that get the standard input.
     pub stdin: InputTo,
     /// Whether both output streams of a process go to one place.
@@ -89,6 +91,15 @@ pub struct RankSpec {
     pub slot: u32,
     /// Its program, as a place in the list of programs.
     pub program: u16,
+}
+
+/// The link between two hosts, in the words of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLink {
+    /// Both hosts.
+    pub hosts: (HostNumber, HostNumber),
+    /// Its figures.
+    pub words: [u64; LINK_WORDS],
 }
 
 /// The form in which [`OnFailure`] travels.
@@ -251,6 +262,7 @@ pub(crate) mod tests {
             grace: Duration::from_secs(1),
             is_hardened: false,
             settings: vec![3; SETTINGS_WORDS],
+            links: Vec::new(),
             stdin: InputTo::Rank(0),
             is_merged: false,
             ignored: Vec::new(),

@@ -1,6 +1,6 @@
 //! Parsing of platform files.
 
-use landeck_collectives::{Calibration, CostParameters};
+use landeck_collectives::{Calibration, CostParameters, Link, Links};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -47,6 +47,8 @@ struct File {
     network: Option<NetworkTable>,
     #[serde(default)]
     level: Vec<Spanned<LevelTable>>,
+    #[serde(default)]
+    link: Vec<Spanned<LinkTable>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -85,6 +87,17 @@ struct LevelTable {
     delay: Span,
     rate: Option<Rate>,
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "tables, [[link]]")]
+struct LinkTable {
+    hosts: (i64, i64),
+    latency: Span,
+    rate: Rate,
+}
+
+/// The most hosts with links of their own: they are kept by pair.
+const LINKED_MOST: i64 = 1_024;
 
 /// The most hosts, processors and ports.
 const MOST: i64 = 65_536;
@@ -137,9 +150,14 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Platform, PlatformError> {
         place.wrong(error.span().map_or(0, |span| span.start), what)
     })?;
     let host = place.host(&file.host)?;
-    let levels = &file.level;
+    let (levels, links) = (&file.level, &file.link);
     let network = match file.network {
-        Some(table) => Some(place.network(&table, levels)?),
+        Some(table) => Some(place.network(&table, levels, links)?),
+        None if !links.is_empty() => {
+            let what = "links without a [network] join nothing: write a [network], or leave \
+                        [[link]] out";
+            return Err(place.wrong(links[0].span().start, what.into()));
+        }
         None if levels.is_empty() => None,
         None => {
             let what = "switches without a [network] join nothing: write a [network], or leave \
@@ -157,7 +175,7 @@ impl Text<'_> {
         PlatformError::Line { name: self.name.into(), line, what }
     }
 
-    /// Only layers of switches may be an array of tables.
+    /// Only layers of switches and links may be arrays of tables.
     fn brackets(&self, table: &DeTable<'_>) -> Result<(), PlatformError> {
         for (name, value) in table {
             let (name, at) = (name.get_ref(), value.span().start);
@@ -170,6 +188,10 @@ impl Text<'_> {
                 }
                 ("level", DeValue::Table(_)) => {
                     let what = "each layer of switches begins with [[level]], in two brackets";
+                    return Err(self.wrong(at, what.into()));
+                }
+                ("link", DeValue::Table(_)) => {
+                    let what = "each link begins with [[link]], in two brackets";
                     return Err(self.wrong(at, what.into()));
                 }
                 _ => {}
@@ -218,8 +240,10 @@ impl Text<'_> {
         &self,
         table: &NetworkTable,
         levels: &[Spanned<LevelTable>],
+        links: &[Spanned<LinkTable>],
     ) -> Result<Network, PlatformError> {
         let hosts = self.count("hosts", &table.hosts)?;
+        let links = self.links(hosts, table, links)?;
         let levels: Vec<Level> = levels
             .iter()
             .enumerate()
@@ -242,7 +266,32 @@ impl Text<'_> {
             copy_kib_ps: table.copy.map_or(0, |rate| rate.0),
             eager_bytes: table.eager.map(|size| size.0),
             levels,
+            links,
         })
+    }
+
+    fn links(
+        &self,
+        hosts: u32,
+        network: &NetworkTable,
+        tables: &[Spanned<LinkTable>],
+    ) -> Result<Links, PlatformError> {
+        let mut links = Links::default();
+        for table in tables {
+            let LinkTable { hosts: (one, other), latency, rate } = table.get_ref();
+            let is_there = |host: i64| (0..i64::from(hosts).min(LINKED_MOST)).contains(&host);
+            if !is_there(*one) || !is_there(*other) || one == other {
+                let what = format!(
+                    "hosts {one} and {other} have no link; give two hosts of 0 to {}",
+                    i64::from(hosts).min(LINKED_MOST) - 1
+                );
+                return Err(self.wrong(table.span().start, what));
+            }
+            let gap_ps = network.gap.0;
+            let link = Link { latency_ps: latency.0, gap_ps, kib_ps: rate.0 };
+            links.set(*one as usize, *other as usize, link);
+        }
+        Ok(links)
     }
 
     fn level(
@@ -301,6 +350,10 @@ mod tests {
         assert_eq!((network.hosts, network.overhead_ps, network.kib_ps), (8, 1_000_000, 1_024_000));
         assert_eq!((network.levels[0].uplinks, network.levels[1].delay_ps), (2, 1_000_000_000));
         assert_eq!(platform.host.figures, CostParameters::default());
+        let link = "[[link]]\nhosts = [5, 2]\nlatency = \"3 us\"\nrate = \"1 Gb/s\"\n";
+        let network = Platform::parse("mine", &format!("{GOOD}{link}")).unwrap().network.unwrap();
+        let link = Link { latency_ps: 3_000_000, gap_ps: 0, kib_ps: 8_192_000 };
+        assert_eq!(network.links.between(2, 5), Some(link));
     }
 
     #[test]
@@ -337,6 +390,18 @@ mod tests {
         let alone = "[level]\nports = 2\ndelay = \"0 s\"\n";
         let error = Platform::parse("mine", &format!("about = \"\"\n{alone}")).unwrap_err();
         assert!(error.to_string().contains("line 2: each layer of switches begins with [[level]]"));
+        for (link, words) in [
+            ("[link]\nhosts = [0, 1]", "line 15: each link begins with [[link]]"),
+            (
+                "[[link]]\nhosts = [0, 8]",
+                "line 15: hosts 0 and 8 have no link; give two hosts of 0 to 7",
+            ),
+            ("[[link]]\nhosts = [3, 3]", "line 15: hosts 3 and 3 have no link"),
+        ] {
+            let text = format!("{GOOD}{link}\nlatency = \"1 us\"\nrate = \"1 Gb/s\"\n");
+            let error = Platform::parse("mine", &text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
         let alone = "about = \"\"\n[[level]]\nports = 2\ndelay = \"0 s\"\n";
         let error = Platform::parse("mine", alone).unwrap_err().to_string();
         assert!(error.contains("line 2: switches without a [network]"), "{error}");

@@ -30,6 +30,9 @@
 //!
 //! Each `[[level]]` is a layer of switches, the one next to the hosts first: `ports` lead down, `uplinks` of `rate`
 //! lead to the next level, and passing a switch takes `delay`. A level far above, with a long delay, joins sites.
+//!
+//! Each `[[link]]` names two `hosts`, numbered from 0, between which `latency` and `rate` are others. So
+//! `landeck tune --hosts` writes what it has measured.
 
 mod file;
 pub mod library;
@@ -37,7 +40,7 @@ pub(crate) mod quantity;
 
 pub use file::PlatformError;
 
-use landeck_collectives::{Calibration, CostParameters};
+use landeck_collectives::{Calibration, CostParameters, Links};
 
 /// Hosts and the network between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub struct Network {
     pub eager_bytes: Option<u64>,
     /// The layers of switches, the one next to the hosts first. None: one switch that takes no time.
     pub levels: Vec<Level>,
+    /// The pairs of hosts with another latency, from card to card, and another rate. Their gaps have no influence.
+    pub links: Links,
 }
 
 /// A layer of switches.

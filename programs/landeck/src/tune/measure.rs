@@ -36,6 +36,10 @@ pub(crate) enum Subject {
     Caches,
     /// Processes that share processors.
     Crowd,
+    /// Links between hosts.
+    Hosts,
+    /// Messages and operations between hosts.
+    Platform,
 }
 
 impl Subject {
@@ -46,6 +50,8 @@ impl Subject {
             Self::Switch => "switch",
             Self::Caches => "caches",
             Self::Crowd => "crowd",
+            Self::Hosts => "hosts",
+            Self::Platform => "platform",
         }
     }
 
@@ -53,7 +59,7 @@ impl Subject {
     fn processors(self) -> u32 {
         match self {
             Self::Messages => 2,
-            Self::Switch => 1,
+            Self::Switch | Self::Hosts | Self::Platform => 1,
             Self::Caches => super::processors().len().clamp(1, 2) as u32,
             Self::Crowd => super::crowded(),
         }
@@ -62,6 +68,11 @@ impl Subject {
 
 /// Measures as one process of the job.
 pub(crate) fn run(subject: Subject) -> Result<()> {
+    match subject {
+        Subject::Hosts => return super::hosts::member(),
+        Subject::Platform => return super::platform::member(),
+        _ => {}
+    }
     let job = Job::join()?;
     let world = job.world();
     let processors = subject.processors();

@@ -7,8 +7,10 @@
 //! ([`ROUNDS_MAX`]) and no job repeats anything ([`measure`]). Such figures are not kept unless the user forces it
 //! ([`share`]).
 
+pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
+pub(crate) mod platform;
 mod probe;
 mod share;
 
@@ -17,10 +19,13 @@ pub(crate) use share::Share;
 
 use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
+use hosts::TunedHosts;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
-use landeck::unstable::collectives::{Calibration, CostParameters, Facts, OverridesError, Table};
+use landeck::unstable::collectives::{
+    Calibration, CostParameters, Facts, Links, OverridesError, Table,
+};
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
@@ -63,6 +68,28 @@ pub(crate) enum TuneError {
         /// Their output.
         said: String,
     },
+    /// One host has no links.
+    #[error("--hosts {list}: one host has no links to save; give several, as in --hosts a,b")]
+    OneHost {
+        /// The host.
+        list: String,
+    },
+    /// The platform file cannot be written.
+    #[error("--save {path}: {error}; give a file in a folder that you may write to")]
+    Save {
+        /// The file.
+        path: String,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The job on several hosts failed. It has said why.
+    #[error("--hosts {list}: no links, since a job on these hosts failed ({status}); see above")]
+    Hosts {
+        /// The hosts.
+        list: String,
+        /// The exit status.
+        status: String,
+    },
 }
 
 /// Measures this host and keeps the figures. On a busy host it keeps them only if `is_forced`.
@@ -93,6 +120,14 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
     Ok(say(&text)?)
 }
 
+/// Shows the links between hosts, or saves the hosts as a platform.
+pub(crate) fn several(wished: &TunedHosts) -> Result<(), TuneError> {
+    match &wished.save {
+        Some(path) => platform::save(wished, path),
+        None => hosts::show(wished),
+    }
+}
+
 /// Shows the figures and the table for a number of processes.
 pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneError> {
     let (mut settings, trouble) = tuning::settings()?;
@@ -121,8 +156,16 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
     let (has_board, hosts_have_boards) = (true, false);
-    let facts =
-        Facts { group, processes, processors, has_board, hosts_have_boards, board_bytes, settings };
+    let facts = Facts {
+        group,
+        processes,
+        processors,
+        has_board,
+        hosts_have_boards,
+        board_bytes,
+        settings,
+        links: Links::default(),
+    };
     text += &Table::new(facts).to_string();
     Ok(say(&text)?)
 }
@@ -504,6 +547,7 @@ mod tests {
             hosts_have_boards,
             board_bytes,
             settings,
+            links: Links::default(),
         };
         let text = Table::new(facts).to_string();
         for operation in landeck::unstable::collectives::Operation::ALL {

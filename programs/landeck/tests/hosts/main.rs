@@ -7,6 +7,7 @@
 
 mod capture;
 mod environment;
+mod links;
 mod losses;
 mod members;
 mod networks;

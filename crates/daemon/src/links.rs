@@ -1,0 +1,261 @@
+//! The measuring of the links between the hosts of a job, before its first process starts.
+//!
+//! [`landeck_groups::hosts::Measuring`] decides which hosts measure each other when, and [`LinkProbe`] what they send. This
+//! file carries that out: it dials the partner of a round or takes its call, under a secret that the arbiter has given to
+//! all hosts of the job. A conversation takes milliseconds, and the loop of the daemon stands still meanwhile: so its other
+//! work lengthens no round trip.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_groups::hosts::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
+use landeck_trust::lane::verify;
+use landeck_wire::handover::Cipher;
+use landeck_wire::preamble::{Preamble, Purpose};
+use landeck_wire::{HostNumber, MachineId};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send};
+
+use crate::addresses::simple;
+use crate::clock::BootClock;
+use crate::dial::{Challenged, Dial};
+use crate::listener::Caller;
+use crate::reactor::Reactor;
+use crate::trunks::Trunks;
+
+/// The secret of all hosts that measure their links.
+pub(crate) type MeasuringSecret = [u8; 32];
+
+/// The most calls that wait for their round.
+const CALLS_MAX: usize = landeck_groups::hosts::measuring::HOSTS_MAX;
+/// The bytes that are sent or received at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The parts of the daemon that measuring needs.
+pub(crate) struct LinkTools<'a> {
+    /// The descriptors.
+    pub(crate) reactor: &'a mut Reactor,
+    /// The addresses of hosts.
+    pub(crate) trunks: &'a Trunks,
+    /// The clock.
+    pub(crate) clock: BootClock,
+}
+
+/// The links of this host.
+#[derive(Debug)]
+pub(crate) struct LinkMeasurer {
+    own: HostNumber,
+    machine: MachineId,
+    ongoing: Option<Ongoing>,
+    /// The calls whose round has not come. Their codes are not checked.
+    calls: Vec<Caller>,
+    found: Option<Vec<(HostNumber, LinkSight)>>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Ongoing {
+    rounds: Measuring,
+    secret: MeasuringSecret,
+    hosts: Vec<HostNumber>,
+    dial: Option<DialOfRound>,
+    buffer: Vec<u8>,
+}
+
+/// The call of this host in a round.
+#[derive(Debug)]
+struct DialOfRound {
+    round: usize,
+    partner: HostNumber,
+    /// The addresses that were not tried, in reverse order.
+    addresses: Vec<SocketAddr>,
+    /// The connection that is being opened, with its token.
+    current: Option<(u64, Dial)>,
+}
+
+impl LinkMeasurer {
+    /// A host that has measured nothing.
+    pub(crate) const fn new(own: HostNumber, machine: MachineId) -> Self {
+        Self { own, machine, ongoing: None, calls: Vec::new(), found: None, is_over: false }
+    }
+
+    /// Begins to measure the links to these hosts, of which this one is one.
+    pub(crate) fn begin(
+        &mut self,
+        tools: &mut LinkTools<'_>,
+        secret: MeasuringSecret,
+        hosts: Vec<HostNumber>,
+    ) {
+        let place = hosts.iter().position(|host| *host == self.own).unwrap_or(hosts.len());
+        let rounds = Measuring::new(place, hosts.len(), tools.clock.now());
+        let buffer = vec![0; BUFFER_BYTES];
+        self.ongoing = Some(Ongoing { rounds, secret, hosts, dial: None, buffer });
+        self.go_on(tools);
+    }
+
+    /// Takes the findings, when all rounds are over.
+    pub(crate) const fn take_found(&mut self) -> Option<Vec<(HostNumber, LinkSight)>> {
+        self.found.take()
+    }
+
+    /// Takes a caller whose preamble announces a measurement. It may be early: this host may not know the secret yet. `Err`
+    /// is the reason why it was refused.
+    pub(crate) fn called(
+        &mut self,
+        tools: &mut LinkTools<'_>,
+        caller: Caller,
+    ) -> Result<(), &'static str> {
+        if self.is_over {
+            // The other host is behind, and does not need this one any more.
+            return Ok(());
+        }
+        if self.calls.len() >= CALLS_MAX {
+            return Err("too many hosts want to measure links");
+        }
+        // What it sends before its round would be ready all the time.
+        let _ = tools.reactor.unwatch(&caller.socket);
+        self.calls.push(caller);
+        self.go_on(tools);
+        Ok(())
+    }
+
+    /// Whether a token is that of a dial.
+    pub(crate) fn has(&self, token: u64) -> bool {
+        let dial = self.ongoing.as_ref().and_then(|ongoing| ongoing.dial.as_ref());
+        dial.and_then(|dial| dial.current.as_ref()).is_some_and(|(own, _)| *own == token)
+    }
+
+    /// When [`LinkMeasurer::go_on`] is due.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.ongoing.as_ref().map(|ongoing| ongoing.rounds.until())
+    }
+
+    /// Goes on with the dial of the round, which is ready.
+    pub(crate) fn ready(&mut self, tools: &mut LinkTools<'_>) {
+        let Some(ongoing) = &mut self.ongoing else { return };
+        let Some(dial) = &mut ongoing.dial else { return };
+        let Some((token, mut current)) = dial.current.take() else { return };
+        match current.go_on(tools.reactor, token) {
+            Ok(false) => dial.current = Some((token, current)),
+            Ok(true) if dial.round == ongoing.rounds.round() => {
+                let preamble = Preamble {
+                    purpose: Purpose::Measure,
+                    lane: dial.round as u32,
+                    ..Preamble::trunk(self.machine, self.own, dial.partner)
+                };
+                let challenged: Challenged = current.challenged();
+                // Its frames have no keys.
+                if challenged.prove(&preamble, &ongoing.secret, Cipher::Plain).is_ok() {
+                    ongoing.converse(&challenged.socket, true, tools.clock);
+                }
+            }
+            Ok(true) | Err(_) => {}
+        }
+        self.go_on(tools);
+    }
+
+    /// Does what can be done now.
+    pub(crate) fn go_on(&mut self, tools: &mut LinkTools<'_>) {
+        while let Some(ongoing) = &mut self.ongoing {
+            match ongoing.rounds.turn(tools.clock.now()) {
+                MeasuringTurn::Call(place) => {
+                    if !ongoing.is_dialling(place, tools) {
+                        ongoing.rounds.found(LinkSight::default());
+                        continue;
+                    }
+                    return;
+                }
+                MeasuringTurn::Await(place) => {
+                    let (round, partner) = (ongoing.rounds.round(), ongoing.hosts[place]);
+                    let is_its = |caller: &Caller| {
+                        let preamble = &caller.preamble;
+                        (preamble.machine, preamble.to) == (self.machine, self.own)
+                            && (preamble.from, preamble.lane) == (partner, round as u32)
+                            && verify(&ongoing.secret, &caller.challenge, &caller.bytes)
+                    };
+                    let Some(call) = self.calls.iter().position(is_its) else { return };
+                    let caller = self.calls.remove(call);
+                    ongoing.converse(&caller.socket, false, tools.clock);
+                }
+                MeasuringTurn::Over => {
+                    let of = |&(place, sight): &(usize, LinkSight)| (ongoing.hosts[place], sight);
+                    self.found = Some(ongoing.rounds.sights().iter().map(of).collect());
+                    (self.ongoing, self.is_over) = (None, true);
+                    self.calls.clear();
+                }
+            }
+        }
+    }
+}
+
+impl Ongoing {
+    /// Begins to call the partner of this round, unless that is going on. False if it is not to be reached.
+    fn is_dialling(&mut self, place: usize, tools: &mut LinkTools<'_>) -> bool {
+        let (round, partner) = (self.rounds.round(), self.hosts[place]);
+        let dial = match &mut self.dial {
+            Some(dial) if dial.round == round => dial,
+            other => {
+                let addresses = addresses_of(partner, tools.trunks);
+                other.insert(DialOfRound { round, partner, addresses, current: None })
+            }
+        };
+        while dial.current.is_none() {
+            let Some(address) = dial.addresses.pop() else { return false };
+            let token = tools.reactor.token();
+            let begun = Dial::begin(tools.reactor, token, address, tools.clock.now());
+            dial.current = begun.ok().map(|begun| (token, begun));
+        }
+        true
+    }
+
+    /// Measures over a connection, and notes the findings.
+    fn converse(&mut self, socket: &OwnedFd, is_caller: bool, clock: BootClock) {
+        let until = self.rounds.until();
+        let mut probe = LinkProbe::new(is_caller, clock.now());
+        while clock.now() < until {
+            let wanted = match probe.step() {
+                ProbeStep::Over => break,
+                ProbeStep::Send { piece_bytes } => {
+                    let piece = &self.buffer[..piece_bytes.min(BUFFER_BYTES)];
+                    match send(socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                        Ok(bytes) => {
+                            probe.sent(bytes, clock.now());
+                            continue;
+                        }
+                        Err(Errno::INTR) => continue,
+                        Err(Errno::AGAIN) => PollFlags::OUT,
+                        Err(_) => break,
+                    }
+                }
+                ProbeStep::Receive { bytes } => {
+                    let room = &mut self.buffer[..bytes.min(BUFFER_BYTES)];
+                    match recv(socket, room, RecvFlags::DONTWAIT) {
+                        Ok((bytes @ 1.., _)) => {
+                            probe.received(bytes, clock.now());
+                            continue;
+                        }
+                        Err(Errno::INTR) => continue,
+                        Err(Errno::AGAIN) => PollFlags::IN,
+                        Ok(_) | Err(_) => break,
+                    }
+                }
+            };
+            let left = Timespec::try_from(until.saturating_sub(clock.now()));
+            // Interrupted or not, the next look tells.
+            let _ = poll(&mut [PollFd::new(socket, wanted)], left.ok().as_ref());
+        }
+        self.rounds.found(probe.sight(clock.now()));
+    }
+}
+
+/// The addresses of a host in reverse order: that of its trunk, then the others.
+fn addresses_of(host: HostNumber, trunks: &Trunks) -> Vec<SocketAddr> {
+    let peer = trunks.socket(host).and_then(|socket| getpeername(socket).ok().flatten());
+    let peer = peer.and_then(|address| SocketAddr::try_from(address).ok()).map(simple);
+    let is_of_trunk = |address: &SocketAddr| peer.is_some_and(|peer| peer.ip() == address.ip());
+    let mut addresses: Vec<SocketAddr> = trunks.addresses(host).iter().rev().copied().collect();
+    addresses.sort_by_key(is_of_trunk);
+    addresses
+}

@@ -1,0 +1,82 @@
+//! The links between the hosts of a job, as its daemons have measured them: one table, equal on all hosts.
+//!
+//! The words are opaque here. A reader that takes them from a segment checks them.
+
+use std::sync::atomic::Ordering;
+
+use crate::plan::{LINK_HOSTS_MAX, LINK_WORDS};
+use crate::segment::Segment;
+
+impl Segment {
+    /// The number of the host of this segment; `None` in a job on one host.
+    pub fn own_host_number(&self) -> Option<u16> {
+        if !self.plan().spans_hosts() {
+            return None;
+        }
+        let word = self.long(self.plan().links()).load(Ordering::Acquire);
+        u16::try_from(word.checked_sub(1)?).ok()
+    }
+
+    /// Writes the number of this host; for the segment's maker alone, before a process attaches.
+    pub fn set_own_host_number(&self, number: u16) {
+        if self.plan().spans_hosts() {
+            self.long(self.plan().links()).store(u64::from(number) + 1, Ordering::Release);
+        }
+    }
+
+    /// The words of the link between two hosts; zeros if it was not measured.
+    pub fn link(&self, one: u16, other: u16) -> [u64; LINK_WORDS] {
+        let word = |place| self.long(place).load(Ordering::Acquire);
+        self.link_places(one, other).map_or([0; LINK_WORDS], |places| places.map(word))
+    }
+
+    /// Writes the link between two hosts; for the segment's maker alone, before a process attaches. Nothing happens for
+    /// hosts for which there is no room.
+    pub fn set_link(&self, one: u16, other: u16, words: [u64; LINK_WORDS]) {
+        if let Some(places) = self.link_places(one, other) {
+            let all = places.into_iter().zip(words);
+            all.for_each(|(place, word)| self.long(place).store(word, Ordering::Release));
+        }
+    }
+
+    fn link_places(&self, one: u16, other: u16) -> Option<[u64; LINK_WORDS]> {
+        let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
+        let has_room = self.plan().spans_hosts() && high < u64::from(LINK_HOSTS_MAX) && low < high;
+        let pair = has_room.then(|| high * (high - 1) / 2 + low)?;
+        let first = self.plan().links() + 8 + pair * LINK_WORDS as u64 * 8;
+        Some(std::array::from_fn(|word| first + word as u64 * 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::SegmentPlan;
+
+    #[test]
+    fn links_are_read_as_written() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        let segment = Segment::local(&SegmentPlan { ranks: 4, ..plan.clone() });
+        assert_eq!((segment.own_host_number(), segment.link(0, 1)), (None, [0; 3]));
+        segment.set_own_host_number(0);
+        for high in 1..LINK_HOSTS_MAX {
+            (0..high).for_each(|low| segment.set_link(low, high, [1, low.into(), high.into()]));
+        }
+        for none in [(3, 3), (0, LINK_HOSTS_MAX), (u16::MAX, 1)] {
+            segment.set_link(none.0, none.1, [9; 3]);
+            assert_eq!(segment.link(none.0, none.1), [0; 3]);
+        }
+        for high in 1..LINK_HOSTS_MAX {
+            let is_right = |low: u16| segment.link(high, low) == [1, low.into(), high.into()];
+            assert!((0..high).all(is_right), "{high}");
+        }
+        assert_eq!(segment.own_host_number(), Some(0));
+        let plan = segment.plan();
+        assert_eq!(plan.links() + plan.links_bytes(), plan.relay_words(0));
+        let alone = Segment::local(&SegmentPlan { ranks: 2, ..plan.clone() });
+        alone.set_own_host_number(1);
+        alone.set_link(0, 1, [1; 3]);
+        assert_eq!((alone.own_host_number(), alone.link(0, 1)), (None, [0; 3]));
+        assert_eq!(alone.plan().links_bytes(), 0);
+    }
+}

@@ -1,0 +1,191 @@
+//! `landeck tune --hosts`: the links between hosts, and the ways that operations take over them.
+//!
+//! The figures are those of a job that this command starts on these hosts: its daemons measure the links, and its members
+//! choose by them. So what is shown is what jobs use, and not another measurement.
+
+use super::{JOB_S, TuneError};
+use landeck::unstable::JobInternals;
+use landeck::unstable::collectives::{Link, Settings};
+use landeck::unstable::host::say::say;
+use landeck::unstable::memory::Segment;
+use landeck::unstable::memory::plan::LINK_HOSTS_MAX;
+use landeck::{Job, Result, Tag, World};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The hosts of `landeck tune --hosts`, and how they are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TunedHosts {
+    /// The hosts with their slots, as `landeck run --host` takes them.
+    pub(crate) list: String,
+    /// The command that reaches another host.
+    pub(crate) rsh: Option<String>,
+    /// The platform file to write.
+    pub(crate) save: Option<PathBuf>,
+}
+
+const TAG: Tag = Tag(0);
+/// The longest text about ways.
+const WAYS_BYTES: usize = 32 << 10;
+
+/// Starts a job on the hosts, and shows what it says.
+pub(crate) fn show(hosts: &TunedHosts) -> std::result::Result<(), TuneError> {
+    Ok(say(&output_of(hosts, &[], "hosts")?)?)
+}
+
+/// The output of a job on the hosts, whose processes measure `subject`. It says itself why it failed.
+pub(super) fn output_of(
+    hosts: &TunedHosts,
+    options: &[&str],
+    subject: &str,
+) -> std::result::Result<String, TuneError> {
+    let own = std::env::current_exe().map_err(TuneError::Start)?;
+    let rsh = hosts.rsh.iter().flat_map(|command| ["--rsh", command]);
+    let output = Command::new(&own)
+        .args(["run", "--host", &hosts.list, "--stdin", "none", "--timeout", JOB_S])
+        .args(rsh)
+        .args(options)
+        .arg("--")
+        .arg(&own)
+        .args(["measure", subject])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(TuneError::Start)?;
+    if !output.status.success() {
+        let (list, status) = (hosts.list.clone(), output.status.to_string());
+        return Err(TuneError::Hosts { list, status });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A member of the job. Rank 0 prints the links and the ways, and compares the ways of all members.
+pub(crate) fn member() -> Result<()> {
+    let job = Job::join()?;
+    let world = job.world();
+    let ways = job.ways(&world)?;
+    let others = others_than(&world, &ways)?;
+    if world.rank() == 0 {
+        let agreement = match &others[..] {
+            [] => format!("All {} members choose these ways.\n", world.size()),
+            others => {
+                let ranks: Vec<String> = others.iter().map(usize::to_string).collect();
+                format!("Other ways are chosen by rank {}: report this.\n", ranks.join(", "))
+            }
+        };
+        let sizes = "sizes of what each member has for another or for all";
+        let head = format!("\n{} processes; {sizes}:\n", world.size());
+        let text = links_text(job.segment(), world.size() as u32) + &head + &ways + &agreement;
+        // A process whose output has no reader has nothing else to do.
+        let _ = say(&text);
+    }
+    job.leave()
+}
+
+/// The ranks whose ways differ from those of rank 0; known to rank 0 alone.
+fn others_than(world: &World, ways: &str) -> Result<Vec<usize>> {
+    let mut own = ways.as_bytes().to_vec();
+    own.resize(WAYS_BYTES, 0);
+    let mut others = Vec::new();
+    if world.rank() > 0 {
+        world.send(&own, 0, TAG)?;
+        return Ok(others);
+    }
+    let mut theirs = vec![0u8; WAYS_BYTES];
+    for rank in 1..world.size() {
+        world.receive_into(&mut theirs, rank, TAG)?;
+        if theirs != own {
+            others.push(rank);
+        }
+    }
+    Ok(others)
+}
+
+/// A table of the links between the hosts of a job, in the order of their first ranks.
+fn links_text(segment: &Segment, ranks: u32) -> String {
+    let slots = segment.plan().slots();
+    let number_of = |rank: u32| match segment.peer_of_rank(rank).checked_sub(slots) {
+        Some(far) => Some(segment.far_record(far).host_number),
+        None => segment.own_host_number(),
+    };
+    let mut numbers: Vec<u16> = Vec::new();
+    for number in (0..ranks).filter_map(number_of) {
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    if numbers.len() < 2 {
+        return "All processes are on one host, which has no links.\n".to_owned();
+    }
+    if numbers.iter().any(|number| *number >= LINK_HOSTS_MAX) {
+        return format!(
+            "More than {LINK_HOSTS_MAX} hosts: no link is measured, and a common network is assumed.\n"
+        );
+    }
+    let figures = Settings::from_words(&segment.plan().settings).figures;
+    let mut lines = Vec::new();
+    let mut is_any_assumed = false;
+    for (place, &one) in numbers.iter().enumerate() {
+        for &other in &numbers[place + 1..] {
+            let words = segment.link(one, other);
+            let link = Link::from_words(words, &figures);
+            let is_measured = words.map(|word| word != 0 && link.is_some());
+            is_any_assumed |= is_measured.contains(&false);
+            let link = link.unwrap_or_else(|| Link::assumed(&figures));
+            let us = |ps: u64| ps as f64 / 1e6;
+            let values = [us(link.latency_ps), us(link.gap_ps), link.rate_mb_s()];
+            let [latency, gap, rate] = [0, 1, 2].map(|at: usize| {
+                let mark = if is_measured[at] { ' ' } else { '?' };
+                format!("{:.*}{mark}", [1, 2, 0][at], values[at])
+            });
+            let hosts =
+                format!("{} - {}", segment.host_in_words(one), segment.host_in_words(other));
+            lines.push(format!("  {hosts:<32}{latency:>12}{gap:>10}{rate:>12}\n"));
+        }
+    }
+    let count = numbers.len();
+    let note = match is_any_assumed {
+        true => "Figures with ? were not found in time: those of a common network are assumed.\n",
+        false => "",
+    };
+    format!(
+        "The links of {count} hosts:\n  {:<32}{:>12}{:>10}{:>12}\n",
+        "", "latency us ", "gap us ", "rate MB/s "
+    ) + &lines.concat()
+        + note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck::unstable::memory::{FarRecord, JobName, SegmentPlan};
+
+    #[test]
+    fn links_that_were_not_measured_are_marked() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ranks: 3, ..SegmentPlan::new(1, 1) };
+        let segment = Segment::local(&plan);
+        segment.set_own_host_number(0);
+        segment.set_peer_of_rank(0, 0);
+        for number in [0u16, 1, 2] {
+            segment.set_host_name(number, JobName::new(&format!("n{number}")));
+        }
+        for far in [0u32, 1] {
+            let host_number = far as u16 + 1;
+            let record = FarRecord { host_number, rank: Some(far + 1), ..FarRecord::default() };
+            segment.set_far_record(far, record);
+            segment.set_peer_of_rank(far + 1, plan.slots() + far);
+        }
+        segment.set_link(0, 1, [23_400_000, 1_500_000, 512_000]);
+        segment.set_link(0, 2, [50_000_000, 2_000_000, 0]);
+        let text = links_text(&segment, 3);
+        let fields = |hosts: &str| -> Vec<String> {
+            let line = text.lines().find(|line| line.contains(hosts)).unwrap_or_default();
+            line.replace(hosts, "").split_whitespace().map(str::to_owned).collect()
+        };
+        assert_eq!(fields("n0 - n1"), ["23.4", "1.50", "2000"], "{text}");
+        assert_eq!(fields("n0 - n2")[2], "1177?", "{text}");
+        assert!(fields("n1 - n2").iter().all(|field| field.ends_with('?')), "{text}");
+        assert!(text.contains("common network"), "{text}");
+        assert!(links_text(&segment, 1).contains("one host"));
+    }
+}

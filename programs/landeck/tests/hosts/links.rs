@@ -1,0 +1,86 @@
+//! `landeck tune --hosts`: the links of a job's hosts, and the ways that follow from them.
+
+use super::*;
+
+/// Runs `landeck tune --hosts`. On a busy machine the time of a round may not suffice; then it is run again.
+fn tuned(cluster: &Cluster, hosts: &str) -> String {
+    for _ in 0..20 {
+        let arguments = ["tune", "--hosts", hosts, "--rsh", "landeck-rsh"];
+        let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
+        ended.assert(0, &[]);
+        if !ended.out.contains('?') {
+            return ended.out;
+        }
+    }
+    panic!("the links of {hosts} were not found in 20 jobs");
+}
+
+/// The rate of a link in MB/s.
+fn rate_of(text: &str, hosts: &str) -> f64 {
+    let line = text.lines().find(|line| line.contains(hosts)).unwrap();
+    line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+/// The ways of all operations.
+fn ways(text: &str) -> &str {
+    text.split_once("for all:\n").unwrap().1
+}
+
+#[test]
+fn a_slow_link_is_seen_and_changes_the_ways_of_all_members_alike() {
+    let wish = Wish { rate: Some("2gbit".into()), ..Wish::hosts(4) };
+    let test = "a_slow_link_is_seen_and_changes_the_ways_of_all_members_alike";
+    let Some(cluster) = Cluster::wished(test, &wish) else { return };
+    let alike = tuned(&cluster, "n1,n2,n3,n4");
+    cluster.shell(2, "tc qdisc replace dev eth0 root tbf rate 200mbit burst 128kb latency 50ms");
+    let slow = tuned(&cluster, "n1,n2,n3,n4");
+    for text in [&alike, &slow] {
+        assert!(text.contains("All 4 members choose these ways."), "{text}");
+    }
+    for link in ["n1 - n3", "n2 - n3", "n3 - n4"] {
+        let (before, after) = (rate_of(&alike, link), rate_of(&slow, link));
+        assert!(after < before / 2.0, "{link}: {before} MB/s, then {after} MB/s");
+    }
+    assert!(rate_of(&slow, "n1 - n2") > 3.0 * rate_of(&slow, "n1 - n3"), "{slow}");
+    assert_ne!(ways(&alike), ways(&slow));
+}
+
+#[test]
+fn one_host_has_no_links_and_an_unknown_one_is_named() {
+    let Some(cluster) = Cluster::pair("one_host_has_no_links_and_an_unknown_one_is_named") else {
+        return;
+    };
+    let arguments = ["tune", "--hosts", "n1:2", "--rsh", "landeck-rsh"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
+    assert!(ended.out.contains("All processes are on one host"), "{ended:?}");
+    let arguments = ["tune", "--hosts", "n1,n9", "--rsh", "landeck-rsh"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
+    ended.assert(1, &["host n9", "--hosts n1,n9: no links, since a job on these hosts failed"]);
+}
+
+#[test]
+fn hosts_are_saved_as_a_platform_and_simulated() {
+    let Some(cluster) = Cluster::pair("hosts_are_saved_as_a_platform_and_simulated") else {
+        return;
+    };
+    let save = ["tune", "--hosts", "n1,n2", "--rsh", "landeck-rsh", "--save", "/tmp/two.toml"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&save));
+    ended.assert(0, &[]);
+    // Speeds belong to the benchmark: here only the table and its order count.
+    let times = |operation: &str| -> Vec<f64> {
+        let line = ended.out.lines().find(|line| line.starts_with(operation)).unwrap();
+        let words = line.split_whitespace().filter_map(|word| word.parse().ok());
+        words.rev().take(2).collect()
+    };
+    assert!(times("barrier").iter().all(|us| *us > 0.0), "{ended:?}");
+    let (short, long) = (times("broadcast of 8 B")[0], times("broadcast of 65536 B")[0]);
+    assert!(long > short, "{ended:?}");
+    let simulate = ["simulate", "barrier", "-a", "butterfly", "-n", "2", "--per-host", "1"];
+    let platform = ["--platform", "/tmp/two.toml", "--sizes", "0"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&[&simulate[..], &platform].concat()));
+    ended.assert(0, &[]);
+    assert!(ended.out.contains("butterfly"), "{ended:?}");
+    let nowhere = ["tune", "--hosts", "n1", "--rsh", "landeck-rsh", "--save", "/tmp/one.toml"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&nowhere));
+    ended.assert(1, &["--hosts n1: one host has no links to save"]);
+}
