@@ -14,12 +14,11 @@ use crate::kept::Kept;
 use crate::mailboxes::{FIRST_MAILBOX, Mailboxes};
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
+use crate::pacing::{Pacing, decode_acceptance};
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
-use crate::transfer::{
-    Active, Collecting, Draining, Reply, Source, Target, decode_pair, encode_pair,
-};
+use crate::transfer::{Active, Collecting, Draining, Reply, Source, Target, decode_pair};
 use crate::work::Work;
 
 /// The most bytes that unexpected messages may take, from one sender and from all.
@@ -54,6 +53,7 @@ pub(crate) struct Core {
     /// Requests that are filling, draining or sending parts.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
+    pub(crate) pacing: Pacing,
 }
 
 impl Core {
@@ -77,13 +77,17 @@ impl Core {
             begun_before_sleep: None,
             active: Active::new(),
             replies: Vec::new(),
+            pacing: Pacing::default(),
         }
     }
 
     /// Whether anything can be advanced.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        !self.active.is_empty() || !self.backlog.is_empty() || !self.replies.is_empty()
+        !self.active.is_empty()
+            || !self.backlog.is_empty()
+            || !self.replies.is_empty()
+            || !self.pacing.is_empty()
     }
 
     /// Ends a request from outside: it leaves every list that contains it.
@@ -204,9 +208,7 @@ impl Core {
             _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
-        let data = encode_pair(send, id.to_bits());
-        let header = Header::user(Kind::Accept, data.len() as u32, 0, 0);
-        self.replies.push(Reply { to: status.peer, header, data });
+        self.accept_or_pace(status.peer, context, id, send);
     }
 
     pub(crate) fn receive_kept(&mut self, id: RequestId, waiting: Waiting<Kept>) {
@@ -367,13 +369,19 @@ impl Core {
     }
 
     fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
-        let Some((send, receive)) = decode_pair(data) else { return };
+        let Some((send, receive, upto)) = decode_acceptance(data) else { return };
         let id = RequestId::from_bits(send);
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
             Work::Offered { to, area, tag, .. } if to == from => {
-                *work = Work::Parting { to, area, tag, position: 0, receive };
+                *work = Work::Parting { to, area, tag, position: 0, receive, upto };
                 self.active.push(id);
+            }
+            Work::Parting { to, area, tag, position, receive: named, upto: before }
+                if to == from && named == receive =>
+            {
+                let upto = before.max(upto);
+                *work = Work::Parting { to, area, tag, position, receive, upto };
             }
             other => *work = other,
         }
@@ -416,7 +424,10 @@ impl Core {
     fn count_part(&mut self, id: RequestId, from: Peer, bytes: u64) {
         let Some(collecting) = self.collecting(id, from) else { return };
         collecting.position += bytes;
-        if collecting.position < collecting.status.bytes {
+        let (named, is_incomplete) =
+            (collecting.named, collecting.position < collecting.status.bytes);
+        self.note_arrived(named, bytes);
+        if is_incomplete {
             return;
         }
         let Some(work) = self.requests.get_mut(id) else { return };

@@ -12,6 +12,7 @@ use landeck_memory::{Bytes, InCell, MessageCells, NoMemory, room};
 use landeck_wire::Header;
 
 use crate::area::Area;
+use crate::pacing::ACCEPTANCE_BYTES_MAX;
 use crate::request::{Completion, Received, RequestId};
 use crate::status::Status;
 
@@ -229,7 +230,20 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
 pub(crate) struct Reply {
     pub(crate) to: Peer,
     pub(crate) header: Header,
-    pub(crate) data: [u8; 16],
+    data: [u8; ACCEPTANCE_BYTES_MAX],
+}
+
+impl Reply {
+    /// A reply with data that are as long as the header says.
+    pub(crate) fn new(to: Peer, header: Header, bytes: &[u8]) -> Self {
+        let mut data = [0; ACCEPTANCE_BYTES_MAX];
+        data[..bytes.len()].copy_from_slice(bytes);
+        Self { to, header, data }
+    }
+
+    pub(crate) fn data(&self) -> Bytes<'_> {
+        Bytes::from(&self.data[..self.header.length as usize])
+    }
 }
 
 /// The requests that move data.

@@ -45,7 +45,7 @@ impl<N: Channel> Endpoint<N> {
     fn ask_back(&mut self, to: Peer, form: u32, number: u64, id: RequestId) {
         let data = encode_pair(number, id.to_bits());
         let header = Header::user(Kind::Withdraw, data.len() as u32, 0, form);
-        self.core.replies.push(Reply { to, header, data });
+        self.core.replies.push(Reply::new(to, header, &data));
         self.advance();
     }
 }
@@ -76,7 +76,7 @@ impl Core {
     pub(crate) fn return_offer(&mut self, from: Peer, send: u64) {
         let data = encode_pair(send, 0);
         let header = Header::user(Kind::Withdrawn, data.len() as u32, 0, 0);
-        self.replies.push(Reply { to: from, header, data });
+        self.replies.push(Reply::new(from, header, &data));
     }
 
     /// Handles the return of a message that this process asked back.

@@ -25,8 +25,8 @@ pub(crate) enum Work {
     Draining(Draining),
     /// A send has offered its message and waits for the acceptance.
     Offered { to: Peer, context: u32, area: Area, tag: u32 },
-    /// A send sends the requested parts.
-    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
+    /// A send sends the requested parts, up to a position that the receiver has allowed.
+    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, upto: u64 },
     /// A receive collects the parts that it asked for.
     Collecting(Collecting),
     /// Parts that name this request belong to another one.
