@@ -4,6 +4,7 @@
  *
  * Rank 0 gathers BYTES of each of the others. For each round it prints the time in milliseconds, from behind a barrier
  * to the last byte, and the number of TCP segments that all hosts sent again meanwhile. */
+#define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,14 +28,21 @@ const WINDOW_BYTES: u64 = 256 << 10;
 const PACK_BYTES: usize = 16 << 10;
 
 impl<N: Channel> Endpoint<N> {
-    /// Moves everything that can move: replies, sends without room, transfers.
+    /// Makes grants, and moves everything that can move.
     #[cold]
     #[inline(never)]
     pub(crate) fn advance(&mut self) -> bool {
-        let granted = self.grant();
+        self.grant() | self.move_all()
+    }
+
+    /// Moves everything that can move: replies, sends without room, transfers. A call that posts a receive or begins a
+    /// send makes no grants: the receives of one step are posted one after the other, and all of them count.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn move_all(&mut self) -> bool {
         let replied = self.send_replies();
         let sent = self.send_backlog();
-        self.move_active() | granted | replied | sent
+        self.move_active() | replied | sent
     }
 
     #[inline]
