@@ -1,7 +1,7 @@
 //! The wish for many-to-one steps between hosts, and the trial runs of its calibration.
 //!
 //! Davies and Matloff (1997) had sender n wait k·n in a many-to-one step, with k "based on information from trial runs
-//! of the application". [`Calibration`] does that for the number of senders at once: the first steps are trials with
+//! of the application". [`PaceTrials`] does that for the number of senders at once: the first steps are trials with
 //! different numbers, and then the best one stays.
 
 use std::time::Duration;
@@ -79,7 +79,7 @@ const TRIALS_EACH: usize = 3;
 
 /// The trial runs for the number of senders at once.
 #[derive(Clone, Debug, Default)]
-pub struct Calibration {
+pub struct PaceTrials {
     /// The steps that were measured.
     done: usize,
     /// The best rate of each number, in bytes a second.
@@ -88,7 +88,7 @@ pub struct Calibration {
     bytes: u64,
 }
 
-impl Calibration {
+impl PaceTrials {
     /// The limits of the next step.
     #[must_use]
     pub fn limits(&self) -> GrantLimits {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_best_number_of_the_trials_stays() {
-        let mut trials = Calibration::default();
+        let mut trials = PaceTrials::default();
         let mut now = Duration::ZERO;
         let mut tried = Vec::new();
         while !trials.is_over() {

@@ -14,11 +14,13 @@ use crate::kept::Kept;
 use crate::mailboxes::{FIRST_MAILBOX, Mailboxes};
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
-use crate::pacing::{Pacing, decode_acceptance};
+use crate::pacing::Pacing;
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
-use crate::transfer::{Active, Collecting, Draining, Reply, Source, Target, decode_pair};
+use crate::transfer::{
+    Active, Collecting, Draining, Reply, Source, Target, decode_acceptance, decode_pair,
+};
 use crate::work::Work;
 
 /// The most bytes that unexpected messages may take, from one sender and from all.

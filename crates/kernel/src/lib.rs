@@ -26,6 +26,7 @@ mod kept;
 pub mod mailboxes;
 pub mod matching;
 mod membership;
+mod paced_offers;
 mod pacing;
 mod put_back;
 pub mod request;

@@ -12,7 +12,6 @@ use landeck_memory::{Bytes, InCell, MessageCells, NoMemory, room};
 use landeck_wire::Header;
 
 use crate::area::Area;
-use crate::pacing::ACCEPTANCE_BYTES_MAX;
 use crate::request::{Completion, Received, RequestId};
 use crate::status::Status;
 
@@ -224,6 +223,24 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
         u64::from_le_bytes(word)
     });
     Some((first, second))
+}
+
+/// The bytes of an acceptance of the whole message, and of one up to a position.
+pub(crate) const PAIR_BYTES: usize = 16;
+pub(crate) const ACCEPTANCE_BYTES_MAX: usize = PAIR_BYTES + 8;
+
+/// Decodes an acceptance: the send, the receive, and the position up to which the send may go.
+pub(crate) fn decode_acceptance(data: Bytes<'_>) -> Option<(u64, u64, u64)> {
+    let (send, receive) = decode_pair(data.part(0, PAIR_BYTES))?;
+    match data.len() {
+        PAIR_BYTES => Some((send, receive, u64::MAX)),
+        ACCEPTANCE_BYTES_MAX => {
+            let mut upto = [0; 8];
+            data.part(PAIR_BYTES, 8).copy_to_slice(&mut upto);
+            Some((send, receive, u64::from_le_bytes(upto)))
+        }
+        _ => None,
+    }
 }
 
 /// A message to be sent to a peer as soon as its channel has room.

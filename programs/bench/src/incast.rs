@@ -118,7 +118,7 @@ impl Gatherer {
     }
 }
 
-/// What one gatherer needed for one point.
+/// The values of one gatherer at one point.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Measured {
     gatherer: String,
