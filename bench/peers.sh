@@ -115,7 +115,7 @@ compile() {
 }
 
 compile_both() {
-    compile "$1" points && compile "$1" collectives
+    compile "$1" points && compile "$1" collectives && compile "$1" gather
 }
 
 # compile_standard SOURCE: SOURCE.c against MPI's standard binary interface, for any library that has it.
@@ -173,4 +173,4 @@ for peer in $peers; do
         say "$peer: left out: $why"
     fi
 done
-[ $programs = no ] || { compile_standard points; compile_standard collectives; }
+[ $programs = no ] || { compile_standard points; compile_standard collectives; compile_standard gather; }

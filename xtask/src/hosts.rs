@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// Limit the rate of each cable, as in 100mbit.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
+    /// Hold at most this many bytes for a host in the port that its cable ends in, as a switch with small buffers does.
+    #[arg(long, value_name = "BYTES", requires = "rate")]
+    port_bytes: Option<u32>,
     /// Set the greatest size of a packet, in bytes.
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
@@ -48,6 +51,7 @@ impl Options {
             ssh: self.ssh,
             slurm: self.slurm,
             rate: self.rate.clone(),
+            port_bytes: self.port_bytes,
             mtu: self.mtu,
             families: match (self.ipv6, self.ipv6_only) {
                 (_, true) => Families::V6,

@@ -30,6 +30,7 @@ const ARBITER: &str = "crates/groups/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
 const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
+const GRANTS: &str = "crates/channel/src/grants.rs";
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -206,6 +207,34 @@ const MUTANTS: &[Mutant] = &[
         line: "        self.kept.is_empty()",
         changed: "        self.sent == self.pushed",
         test: "pairs::",
+    },
+    Mutant {
+        breaks: "no more than the limit is granted and not received",
+        file: GRANTS,
+        line: "map_or(u64::MAX, |most| most.saturating_sub(bytes))",
+        changed: "map_or(u64::MAX, |most| (2 * most).saturating_sub(bytes))",
+        test: "incast::credit_fills",
+    },
+    Mutant {
+        breaks: "no more senders than the limit are under way",
+        file: GRANTS,
+        line: "let has_place = places < self.limits.places;",
+        changed: "let has_place = places <= self.limits.places;",
+        test: "incast::credit_fills",
+    },
+    Mutant {
+        breaks: "the port is not idle while something can be granted",
+        file: GRANTS,
+        line: "one.is_stalled |= one.ahead() > 0 && (all_are || is_passed);",
+        changed: "one.is_stalled |= one.ahead() > 0 && !all_are && is_passed;",
+        test: "incast::senders_that_stop",
+    },
+    Mutant {
+        breaks: "no message starves",
+        file: GRANTS,
+        line: "now.saturating_sub(one.since) > PATIENCE;",
+        changed: "now.saturating_sub(one.since) > PATIENCE * 1_000;",
+        test: "incast::a_long_message",
     },
 ];
 

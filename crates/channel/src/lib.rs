@@ -22,6 +22,8 @@
 //! | [`conformance`] | tests that every channel must pass |
 //! | [`loopback`] | endpoints of one process, including the sender itself |
 //! | [`faulty`] | another channel with injected faults |
+//! | [`grants`] | the grants of one receiver to many senders |
+//! | [`incast`] | the wish for many-to-one steps, and the trial runs of its calibration |
 //! | [`pair`] | the positions of two processes on different hosts |
 //! | [`recorder`] | another channel with counts of its messages |
 
@@ -29,11 +31,14 @@
 
 pub mod conformance;
 pub mod faulty;
+pub mod grants;
+pub mod incast;
 pub mod loopback;
 pub mod pair;
 pub mod recorder;
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use landeck_memory::{Buffer, Bytes, LaneRecord, Segment};
 use landeck_wire::way::MessageWay;
@@ -228,6 +233,11 @@ pub trait Channel: Send {
     /// Whether nothing more can arrive from this peer: its path has ended and everything that came was taken, or there
     /// never was a path.
     fn is_read_out(&self, peer: Peer) -> bool;
+
+    /// The time of a clock that is never set, for grants; zero in a channel without a clock.
+    fn clock(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Asks the daemon for further numbers of groups. Channels without a daemon have nothing to do.
     fn ask_for_group_numbers(&mut self) {}

@@ -30,6 +30,7 @@ use crate::running::Running;
 use crate::signals::{SignalId, Signals};
 use crate::streams::{MessageSink, Streams};
 use crate::table::{CollectiveId, Table};
+use landeck_channel::incast::Incast;
 
 mod board_calls;
 mod groups;
@@ -203,6 +204,11 @@ impl Engine {
             self.release(id.into());
         }
         Ok(true)
+    }
+
+    /// Sets the pace of many-to-one steps of one group.
+    pub fn set_incast_of_group(&mut self, context: u32, wish: Incast) {
+        self.endpoint.set_incast_of(collective_context(context), Some(wish));
     }
 
     /// Opens a mailbox: its context, which no other of this process has.

@@ -1,7 +1,7 @@
 //! The state of an operation that goes on, whatever its steps are: its call, its messages on their way, missing memory,
 //! and how it ends.
 
-use landeck_collectives::Signature;
+use landeck_collectives::{Operation, Signature};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::{Buffer, NoMemory};
 use landeck_transports::SharedMemory;
@@ -240,7 +240,15 @@ impl OperationState {
         let area = if self.brings_nothing() { in_the_place_of(&area) } else { area };
         let peer = self.place.members[to as usize];
         let context = self.place.collective_context;
-        let id = match endpoint.send(peer, context, self.signature.tag(), area)? {
+        let started = match self.call.operation {
+            // The members of a whole group answer one, who knows best when their data may come.
+            Operation::Gather | Operation::Reduce => {
+                let senders = self.place.members.len() as u32 - 1;
+                endpoint.send_of_many(peer, context, self.signature.tag(), (area, senders))?
+            }
+            _ => endpoint.send(peer, context, self.signature.tag(), area)?,
+        };
+        let id = match started {
             Started::Complete(_) => return Ok(Stepped::Done),
             Started::Pending(id) => id,
         };

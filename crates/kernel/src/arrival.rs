@@ -15,11 +15,12 @@ use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
+use crate::pacing::Pacing;
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
 use crate::transfer::{
-    Active, Collecting, Draining, Reply, Source, Target, decode_pair, encode_pair,
+    Active, Collecting, Draining, Reply, Source, Target, decode_acceptance, decode_pair,
 };
 use crate::work::Work;
 
@@ -59,6 +60,7 @@ pub(crate) struct Core {
     pub(crate) copied: CopiedSends,
     /// This process leaves: it receives nothing more.
     pub(crate) leaves: bool,
+    pub(crate) pacing: Pacing,
 }
 
 impl Core {
@@ -84,13 +86,17 @@ impl Core {
             replies: Vec::new(),
             copied: CopiedSends::default(),
             leaves: false,
+            pacing: Pacing::default(),
         }
     }
 
     /// Whether anything can be advanced.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        !self.active.is_empty() || !self.backlog.is_empty() || !self.replies.is_empty()
+        !self.active.is_empty()
+            || !self.backlog.is_empty()
+            || !self.replies.is_empty()
+            || !self.pacing.is_empty()
     }
 
     /// Ends a request from outside: it leaves every list that contains it.
@@ -211,9 +217,7 @@ impl Core {
             _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
-        let data = encode_pair(send, id.to_bits());
-        let header = Header::user(Kind::Accept, data.len() as u32, 0, 0);
-        self.replies.push(Reply { to: status.peer, header, data });
+        self.accept_or_pace(status.peer, context, id, send);
     }
 
     pub(crate) fn receive_kept(&mut self, id: RequestId, waiting: Waiting<Kept>) {
@@ -368,13 +372,19 @@ impl Core {
     }
 
     fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
-        let Some((send, receive)) = decode_pair(data) else { return };
+        let Some((send, receive, upto)) = decode_acceptance(data) else { return };
         let id = self.copied.holder_of(RequestId::from_bits(send));
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
             Work::Offered { to, area, tag, .. } if to == from => {
-                *work = Work::Parting { to, area, tag, position: 0, receive, mark: 0 };
+                *work = Work::Parting { to, area, tag, position: 0, receive, upto, mark: 0 };
                 self.active.push(id);
+            }
+            Work::Parting { to, area, tag, position, receive: named, upto: before, mark }
+                if to == from && named == receive =>
+            {
+                let upto = before.max(upto);
+                *work = Work::Parting { to, area, tag, position, receive, upto, mark };
             }
             other => *work = other,
         }
@@ -417,7 +427,10 @@ impl Core {
     fn count_part(&mut self, id: RequestId, from: Peer, bytes: u64) {
         let Some(collecting) = self.collecting(id, from) else { return };
         collecting.position += bytes;
-        if collecting.position < collecting.status.bytes {
+        let (named, is_incomplete) =
+            (collecting.named, collecting.position < collecting.status.bytes);
+        self.note_arrived(named, bytes);
+        if is_incomplete {
             return;
         }
         let Some(work) = self.requests.get_mut(id) else { return };

@@ -386,7 +386,7 @@ impl<N: Channel> Endpoint<N> {
     /// Queues a send behind earlier ones and tries at once.
     fn queue(&mut self, line: Line, id: RequestId) {
         self.core.backlog.push(line, id);
-        self.advance();
+        self.move_all();
     }
 
     /// Turns a long send that still waits for room into an offer, which needs no memory of this process's heap: its
@@ -402,7 +402,7 @@ impl<N: Channel> Endpoint<N> {
             return;
         }
         if self.core.offer_instead(id) {
-            self.advance();
+            self.move_all();
         }
     }
 
@@ -526,7 +526,7 @@ impl<N: Channel> Endpoint<N> {
         let Some(waiting) = self.core.matching.take(wanted) else { return false };
         self.core.receive_kept(id, waiting);
         if self.core.is_busy() {
-            self.advance();
+            self.move_all();
         }
         true
     }

@@ -27,6 +27,8 @@ mod kept;
 pub mod mailboxes;
 pub mod matching;
 mod membership;
+mod paced_offers;
+mod pacing;
 mod put_back;
 pub mod request;
 mod requests;

@@ -1,5 +1,7 @@
 //! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
+use std::time::Duration;
+
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
@@ -26,10 +28,18 @@ const WINDOW_BYTES: u64 = 256 << 10;
 const PACK_BYTES: usize = 16 << 10;
 
 impl<N: Channel> Endpoint<N> {
-    /// Moves everything that can move: replies, sends without room, transfers.
+    /// Makes grants, and moves everything that can move.
     #[cold]
     #[inline(never)]
     pub(crate) fn advance(&mut self) -> bool {
+        self.grant() | self.move_all()
+    }
+
+    /// Moves everything that can move: replies, sends without room, transfers. A call that posts a receive or begins a
+    /// send makes no grants: the receives of one step are posted one after the other, and all of them count.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn move_all(&mut self) -> bool {
         let replied = self.send_replies();
         let sent = self.send_backlog();
         self.move_active() | replied | sent
@@ -70,11 +80,21 @@ impl<N: Channel> Endpoint<N> {
         Failure::PeerGone { peer, died: state != SlotState::Departed }
     }
 
+    /// Makes the grants of many-to-one steps.
+    #[inline]
+    fn grant(&mut self) -> bool {
+        if self.core.pacing.is_empty() {
+            return false;
+        }
+        let now = self.far.as_ref().map_or(Duration::ZERO, |network| network.clock());
+        self.core.grant(now)
+    }
+
     fn send_replies(&mut self) -> bool {
         let replies = std::mem::take(&mut self.core.replies);
         let mut any = false;
         for reply in replies {
-            let sent = self.try_channel(reply.to, &reply.header, (&reply.data[..]).into());
+            let sent = self.try_channel(reply.to, &reply.header, reply.data());
             match sent {
                 Err(SendError::Full) => self.core.replies.push(reply),
                 _ => any = true,
@@ -366,16 +386,18 @@ impl<N: Channel> Endpoint<N> {
 
     fn move_parts(&mut self, id: RequestId) -> (bool, bool) {
         let Some(work) = self.core.requests.get_mut(id) else { return (false, false) };
-        let Work::Parting { to, area, tag, position, receive, mark } =
+        let Work::Parting { to, area, tag, position, receive, upto, mark } =
             std::mem::replace(work, Work::Free)
         else {
             return (false, false);
         };
         let (before, total) = (position, area.packed_bytes());
+        let end = upto.min(total);
         let most = self.channel(to).data_bytes_max();
         let (mut position, mut mark) = (position, mark);
         let mut outcome = Ok(());
-        while position < total && outcome.is_ok() {
+        while position < end && outcome.is_ok() {
+            let most = most.min((end - position) as usize);
             let (sent_bytes, sent) = self.send_part(to, &area, position, most, receive);
             position += sent_bytes;
             outcome = sent;
@@ -386,7 +408,7 @@ impl<N: Channel> Endpoint<N> {
             _ if position >= total && self.channel(to).is_received(to, mark) => {
                 Work::Done(sent(to, tag, total))
             }
-            _ => Work::Parting { to, area, tag, position, receive, mark },
+            _ => Work::Parting { to, area, tag, position, receive, upto, mark },
         };
         let goes_on = matches!(next, Work::Parting { .. });
         self.core.requests.put(id, next);

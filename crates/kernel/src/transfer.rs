@@ -225,12 +225,43 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
     Some((first, second))
 }
 
+/// The bytes of an acceptance of the whole message, and of one up to a position.
+pub(crate) const PAIR_BYTES: usize = 16;
+pub(crate) const ACCEPTANCE_BYTES_MAX: usize = PAIR_BYTES + 8;
+
+/// Decodes an acceptance: the send, the receive, and the position up to which the send may go.
+pub(crate) fn decode_acceptance(data: Bytes<'_>) -> Option<(u64, u64, u64)> {
+    let (send, receive) = decode_pair(data.part(0, PAIR_BYTES))?;
+    match data.len() {
+        PAIR_BYTES => Some((send, receive, u64::MAX)),
+        ACCEPTANCE_BYTES_MAX => {
+            let mut upto = [0; 8];
+            data.part(PAIR_BYTES, 8).copy_to_slice(&mut upto);
+            Some((send, receive, u64::from_le_bytes(upto)))
+        }
+        _ => None,
+    }
+}
+
 /// A message to be sent to a peer as soon as its channel has room.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) to: Peer,
     pub(crate) header: Header,
-    pub(crate) data: [u8; 16],
+    data: [u8; ACCEPTANCE_BYTES_MAX],
+}
+
+impl Reply {
+    /// A reply with data that are as long as the header says.
+    pub(crate) fn new(to: Peer, header: Header, bytes: &[u8]) -> Self {
+        let mut data = [0; ACCEPTANCE_BYTES_MAX];
+        data[..bytes.len()].copy_from_slice(bytes);
+        Self { to, header, data }
+    }
+
+    pub(crate) fn data(&self) -> Bytes<'_> {
+        Bytes::from(&self.data[..self.header.length as usize])
+    }
 }
 
 /// The requests that move data.

@@ -59,7 +59,7 @@ impl<N: Channel> Endpoint<N> {
     fn ask_back(&mut self, to: Peer, form: u32, number: u64, id: RequestId) {
         let data = encode_pair(number, id.to_bits());
         let header = Header::user(Kind::Withdraw, data.len() as u32, 0, form);
-        self.core.replies.push(Reply { to, header, data });
+        self.core.replies.push(Reply::new(to, header, &data));
         self.advance();
     }
 }
@@ -116,7 +116,7 @@ impl Core {
     fn reply(&mut self, to: Peer, header: Header, send: u64) {
         let data = encode_pair(send, 0);
         let header = Header { length: data.len() as u32, ..header };
-        let reply = Reply { to, header, data };
+        let reply = Reply::new(to, header, &data);
         // One word is enough for many short messages.
         if send != NO_SEND || !self.replies.contains(&reply) {
             self.replies.push(reply);

@@ -25,8 +25,9 @@ pub(crate) enum Work {
     Draining(Draining),
     /// A send has offered its message and waits for the acceptance. A standard one may end before.
     Offered { to: Peer, context: u32, area: Area, tag: u32, is_standard: bool },
-    /// A send sends the requested parts, and then waits until they are received before a mark of the channel.
-    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, mark: u64 },
+    /// A send sends the requested parts up to the position that the receiver has allowed. Then it waits until they are
+    /// received before a mark of the channel.
+    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, upto: u64, mark: u64 },
     /// A receive collects the parts that it asked for.
     Collecting(Collecting),
     /// Parts that name this request belong to another one.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use landeck_channel::incast::Incast;
 use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Wanted};
 use landeck_layout::{Kind as Element, Layout};
 use landeck_memory::{Buffer, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
@@ -17,7 +18,7 @@ use landeck_transports::lanes::sealing::{Opening, Sealing};
 use landeck_transports::lanes::{DATA_BYTES_MAX, framing};
 use landeck_transports::{Lanes, SharedMemory};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
-use landeck_wire::{HEADER_BYTES, Header, Kind};
+use landeck_wire::{ContextId, HEADER_BYTES, Header, Kind};
 use rustix::net::{self, AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 const CIPHERS: [Cipher; 3] = [Cipher::Plain, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
@@ -138,9 +139,18 @@ impl Possessed {
 
     /// Offers a message of so many bytes, and returns the number of the receive that has accepted it.
     fn offer(&mut self, bytes: usize) -> u64 {
+        self.offer_in(CONTEXT, bytes).0
+    }
+
+    fn offer_in(&mut self, context: u32, bytes: usize) -> (u64, Option<u64>) {
         let offer = [(bytes as u64).to_le_bytes(), SEND.to_le_bytes()].concat();
-        let frame = self.frame(Header::user(Kind::Offer, 0, CONTEXT, TAG), &offer);
+        let frame = self.frame(Header::user(Kind::Offer, 0, context, TAG), &offer);
         self.write(&frame);
+        self.acceptance()
+    }
+
+    /// The receive of the next acceptance, and the position up to which it allows to send, if not to the end.
+    fn acceptance(&mut self) -> (u64, Option<u64>) {
         let mut receive = None;
         self.until("the offer is accepted", |it| {
             let room = it.framing.room(&mut it.spare);
@@ -148,7 +158,9 @@ impl Possessed {
             it.framing.filled(count);
             while let Some((header, data)) = it.framing.first(&mut it.opening).unwrap() {
                 if header.kind == Kind::Accept {
-                    receive = Some(u64::from_le_bytes(data[8..].try_into().unwrap()));
+                    let word = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap());
+                    assert!(receive.is_none() && word(0) == SEND);
+                    receive = Some((word(8), (data.len() > 16).then(|| word(16))));
                 }
                 it.framing.consume(&it.opening);
             }
@@ -238,6 +250,52 @@ fn parts_of_every_length_come_in_any_pieces() {
             assert!(content(&memory) == data, "{cipher:?} in pieces of {piece}");
             it.expect_next();
         }
+    }
+}
+
+#[test]
+fn a_message_of_a_step_with_several_senders_comes_by_grants() {
+    const KIB: usize = 1 << 10;
+    let _watchdog = watchdog();
+    let collective = CONTEXT | ContextId::COLLECTIVE;
+    for ends in [false, true] {
+        let mut it = Possessed::new(Cipher::Aes256Gcm);
+        it.kernel.set_incast(Incast::Credit(32 << 10));
+        let (data, memory, other) = (pattern(100 * KIB), vec![UNTOUCHED; 100 * KIB], [0; 8]);
+        let wanted = Wanted { context: collective, source: Some(it.far.0), tag: Some(TAG) };
+        let id = it.kernel.receive(wanted, area(&memory));
+        // A receive from anybody may be one from another sender.
+        let of_others = Wanted { source: None, tag: Some(TAG + 1), ..wanted };
+        let others = it.kernel.receive(of_others, area(&other));
+        let (receive, upto) = it.offer_in(collective, data.len());
+        assert_eq!(upto, Some(32 << 10));
+        let part = it.part(receive, &data[..32 * KIB]);
+        it.write(&part);
+        assert_eq!(it.acceptance(), (receive, Some(64 << 10)));
+        if ends {
+            // Its sender waits for the rest of the grant, and may send it.
+            it.kernel.abandon(id);
+            assert_eq!(it.acceptance(), (receive, None));
+        } else {
+            let part = it.part(receive, &data[32 * KIB..64 * KIB]);
+            it.write(&part);
+            assert_eq!(it.acceptance(), (receive, Some(96 << 10)));
+        }
+        let from = if ends { 32 } else { 64 } * KIB;
+        for piece in data[from..].chunks(32 * KIB) {
+            let part = it.part(receive, piece);
+            it.write(&part);
+        }
+        if !ends {
+            assert_eq!(it.result(id), Ok(100 << 10));
+            assert!(content(&memory) == data);
+        }
+        it.kernel.abandon(others);
+        it.expect_next();
+        // A message that comes alone is accepted whole.
+        let id = it.kernel.receive(wanted, area(&memory));
+        assert_eq!(it.offer_in(collective, 100 * KIB).1, None);
+        it.kernel.abandon(id);
     }
 }
 

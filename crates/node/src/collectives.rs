@@ -16,6 +16,7 @@
 
 use std::ops::Range;
 
+use landeck_channel::incast::Incast;
 use landeck_collectives::{Operation, Way};
 use landeck_kernel::Area;
 use landeck_layout::Layout;
@@ -67,6 +68,18 @@ impl World {
         let mut world = self.clone();
         world.options.is_reproducible = true;
         world
+    }
+
+    /// Sets how many members on other hosts answer this process at once, where many answer one
+    /// ([`World::gather`], [`World::reduce`]). Without it, `--incast` of `landeck run` or the
+    /// variable LANDECK_INCAST says so for all worlds. Members need not agree. On one host it has
+    /// no effect.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Thread`].
+    pub fn set_incast(&self, wish: Incast) -> Result<()> {
+        self.shared.engine.enter()?.set_incast_of_group(self.context, wish);
+        Ok(())
     }
 
     /// Returns a handle to this world whose members compare their calls before each collective

@@ -299,7 +299,10 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
     let connected = connect_to_daemon(HostId(plan.host))
         .and_then(|socket| Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max));
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;
-    shared.engine.enter()?.set_network(Box::new(lanes));
+    let mut engine = shared.engine.enter()?;
+    engine.set_network(Box::new(lanes));
+    engine.set_incast(paths.incast);
+    drop(engine);
     shared.forget_wake_thread();
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 
+use landeck_channel::incast::Incast;
 use landeck_wire::way::PathWish;
 use rustix::process::{Resource, getrlimit};
 
@@ -12,6 +13,8 @@ use crate::error::{ErrorKind, Result};
 const PATH_VARIABLE: &str = "LANDECK_PATH";
 /// The environment variable with the most lanes of a process.
 const LANES_VARIABLE: &str = "LANDECK_LANES";
+/// The environment variable that says how many senders of other hosts answer one receiver.
+const INCAST_VARIABLE: &str = "LANDECK_INCAST";
 /// The most lanes of a process if nothing says otherwise.
 const LANES_MAX: u64 = 1024;
 
@@ -20,6 +23,7 @@ const LANES_MAX: u64 = 1024;
 pub(crate) struct Paths {
     pub(crate) wish: PathWish,
     pub(crate) lanes_max: u32,
+    pub(crate) incast: Incast,
 }
 
 impl Paths {
@@ -33,6 +37,7 @@ impl Paths {
         Ok(Self {
             wish: wish(&value(PATH_VARIABLE))?,
             lanes_max: lanes_max(&value(LANES_VARIABLE), descriptors)?,
+            incast: incast(&value(INCAST_VARIABLE))?,
         })
     }
 }
@@ -44,6 +49,14 @@ fn wish(asked: &OsStr) -> Result<PathWish> {
     }
     PathWish::from_name(&asked)
         .ok_or_else(|| wrong(PATH_VARIABLE, &asked, "auto, lane or relay is wanted"))
+}
+
+fn incast(asked: &OsStr) -> Result<Incast> {
+    let asked = asked.to_string_lossy();
+    if asked.is_empty() {
+        return Ok(Incast::default());
+    }
+    Incast::from_words(&asked).ok_or_else(|| wrong(INCAST_VARIABLE, &asked, Incast::WORDS))
 }
 
 /// Half of the open files, so that the program has the other half.
@@ -75,6 +88,16 @@ mod tests {
             let text = format!("LANDECK_LANES: it is {word:?}; a number from 1 on is wanted");
             assert_eq!(error.kind.to_string(), text);
         }
+    }
+
+    #[test]
+    fn ways_of_many_senders_have_names() {
+        assert_eq!(incast(OsStr::new("")).unwrap(), Incast::default());
+        assert_eq!(incast(OsStr::new("fixed:4")).unwrap(), Incast::Fixed(4));
+        let error = incast(OsStr::new("fixed")).unwrap_err();
+        let text = "LANDECK_INCAST: it is \"fixed\"; none, fixed:K, calibrated, credit or \
+                    credit:BYTES (32K at least) is wanted";
+        assert_eq!(error.kind.to_string(), text);
     }
 
     #[test]

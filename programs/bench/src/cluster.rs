@@ -17,7 +17,7 @@ const SHELL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The hosts of all launches.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    count: u32,
+    wish: Wish,
     /// None after a launch that went wrong, until the next one needs them.
     hosts: RefCell<Option<Hosts>>,
 }
@@ -28,7 +28,15 @@ impl Cluster {
     /// # Errors
     /// When they cannot be made here.
     pub(crate) fn make(count: u32) -> Result<Cluster, Problem> {
-        let cluster = Cluster { count, hosts: RefCell::new(None) };
+        Cluster::of(Wish::hosts(count as usize))
+    }
+
+    /// Makes the hosts of a wish.
+    ///
+    /// # Errors
+    /// When they cannot be made here.
+    pub(crate) fn of(wish: Wish) -> Result<Cluster, Problem> {
+        let cluster = Cluster { wish, hosts: RefCell::new(None) };
         cluster.start().map_err(|why| Problem::NoHosts { why })?;
         Ok(cluster)
     }
@@ -36,7 +44,7 @@ impl Cluster {
     fn start(&self) -> Result<(), String> {
         let mut hosts = self.hosts.borrow_mut();
         if hosts.is_none() {
-            let made = Hosts::new(&Wish::hosts(self.count as usize));
+            let made = Hosts::new(&self.wish);
             *hosts = Some(made.map_err(|why| why.to_string())?);
         }
         Ok(())

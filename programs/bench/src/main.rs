@@ -10,6 +10,7 @@ mod chart;
 mod cluster;
 mod disturbance;
 mod figure;
+mod incast;
 mod instructions;
 mod launch;
 mod machine;
@@ -38,6 +39,7 @@ use landeck::unstable::host::say::say;
 use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
 use crate::figure::Figure;
+use crate::incast::IncastOptions;
 use crate::papers::PapersOptions;
 use crate::problem::Problem;
 use crate::report::Report;
@@ -67,6 +69,8 @@ enum Subject {
     Probe,
     /// Measure what three papers on group communication measured
     Papers(PapersOptions),
+    /// Measure many senders that answer one receiver through a small port, as the paper of 1997 did
+    Incast(IncastOptions),
     /// Count the instructions of sending and receiving (needs valgrind)
     Instructions,
     /// One half of a probe
@@ -137,6 +141,9 @@ fn main() -> ExitCode {
         Some(Subject::Papers(options)) => {
             let built = if arguments.no_build { Ok(()) } else { build_own(&places) };
             built.and_then(|()| papers::run(options, &places))
+        }
+        Some(Subject::Incast(options)) => {
+            prepare(&arguments, &places).and_then(|()| incast::run(options, &places))
         }
         Some(Subject::Instructions) => {
             prepare(&arguments, &places).and_then(|()| instructions::count(&places))

@@ -119,7 +119,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 programs.push(next.read());
             }
             for program in &mut programs {
-                program.exports.extend(run.hosts.path_variable());
+                program.exports.extend(run.hosts.variables());
             }
             let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
             let wishes = Wishes { overrides, nearness };

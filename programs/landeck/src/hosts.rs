@@ -3,6 +3,7 @@
 
 use crate::values::{time, whole};
 use clap::{ArgAction, Args, ValueEnum};
+use landeck::Incast;
 use landeck::unstable::host::budget::PROCESSES_MAX;
 use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::hosts_wish::{
@@ -111,6 +112,13 @@ pub(crate) struct HostsArguments {
     /// relay where there can be none. Also LANDECK_PATH [default: auto]
     #[arg(long, value_name = "PATH", value_enum, hide_possible_values = true, help_heading = HOSTS)]
     path: Option<PathAsked>,
+    /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit.
+    ///
+    /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
+    /// best. With credit the receiver grants parts, of which at most 128 KiB (or the bytes of credit:BYTES) are on their
+    /// way. Also LANDECK_INCAST [default: credit]
+    #[arg(long, value_name = "PACE", value_parser = incast, help_heading = HOSTS)]
+    incast: Option<String>,
     /// Start one process on one host if nothing says how many, as mpiexec does.
     #[arg(long, hide = true)]
     one_by_default: bool,
@@ -140,8 +148,15 @@ enum PathAsked {
 }
 
 impl HostsArguments {
-    /// The variable that tells the processes which path is asked for.
-    pub(crate) fn path_variable(&self) -> Option<Export> {
+    /// The variables that tell the processes which path and which pace are asked for.
+    pub(crate) fn variables(&self) -> Vec<Export> {
+        let pace = self.incast.as_ref();
+        let incast =
+            pace.map(|pace| Export { name: "LANDECK_INCAST".into(), value: Some(pace.into()) });
+        self.path_variable().into_iter().chain(incast).collect()
+    }
+
+    fn path_variable(&self) -> Option<Export> {
         let value = match self.path? {
             PathAsked::Auto => "auto",
             PathAsked::Lane => "lane",
@@ -441,6 +456,12 @@ fn host_timeout(text: &str) -> Result<Duration, &'static str> {
 pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
     text.parse()
         .map_err(|error: landeck::unstable::host::hosts_wish::PortRangeError| error.to_string())
+}
+
+/// A value of `--incast`, which the processes read.
+fn incast(text: &str) -> Result<String, String> {
+    let pace = Incast::from_words(text).map(|_| text.to_owned());
+    pace.ok_or_else(|| Incast::WORDS.to_owned())
 }
 
 fn network(text: &str) -> Result<IpNetwork, String> {

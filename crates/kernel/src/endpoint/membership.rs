@@ -29,6 +29,7 @@ impl<N: Channel> Endpoint<N> {
     pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
         self.core.membership.succession.begin(context, std::iter::empty());
+        self.core.pacing.set(context, None);
         self.core.membership.set_members(context, members);
     }
 

@@ -1,11 +1,12 @@
 //! An endpoint and its network to processes on other hosts.
 
+use landeck_channel::incast::Incast;
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{LaneRecord, Operation};
 use landeck_wire::way::{MessageWay, Receiver, choose};
 use landeck_wire::{Class, ContextId};
 
-use super::Endpoint;
+use super::{Endpoint, Started};
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::budget::Interest;
@@ -23,6 +24,41 @@ impl<N: Channel> Endpoint<N> {
         self.far = Some(network);
         self.far_peers = self.core.segment.plan().far;
         self.core.membership.meet_far();
+    }
+
+    /// Sets how many senders on other hosts answer this process in one step of a group that has no wish of its own.
+    pub fn set_incast(&mut self, wish: Incast) {
+        self.core.pacing.set_usual(wish);
+    }
+
+    /// Sets the wish of one group, by its context for collective operations.
+    pub fn set_incast_of(&mut self, context: u32, wish: Option<Incast>) {
+        self.core.pacing.set(context, wish);
+    }
+
+    /// Sends to one receiver beside so many other senders. If all of them together would send more than the receiver's
+    /// port holds, the message is offered, and the receiver says when it may come.
+    ///
+    /// # Errors
+    /// The errors of [`Endpoint::send`].
+    pub fn send_of_many(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        (area, senders): (Area, u32),
+    ) -> Result<Started, Failure> {
+        let most =
+            if self.is_far(to) { self.unscheduled_bytes(context, senders) } else { u64::MAX };
+        match area.packed_bytes() > most {
+            true => self.send_synchronous(to, context, tag, area),
+            false => self.send(to, context, tag, area),
+        }
+    }
+
+    #[cold]
+    fn unscheduled_bytes(&self, context: u32, senders: u32) -> u64 {
+        self.core.pacing.wish(context).unscheduled_bytes(senders)
     }
 
     /// Whether there is a network to other hosts.

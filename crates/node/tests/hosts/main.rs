@@ -7,6 +7,7 @@ mod collectives;
 mod deaths;
 mod faults;
 mod groups;
+mod incast;
 mod job;
 mod leaving;
 mod long;

@@ -7,6 +7,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
+//! | [`incast`] | many senders and one receiver behind a port with a small buffer |
 //! | [`lanes`] | two daemons that open lanes between their processes |
 //! | [`names`] | processes of several hosts that publish, find and take back names |
 //! | [`pairs`] | the positions of one pair over lanes that break |
@@ -20,6 +21,7 @@ mod event_log;
 mod host_checks;
 pub mod hosts;
 mod hosts_setting;
+pub mod incast;
 pub mod lanes;
 mod link;
 pub mod names;

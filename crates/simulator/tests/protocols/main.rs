@@ -4,6 +4,7 @@
 //! `LANDECK_SOAK=1` runs more seeds, and a million simulated seconds without a false loss.
 
 mod hosts;
+mod incast;
 mod lanes;
 mod names;
 mod pairs;

@@ -176,7 +176,7 @@ boot() {
                 ip link delete "$outer" 2>/dev/null
                 must ip link add "$outer" ${MTU:+mtu $MTU} type veth peer name eth0 ${MTU:+mtu $MTU} netns $up
                 must ip link set "$outer" master "site$(site_of "$number")" up
-                [ -z "$RATE" ] || must tc qdisc add dev "$outer" root tbf rate "$RATE" burst 128kb latency 50ms
+                [ -z "$RATE" ] || must tc qdisc add dev "$outer" root tbf rate "$RATE" $PORT
                 born=$pid
                 echo go >&5
                 ;;

@@ -194,6 +194,10 @@ fn first_process(wish: &Wish, has_users: bool) -> Command {
     command.env("HOSTS", wish.hosts.to_string()).env("SITES", wish.sites.to_string());
     command.env("FAMILIES", families).env("SSH", yes(wish.ssh)).env("SLURM", yes(wish.slurm));
     command.env("RATE", wish.rate.as_deref().unwrap_or_default());
+    let port = wish.port_bytes.map_or("burst 128kb latency 50ms".to_owned(), |bytes| {
+        format!("burst 16kb limit {bytes}") // beyond the burst, packets wait in the port
+    });
+    command.env("PORT", port);
     command.env("MTU", wish.mtu.map(|mtu| mtu.to_string()).unwrap_or_default());
     command.env("DROP", format!("{:.0}", wish.drop_percent * 100.0));
     if wish.slurm {

@@ -22,6 +22,8 @@ pub struct Wish {
     pub slurm: bool,
     /// The rate of each cable in both directions, as tc writes it: `100mbit`.
     pub rate: Option<String>,
+    /// The bytes that wait for a host at most, in the port that its cable ends in; else those of 50 ms. It needs a rate.
+    pub port_bytes: Option<u32>,
     /// The greatest size of a packet in bytes.
     pub mtu: Option<u32>,
     /// The kinds of addresses that the hosts have.
@@ -52,6 +54,7 @@ impl Wish {
             ssh: false,
             slurm: false,
             rate: None,
+            port_bytes: None,
             mtu: None,
             families: Families::V4,
             drop_percent: 0.0,
@@ -69,6 +72,11 @@ impl Wish {
             return wrong(format!(
                 "{sites} sites of {hosts} hosts: each site has a host at least."
             ));
+        }
+        if self.port_bytes.is_some() && self.rate.is_none() {
+            return wrong(
+                "a port that holds few bytes needs a rate at which it empties.".to_owned(),
+            );
         }
         if !(0.0..100.0).contains(&self.drop_percent) {
             return wrong(format!(
@@ -136,6 +144,7 @@ mod tests {
         assert_eq!(refused(Wish::hosts(0)), Err("0 hosts: 1 to 250 are possible.".into()));
         let sites = refused(Wish { sites: 3, ..Wish::hosts(2) });
         assert!(sites.is_err_and(|text| text.contains("3 sites of 2 hosts")));
+        assert!(refused(Wish { port_bytes: Some(65_536), ..Wish::hosts(2) }).is_err());
         assert!(refused(Wish { drop_percent: 100.0, ..Wish::hosts(2) }).is_err());
         assert!(refused(Wish { mtu: Some(100), ..Wish::hosts(2) }).is_err());
     }

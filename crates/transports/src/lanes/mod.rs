@@ -45,6 +45,7 @@ mod unconfirmed;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
 use landeck_memory::{Bytes, LaneRecord, Segment};
@@ -669,6 +670,10 @@ impl Channel for Lanes {
         let lane = self.places[far as usize].lane.as_ref();
         lane.map_or(self.is_welcome, |lane| lane.is_read_out())
             && self.relayed.as_ref().is_none_or(|relayed| relayed.is_read_out(far))
+    }
+
+    fn clock(&self) -> Duration {
+        Duration::from_nanos(landeck_memory::system::now_ns())
     }
 
     fn ask_for_group_numbers(&mut self) {

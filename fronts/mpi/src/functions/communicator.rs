@@ -103,5 +103,7 @@ pub(crate) unsafe fn comm_set_info(comm: Handle, info: Handle) -> Result<(), Mis
     for (key, value) in hints.pairs() {
         own.set(key, value);
     }
+    drop(own);
+    communicator.heed_hints();
     Ok(())
 }

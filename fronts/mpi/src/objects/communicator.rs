@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use landeck::{Bridge, World};
+use landeck::{Bridge, Incast, World};
 use landeck_c_boundary::{Lingering, Table};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
@@ -20,6 +20,9 @@ use crate::objects::kind::Kind;
 use crate::objects::neighbours::Neighbours;
 use crate::objects::session::Session;
 use crate::objects::topology::Topology;
+
+/// The hint for the pace of many-to-one steps between hosts.
+const INCAST: &str = "landeck_incast";
 
 /// A communicator.
 pub(crate) struct Communicator {
@@ -124,7 +127,9 @@ impl Communicator {
 
     /// Makes this child a copy of its parent: with its topology and these hints.
     pub(crate) fn into_copy_of(self, parent: &Self, hints: Info) -> Self {
-        Self { topology: parent.topology.clone(), info: Mutex::new(hints), ..self }
+        let copy = Self { topology: parent.topology.clone(), info: Mutex::new(hints), ..self };
+        copy.heed_hints();
+        copy
     }
 
     /// Whether it stays until MPI_Finalize.
@@ -145,6 +150,16 @@ impl Communicator {
     /// Other hints from now on.
     pub(crate) fn set_hints(&self, hints: Info) {
         *self.info.lock().unwrap_or_else(PoisonError::into_inner) = hints;
+        self.heed_hints();
+    }
+
+    /// Does what the hints ask for. A value that means nothing is no error, as the standard says of hints.
+    pub(crate) fn heed_hints(&self) {
+        let hints = self.hints();
+        if let Some(wish) = hints.get(INCAST).and_then(Incast::from_words) {
+            // In a forked child nothing is sent.
+            let _ = self.world.set_incast(wish);
+        }
     }
 
     /// Its own handle.

@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, bold, roman};
 
 /// Names and effects; `docs/environment.md` has equal rows.
-const VARIABLES: [(&str, &str); 15] = [
+const VARIABLES: [(&str, &str); 16] = [
     ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
     (
         "LANDECK_CLUSTERS",
@@ -19,6 +19,10 @@ const VARIABLES: [(&str, &str); 15] = [
         "LANDECK_LANES",
         "the most lanes of a process, beyond which messages go over relays; else half of its limit of open files, and \
          at most 1024",
+    ),
+    (
+        "LANDECK_INCAST",
+        "the pace of many-to-one steps between hosts, as --incast: none, fixed:K, calibrated, credit or credit:BYTES",
     ),
     (
         "LANDECK_JOB",

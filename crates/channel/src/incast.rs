@@ -1,0 +1,199 @@
+//! The wish for many-to-one steps between hosts, and the trial runs of its calibration.
+//!
+//! Davies and Matloff (1997) had sender n wait k·n in a many-to-one step, with k "based on information from trial runs
+//! of the application". [`PaceTrials`] does that for the number of senders at once: the first steps are trials with
+//! different numbers, and then the best one stays.
+
+use std::time::Duration;
+
+use crate::grants::{CREDIT_BYTES, GrantLimits};
+
+/// The way in which many senders answer one receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incast {
+    /// All at once, as the network allows.
+    None,
+    /// So many senders at once.
+    Fixed(u32),
+    /// As many senders at once as the first steps show to be best.
+    Calibrated,
+    /// The receiver grants parts, so that at most so many bytes are granted and not received.
+    Credit(u64),
+}
+
+impl Default for Incast {
+    fn default() -> Self {
+        Self::Credit(CREDIT_BYTES)
+    }
+}
+
+impl Incast {
+    /// The words that users may write.
+    pub const WORDS: &str =
+        "none, fixed:K, calibrated, credit or credit:BYTES (32K at least) is wanted";
+
+    /// The way with this name: `none`, `fixed:K`, `calibrated`, `credit` or `credit:BYTES` (K and M stand for KiB and
+    /// MiB; at least 32K).
+    #[must_use]
+    pub fn from_words(words: &str) -> Option<Self> {
+        if let Some(places) = words.strip_prefix("fixed:") {
+            return places.parse().ok().filter(|places| *places > 0).map(Self::Fixed);
+        }
+        if let Some(bytes) = words.strip_prefix("credit:") {
+            const LEAST: u64 = 32 << 10;
+            return bytes_from(bytes).filter(|bytes| *bytes >= LEAST).map(Self::Credit);
+        }
+        Some(match words {
+            "none" => Self::None,
+            "calibrated" => Self::Calibrated,
+            "credit" => Self::default(),
+            _ => return None,
+        })
+    }
+
+    /// The longest data that each of so many senders sends without being asked: all together are at most the credit.
+    #[must_use]
+    pub const fn unscheduled_bytes(self, senders: u32) -> u64 {
+        let bytes = match self {
+            Self::None => return u64::MAX,
+            Self::Credit(bytes) => bytes,
+            Self::Fixed(_) | Self::Calibrated => CREDIT_BYTES,
+        };
+        bytes / if senders == 0 { 1 } else { senders as u64 }
+    }
+}
+
+fn bytes_from(words: &str) -> Option<u64> {
+    let (number, unit) = match words.as_bytes().last()? {
+        b'K' => (&words[..words.len() - 1], 1 << 10),
+        b'M' => (&words[..words.len() - 1], 1 << 20),
+        _ => (words, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// The numbers of senders that are tried.
+const TRIED: [u32; 6] = [1, 2, 4, 8, 16, u32::MAX];
+/// The trials of each number. The best counts, since a disturbance only makes a trial slower.
+const TRIALS_EACH: usize = 3;
+
+/// The trial runs for the number of senders at once.
+#[derive(Clone, Debug, Default)]
+pub struct PaceTrials {
+    /// The steps that were measured.
+    done: usize,
+    /// The best rate of each number, in bytes a second.
+    best: [f64; TRIED.len()],
+    begin: Duration,
+    bytes: u64,
+}
+
+impl PaceTrials {
+    /// The limits of the next step.
+    #[must_use]
+    pub fn limits(&self) -> GrantLimits {
+        let number = match TRIED.get(self.done % TRIED.len()) {
+            Some(number) if !self.is_over() => *number,
+            _ => self.chosen(),
+        };
+        GrantLimits::senders(number)
+    }
+
+    /// Whether the number is chosen for good.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.done >= TRIED.len() * TRIALS_EACH
+    }
+
+    /// A step begins.
+    pub const fn begin(&mut self, now: Duration) {
+        (self.begin, self.bytes) = (now, 0);
+    }
+
+    /// Counts bytes of the step.
+    pub const fn received(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// The step has ended.
+    pub fn end(&mut self, now: Duration) {
+        if self.is_over() {
+            return;
+        }
+        let seconds = now.saturating_sub(self.begin).as_secs_f64().max(1e-9);
+        let best = &mut self.best[self.done % TRIED.len()];
+        *best = best.max(self.bytes as f64 / seconds);
+        self.done += 1;
+    }
+
+    /// The number with the best rate. Of two equal ones it is the smaller.
+    #[must_use]
+    pub fn chosen(&self) -> u32 {
+        let mut chosen = 0;
+        for at in 1..TRIED.len() {
+            if self.best[at] > self.best[chosen] {
+                chosen = at;
+            }
+        }
+        TRIED[chosen]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_have_names() {
+        for (words, way) in [
+            ("none", Some(Incast::None)),
+            ("fixed:3", Some(Incast::Fixed(3))),
+            ("calibrated", Some(Incast::Calibrated)),
+            ("credit", Some(Incast::Credit(128 << 10))),
+            ("credit:64K", Some(Incast::Credit(64 << 10))),
+            ("credit:1M", Some(Incast::Credit(1 << 20))),
+            ("credit:40000", Some(Incast::Credit(40_000))),
+            ("credit:4K", None),
+            ("credit:K", None),
+            ("credit:99999999999999999999M", None),
+            ("fixed:0", None),
+            ("fixed", None),
+            ("fixed:-1", None),
+            ("", None),
+        ] {
+            assert_eq!(Incast::from_words(words), way, "{words}");
+        }
+    }
+
+    #[test]
+    fn short_gathers_need_no_grant() {
+        assert_eq!(Incast::default().unscheduled_bytes(4), 32 << 10);
+        assert_eq!(Incast::default().unscheduled_bytes(0), 128 << 10);
+        assert_eq!(Incast::Fixed(1).unscheduled_bytes(128), 1 << 10);
+        assert_eq!(Incast::None.unscheduled_bytes(24), u64::MAX);
+    }
+
+    #[test]
+    fn the_best_number_of_the_trials_stays() {
+        let mut trials = PaceTrials::default();
+        let mut now = Duration::ZERO;
+        let mut tried = Vec::new();
+        while !trials.is_over() {
+            let places = trials.limits().places;
+            tried.push(places);
+            trials.begin(now);
+            trials.received(1_000_000);
+            // One trial of the best number is disturbed.
+            let is_disturbed = tried.len() == 3;
+            let wait =
+                if places == 4 && !is_disturbed { 10 } else { 20 + u64::from(places.min(99)) };
+            now += Duration::from_millis(wait);
+            trials.end(now);
+        }
+        assert_eq!((tried.len(), &tried[..TRIED.len()]), (TRIED.len() * TRIALS_EACH, &TRIED[..]));
+        assert_eq!((trials.chosen(), trials.limits()), (4, GrantLimits::senders(4)));
+        trials.begin(now);
+        trials.end(now + Duration::from_secs(9));
+        assert_eq!(trials.chosen(), 4, "chosen for good");
+    }
+}

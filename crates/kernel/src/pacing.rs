@@ -1,0 +1,132 @@
+//! The pacing of many-to-one steps between hosts: the receiver's grants of long messages.
+//!
+//! A long message to another host is offered, and its parts follow when the receiver accepts it. In a many-to-one step
+//! the receiver does not accept all offers at once: [`Grants`] say when, and up to which position. An acceptance with a
+//! position holds up to there; further ones follow with later positions.
+//!
+//! An offer is part of such a step if it came in the context of collective operations, and receives from other senders
+//! are posted there, or other messages come by grants. This is decided at the end of each look, when all receives of a
+//! step are posted. A message that comes alone is accepted whole, and waits for nothing.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use landeck_channel::Peer;
+use landeck_channel::grants::{GrantLimits, Grants};
+use landeck_channel::incast::{Incast, PaceTrials};
+use landeck_wire::ContextId;
+
+use crate::mailboxes::FIRST_MAILBOX;
+use crate::request::RequestId;
+
+/// A message that comes by grants.
+#[derive(Clone, Copy)]
+pub(crate) struct Offered {
+    pub(crate) from: Peer,
+    pub(crate) context: u32,
+    /// The receive that its parts name.
+    pub(crate) named: RequestId,
+    pub(crate) send: u64,
+    pub(crate) bytes: u64,
+    /// The position up to which its sender may send.
+    pub(crate) told: u64,
+}
+
+/// The steps of one wish.
+pub(crate) struct Paced {
+    wish: Incast,
+    pub(crate) grants: Grants<RequestId>,
+    calibration: PaceTrials,
+}
+
+/// The pacing of an endpoint's receives.
+pub(crate) struct Pacing {
+    /// The wish of groups that have none of their own.
+    usual: Incast,
+    /// The wishes of groups, by their context for collective operations.
+    wishes: HashMap<u32, Incast>,
+    pub(crate) paced: Vec<Paced>,
+    pub(crate) offered: Vec<Offered>,
+    /// The offers at the end of `offered` that are not decided yet.
+    pub(crate) undecided: usize,
+    /// The bytes that have come since the last look.
+    pub(crate) arrived: Vec<(RequestId, u64)>,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            usual: Incast::None,
+            wishes: HashMap::new(),
+            paced: Vec::new(),
+            offered: Vec::new(),
+            undecided: 0,
+            arrived: Vec::new(),
+        }
+    }
+}
+
+impl Pacing {
+    /// Sets the wish for groups that have none of their own.
+    pub(crate) const fn set_usual(&mut self, wish: Incast) {
+        self.usual = wish;
+    }
+
+    /// Sets the wish for a context of collective operations.
+    pub(crate) fn set(&mut self, context: u32, wish: Option<Incast>) {
+        match wish {
+            Some(wish) => self.wishes.insert(context, wish),
+            None => self.wishes.remove(&context),
+        };
+    }
+
+    pub(crate) fn wish(&self, context: u32) -> Incast {
+        if context >= FIRST_MAILBOX || context & ContextId::COLLECTIVE == 0 {
+            return Incast::None;
+        }
+        self.wishes.get(&context).copied().unwrap_or(self.usual)
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.offered.is_empty()
+    }
+
+    pub(crate) fn paced(&mut self, wish: Incast) -> &mut Paced {
+        let at = self.paced.iter().position(|one| one.wish == wish);
+        let at = at.unwrap_or_else(|| {
+            let grants = Grants::new(GrantLimits::senders(1));
+            self.paced.push(Paced { wish, grants, calibration: PaceTrials::default() });
+            self.paced.len() - 1
+        });
+        &mut self.paced[at]
+    }
+}
+
+impl Paced {
+    pub(crate) fn add(&mut self, named: RequestId, bytes: u64, now: Duration) {
+        if self.grants.is_empty() {
+            self.calibration.begin(now);
+            self.grants.set_limits(match self.wish {
+                Incast::None => GrantLimits::senders(u32::MAX),
+                Incast::Fixed(senders) => GrantLimits::senders(senders),
+                Incast::Calibrated => self.calibration.limits(),
+                Incast::Credit(bytes) => GrantLimits::credit(bytes),
+            });
+        }
+        self.grants.add(named, bytes, now);
+    }
+
+    /// Counts bytes of a message. Returns whether it is whole with them.
+    pub(crate) fn received(&mut self, named: RequestId, bytes: u64, now: Duration) -> bool {
+        if !self.grants.contains(named) {
+            return false;
+        }
+        self.calibration.received(bytes);
+        self.grants.received(named, bytes, now);
+        if self.grants.is_empty() {
+            self.calibration.end(now);
+        }
+        !self.grants.contains(named)
+    }
+}

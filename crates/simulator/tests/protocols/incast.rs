@@ -1,0 +1,72 @@
+//! Many senders and one receiver, with and without grants.
+
+use std::time::Duration;
+
+use landeck_channel::grants::{CREDIT_BYTES, GrantLimits};
+use landeck_simulator::protocols::incast::{IncastReport, IncastSetting, run};
+
+use crate::by_seed;
+
+const GIGABIT: u64 = 125_000_000;
+
+const SETTING: IncastSetting = IncastSetting {
+    senders: 24,
+    bytes: 800_000,
+    port_rate: GIGABIT,
+    port_bytes: CREDIT_BYTES,
+    limits: Some(GrantLimits::credit(CREDIT_BYTES)),
+    stops: false,
+    short_until: Duration::ZERO,
+};
+
+fn of(seeds: u64, setting: IncastSetting) -> Vec<IncastReport> {
+    by_seed(seeds, |seed| run(seed, setting))
+}
+
+#[test]
+fn credit_fills_the_port_and_loses_nothing() {
+    for senders in [1, 4, 8, 12, 16, 24] {
+        for bytes in [80_000, 800_000] {
+            for port_rate in [GIGABIT / 10, GIGABIT] {
+                let reports = of(2, IncastSetting { senders, bytes, port_rate, ..SETTING });
+                for report in reports {
+                    assert_eq!(report.drops, 0, "{senders} x {bytes} at {port_rate}: {report:?}");
+                    // The first grant and the first byte take their time.
+                    let least = if bytes == 80_000 && senders == 1 { 0.7 } else { 0.9 };
+                    assert!(
+                        report.goodput > least,
+                        "{senders} x {bytes} at {port_rate}: {report:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_grants_the_port_drops_and_time_is_lost() {
+    for report in of(4, IncastSetting { limits: None, ..SETTING }) {
+        assert!(report.drops > 100 && report.goodput < 0.8, "{report:?}");
+    }
+}
+
+#[test]
+fn senders_that_stop_keep_no_others_waiting() {
+    let setting = IncastSetting { stops: true, port_bytes: 16 * CREDIT_BYTES, ..SETTING };
+    of(40, setting);
+    of(10, IncastSetting { senders: 8, ..setting });
+}
+
+#[test]
+fn a_long_message_arrives_beside_a_stream_of_short_ones() {
+    let short_until = Duration::from_secs(4);
+    let (bytes, port_rate) = (400_000, GIGABIT / 10);
+    of(4, IncastSetting { senders: 3, bytes, port_rate, short_until, ..SETTING });
+}
+
+#[test]
+fn a_seed_gives_one_run_of_senders() {
+    let of = |seed| run(seed, SETTING).unwrap_or_else(|failure| panic!("\n{failure}"));
+    assert_eq!(of(5), of(5));
+    assert_ne!(of(5).hash, of(6).hash);
+}
