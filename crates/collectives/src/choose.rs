@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
-use crate::derive::{BoardStyle, Way, is_derived_over_hosts};
+use crate::derive::{BoardStyle, Task, Way, is_derived_over_hosts};
 use crate::group::Group;
 use crate::links::Links;
 use crate::operation::Operation;
@@ -281,6 +281,8 @@ impl Table {
         let hosts = self.facts.group.hosts();
         let is_run = |host: &Vec<u32>| (host[host.len() - 1] - host[0]) as usize + 1 == host.len();
         let combines = class.operation.reduces();
+        let order = if class.ordered { Order::Canonical } else { Order::Free };
+        let task = Task { order, ..Task::new(class.operation) };
         let deposit_bytes = match class.operation {
             // The driver deposits the blocks of all.
             Operation::AllGather => Some(self.class_bytes(class)),
@@ -288,7 +290,7 @@ impl Table {
         };
         hosts.len() > 1
             && hosts.iter().any(|host| host.len() > 1)
-            && is_derived_over_hosts(class.operation)
+            && is_derived_over_hosts(&task, &self.facts.group)
             && (class.octave.is_some() || class.operation == Operation::Barrier)
             && deposit_bytes.is_none_or(|bytes| bytes <= HOSTS_BOARD_BYTES)
             && (!(combines && class.ordered) || hosts.iter().all(is_run))
@@ -630,8 +632,11 @@ mod tests {
         };
         let blocks = over_hosts(&[&[0, 1], &[2, 3]]);
         for operation in Operation::ALL {
-            let is_derived = is_derived_over_hosts(operation);
             let chosen = way(&blocks, Request::new(operation, 8));
+            assert!(chosen.contains("between hosts"), "{operation}: {chosen}");
+            let in_turn = over_hosts(&[&[0, 2], &[1, 3]]);
+            let is_derived = is_derived_over_hosts(&Task::new(operation), &in_turn.group);
+            let chosen = way(&in_turn, Request::new(operation, 8));
             assert_eq!(chosen.contains("between hosts"), is_derived, "{operation}: {chosen}");
             let without = Facts { hosts_have_boards: false, ..blocks.clone() };
             let chosen = way(&without, Request::new(operation, 8));

@@ -81,7 +81,8 @@ impl Scene<'_> {
         let hosts = self.group.hosts();
         let (count, most) = (hosts.len() as u32, hosts.iter().map(Vec::len).max().unwrap_or(1));
         let all = load.bytes;
-        let of_host = all * most as u64 / u64::from(self.group.size());
+        let size = u64::from(self.group.size());
+        let of_host = all * most as u64 / size;
         let (before, after) = match load.operation {
             Operation::Barrier => (Some((Operation::Barrier, 0)), Some((Operation::Broadcast, 0))),
             Operation::Broadcast => (None, Some((Operation::Broadcast, all))),
@@ -93,7 +94,17 @@ impl Scene<'_> {
             Operation::AllGather => {
                 (Some((Operation::Gather, of_host)), Some((Operation::Broadcast, all)))
             }
-            _ => return Clocks::new(self).over_messages(load, architecture, architecture, split),
+            Operation::Scatter => (None, Some((Operation::Scatter, of_host))),
+            Operation::ReduceScatter => {
+                (Some((Operation::Reduce, all)), Some((Operation::Scatter, of_host)))
+            }
+            Operation::Scan | Operation::ExclusiveScan => {
+                (Some((Operation::Scan, all)), Some((Operation::Broadcast, all)))
+            }
+            Operation::AllToAll => {
+                let visit = Some((Operation::AllToAll, of_host * most as u64 / size));
+                (visit, Some((Operation::AllToAll, of_host)))
+            }
         };
         let at_board = |visit: Option<(Operation, u64)>| {
             let (Some((operation, bytes)), Ok(group)) = (visit, Group::whole(most as u32)) else {

@@ -157,7 +157,7 @@ impl CompactPlans {
         };
         let mut making = Making::new(task.operation, bytes, size, schedule);
         let mut members = 0;
-        if matches!(way, Way::Hosts { .. }) && is_derived_over_hosts(task.operation) {
+        if matches!(way, Way::Hosts { .. }) && is_derived_over_hosts(task, group) {
             making.walks.share_boards(group.hosts());
         }
         each_kin(task, way, group, room_bytes, |kin| {

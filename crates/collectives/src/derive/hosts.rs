@@ -12,12 +12,21 @@
 //! | allreduce | the driver combines | allreduce | all take the driver's data |
 //! | gather | the driver takes | gather | |
 //! | allgather | the driver takes | allgather | all take the driver's data |
+//! | scatter | | scatter | each takes its block |
+//! | reduce-scatter | the driver combines | reduce-scatter | each takes its block |
+//! | scan | each combines, up to itself; the driver, all | exclusive scan | each adds the driver's data |
 //!
-//! Members alone on their hosts have no board. Other operations are not derived so far.
+//! In an alltoall every member is a driver: [`exchange`].
+//!
+//! Members alone on their hosts have no board. Some operations need hosts of consecutive members, because a deposit is a
+//! run of consecutive blocks. What is not derived goes over messages between all members.
 
 use std::ops::Range;
 
-use super::{Paths, Task, all_gather, all_reduce, barrier, broadcast, gather, know, of, reduce};
+use super::{
+    Paths, Task, all_gather, all_reduce, barrier, broadcast, gather, know, of, reduce,
+    reduce_scatter, scan, scatter,
+};
 use crate::architecture::Architecture;
 use crate::blocks::Blocks;
 use crate::group::Group;
@@ -26,17 +35,27 @@ use crate::partial::{Order, Partial};
 use crate::plan::{Action, Cells, Store};
 use crate::program::{Drivers, Program};
 
-/// Whether there are plans of this operation over hosts.
-pub(super) const fn is_derived(operation: Operation) -> bool {
-    matches!(
-        operation,
+mod exchange;
+
+/// Whether there are plans of this task over the hosts of a group.
+pub(super) fn is_derived(task: &Task, group: &Group) -> bool {
+    let hosts = group.hosts();
+    let are_runs =
+        || hosts.iter().all(|host| (host[host.len() - 1] - host[0]) as usize + 1 == host.len());
+    match task.operation {
         Operation::Barrier
-            | Operation::Broadcast
-            | Operation::Reduce
-            | Operation::AllReduce
-            | Operation::Gather
-            | Operation::AllGather
-    )
+        | Operation::Broadcast
+        | Operation::Reduce
+        | Operation::AllReduce
+        | Operation::Gather
+        | Operation::AllGather => true,
+        Operation::Scatter => are_runs(),
+        // In canonical order a host's value cannot stand for its members in every prefix or part.
+        Operation::ReduceScatter | Operation::Scan | Operation::ExclusiveScan => {
+            task.order == Order::Free && are_runs()
+        }
+        Operation::AllToAll => are_runs() && exchange::has_few_visits(&hosts),
+    }
 }
 
 /// Adds the actions of all members. An operation that is not derived goes over messages between all members.
@@ -46,7 +65,7 @@ pub(super) fn plan(
     group: &Group,
     (architecture, split): (&dyn Architecture, bool),
 ) {
-    if !is_derived(task.operation) {
+    if !is_derived(task, group) {
         let paths = Paths { group, to: architecture, back: architecture, split };
         super::over_messages(program, task, &paths);
         return;
@@ -127,7 +146,148 @@ impl Hosts<'_> {
                 self.between(|program, _| all_gather::tell(program, &paths.rounds(), known));
                 self.each_host(Self::hand_out);
             }
-            _ => {}
+            Operation::Scatter => {
+                let stores = self.of_hosts();
+                let tree = paths.to.tree(paths.group, self.between.root);
+                let own: Vec<Cells> =
+                    (0..).zip(&stores).map(|(host, &store)| Cells::new(store, host, 1)).collect();
+                self.between(|program, _| scatter::down(program, &tree, &own));
+                self.keep_own(self.task.root, Store::Output);
+                self.divide(&stores);
+            }
+            Operation::ReduceScatter => {
+                let values = self.combined();
+                let stores = self.of_hosts();
+                let (order, hosts) = (self.task.order, self.members.len() as u32);
+                self.between(|program, _| {
+                    let own = |host: u32| {
+                        let cells = Cells::new(values[host as usize][0].store, 0, hosts);
+                        Partial::own(order, host, cells)
+                    };
+                    let own = (0..hosts).map(own).collect();
+                    let results = reduce_scatter::results(program, &paths.rounds(), own);
+                    for ((host, partial), &store) in (0..).zip(results).zip(&stores) {
+                        partial.close(program, host, Cells::new(store, host, 1));
+                    }
+                });
+                self.divide(&stores);
+            }
+            Operation::Scan | Operation::ExclusiveScan => self.scan(paths),
+            Operation::AllToAll => exchange::plan(&mut self),
+        }
+    }
+
+    /// The store in which each driver has the blocks of its host before they are divided. A member alone has its result.
+    fn of_hosts(&mut self) -> Vec<Store> {
+        let store = |host: usize| match (self.members[host].len(), self.drivers[host]) {
+            (1, _) => Store::Output,
+            (_, driver)
+                if self.task.operation == Operation::Scatter && driver == self.task.root =>
+            {
+                Store::Input
+            }
+            (_, driver) => self.program.scratch(driver),
+        };
+        (0..self.members.len()).map(store).collect()
+    }
+
+    /// The members of each host take their blocks from its driver.
+    fn divide(&mut self, stores: &[Store]) {
+        self.each_host(|hosts, host| {
+            let (driver, store) = (hosts.drivers[host], stores[host]);
+            let (first, count) = (hosts.members[host][0], hosts.members[host].len() as u32);
+            let blocks = Cells::new(store, first, count);
+            hosts.program.local(driver, Action::Deposit { cells: blocks, except: Some(driver) });
+            if store != Store::Input {
+                let own = Cells::new(store, driver, 1);
+                hosts.program.copy(driver, own, own.at(Store::Output));
+            }
+            for member in hosts.others(host) {
+                hosts.deposit(member, NOTHING);
+                hosts.take(member, driver, blocks, Cells::new(Store::Output, member, 1));
+            }
+        });
+    }
+
+    /// Each member combines the data of its host up to itself, the drivers scan the values of hosts, and each member of a
+    /// later host adds what stands for the hosts before it.
+    fn scan(&mut self, paths: &Paths<'_>) {
+        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
+        let data = self.result();
+        let values: Vec<Store> = (0..self.members.len()).map(|host| self.prefixes(host)).collect();
+        for (&driver, &store) in self.drivers.iter().zip(&values) {
+            (1..self.task.segments).for_each(|_| self.program.share(driver, store)); // each gives it back
+        }
+        let result = |hosts: &mut Self, host: usize| match hosts.members[host].len() {
+            1 if is_exclusive => Store::Output,
+            _ => hosts.program.scratch(hosts.drivers[host]),
+        };
+        let stores: Vec<(Store, Store)> =
+            (0..values.len()).map(|host| (values[host], result(self, host))).collect();
+        self.between.operation = Operation::ExclusiveScan;
+        self.between(|program, task| scan::of_values(program, task, paths, &stores));
+        for (host, &(_, before)) in stores.iter().enumerate() {
+            let (driver, own) = (self.drivers[host], self.own_store(self.drivers[host]));
+            match (host, self.members[host].len()) {
+                (0, 1) if !is_exclusive => self.program.copy(driver, data.at(own), data),
+                (_, 1) if host > 0 && !is_exclusive => {
+                    self.program.combine(driver, data.at(before), data.at(own), data);
+                }
+                (0, _) | (_, 1) => {}
+                _ => self.add_before(host, data.at(before)),
+            }
+        }
+    }
+
+    /// The members of a host combine its data up to themselves. Returns the store in which its driver has the value of all.
+    fn prefixes(&mut self, host: usize) -> Store {
+        let (driver, data) = (self.drivers[host], self.result());
+        let (members, own) = (self.members[host].clone(), self.own_store(driver));
+        if members.len() == 1 {
+            if own == Store::Input {
+                return own;
+            }
+            let copy = self.program.scratch(driver); // combining overwrites it
+            self.program.copy(driver, data.at(own), data.at(copy));
+            return copy;
+        }
+        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
+        let all = self.program.scratch(driver);
+        for (place, &member) in (0..).zip(&members) {
+            let deposited = data.at(own);
+            self.deposit(member, deposited);
+            let mut combine = |members: u32, store| {
+                let into = data.at(store);
+                let combine = Action::CombineDeposits { members, deposited, into };
+                self.program.local(member, combine);
+            };
+            if place == 0 {
+                combine(members.len() as u32, all);
+            }
+            match (place, is_exclusive) {
+                (0, true) => {}
+                (0, false) => self.program.copy(member, deposited, data),
+                (_, true) => combine(place, Store::Output),
+                (_, false) => combine(place + 1, Store::Output),
+            }
+        }
+        all
+    }
+
+    /// The members of a host add what stands for the hosts before it, which its driver has.
+    fn add_before(&mut self, host: usize, before: Cells) {
+        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
+        let (driver, data) = (self.drivers[host], self.result());
+        self.deposit(driver, before);
+        match is_exclusive {
+            true => self.program.copy(driver, before, data),
+            false => self.program.combine(driver, before, data, data),
+        }
+        for member in self.others(host) {
+            let taken = before.at(self.program.scratch(member));
+            self.deposit(member, NOTHING);
+            self.take(member, driver, before, taken);
+            self.program.combine(member, taken, data, data);
         }
     }
 
@@ -201,7 +361,9 @@ impl Hosts<'_> {
         let data = self.result();
         if self.task.order == Order::Free || self.task.order == Order::Canonical && is_run(&members)
         {
-            let is_result = self.task.operation == Operation::AllReduce || driver == self.task.root;
+            let operation = self.task.operation;
+            let is_result = operation == Operation::AllReduce
+                || operation == Operation::Reduce && driver == self.task.root;
             let store = if is_result { Store::Output } else { self.program.scratch(driver) };
             let length = members.len() as u32;
             let (deposited, into) = (data.at(own), data.at(store));

@@ -188,9 +188,9 @@ pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group)
     }
 }
 
-/// Whether a way over hosts has plans of this operation.
-pub fn is_derived_over_hosts(operation: Operation) -> bool {
-    hosts::is_derived(operation)
+/// Whether a way over hosts has plans of this task in this group.
+pub fn is_derived_over_hosts(task: &Task, group: &Group) -> bool {
+    hosts::is_derived(task, group)
 }
 
 /// Returns the number of segments into which the data are cut: one for each member if each gets or makes a part of

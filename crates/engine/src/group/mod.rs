@@ -347,7 +347,7 @@ impl GroupState {
         let are_there = self.table.facts().hosts_have_boards && !call.is_varying;
         match way {
             Way::Hosts { architecture, split }
-                if !are_there || !is_derived_over_hosts(call.operation) =>
+                if !are_there || !is_derived_over_hosts(&call.task(1), self.shape()) =>
             {
                 let (architecture, split) = (architecture.clone(), *split);
                 Way::Messages { architecture, release: None, split }

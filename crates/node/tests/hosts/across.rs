@@ -1,15 +1,16 @@
 //! Collective operations over the boards of two hosts and messages between their drivers.
 
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use landeck::unstable::collectives::{Operation, Preset};
 use landeck::{Error, ErrorKind, Job, Persistent, Sum, User, World};
-use landeck_testing::Watchdog;
 use landeck_testing::hosts::{Hosts, Wish};
+use landeck_testing::{Watchdog, jobs};
 
 use crate::job::command;
-use crate::support::{is_member, kill_myself, launcher, text};
+use crate::support::{is_member, job_by, kill_myself, launcher, text};
 
 /// Processes on each host, where a test has more of them than others.
 const EACH: usize = 3;
@@ -69,6 +70,42 @@ fn check(world: &World, length: usize) {
     let mut in_place = own;
     world.all_reduce_in_place(&mut in_place, Sum).unwrap();
     assert_eq!(in_place, sums, "allreduce in place {length}");
+    check_divided(world, length);
+}
+
+/// The operations in which members have different results.
+fn check_divided(world: &World, length: usize) {
+    let (rank, size) = (world.rank(), world.size());
+    let all = |from: usize| values(from, size * length);
+    let block = |from: usize, of: usize| all(from)[of * length..(of + 1) * length].to_vec();
+    let sum = |members: &[Vec<u64>]| -> Vec<u64> {
+        (0..length).map(|at| members.iter().map(|member| member[at]).sum()).collect()
+    };
+    for root in 0..size {
+        let mut own = vec![0; length];
+        let given = if rank == root { all(root) } else { Vec::new() };
+        world.scatter(&given, &mut own, root).unwrap();
+        assert_eq!(own, block(root, rank), "scatter {length} from {root}");
+    }
+    let mut exchanged = vec![0; size * length];
+    world.all_to_all(&all(rank), &mut exchanged).unwrap();
+    let expected: Vec<u64> = (0..size).flat_map(|from| block(from, rank)).collect();
+    assert_eq!(exchanged, expected, "alltoall {length}");
+    let mut part = vec![0; length];
+    world.reduce_scatter_block(&all(rank), &mut part, Sum).unwrap();
+    let members: Vec<_> = (0..size).map(|from| block(from, rank)).collect();
+    assert_eq!(part, sum(&members), "reduce-scatter {length}");
+    let members: Vec<_> = (0..=rank).map(|from| values(from, length)).collect();
+    let mut prefix = vec![0; length];
+    world.scan(&values(rank, length), &mut prefix, Sum).unwrap();
+    assert_eq!(prefix, sum(&members), "scan {length}");
+    let mut before = vec![7; length];
+    world.exclusive_scan(&values(rank, length), &mut before, Sum).unwrap();
+    let expected = if rank == 0 { vec![7; length] } else { sum(&members[..rank]) };
+    assert_eq!(before, expected, "exclusive scan {length}");
+    let mut before: Vec<u64> = values(rank, length);
+    world.scan_in_place(&mut before, Sum).unwrap();
+    assert_eq!(before, prefix, "scan in place {length}");
 }
 
 #[test]
@@ -137,6 +174,84 @@ fn results_have_the_same_bits_and_order_for_any_placement() {
             assert_eq!(chosen, bits(&world.via(way("hosts:ring"))));
         },
     );
+}
+
+/// The bits of a reproducible allreduce, reduce, reduce-scatter and scan, as the first process prints them.
+const BITS: &str = "BITS ";
+/// So many processes that 1, 2, 3 and 4 hosts have equal shares.
+const SHARED: usize = 12;
+
+fn print_bits() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let (rank, size) = (world.rank() as i32, world.size());
+    let own: Vec<f64> =
+        (0..40 * size as i32).map(|at| 0.1 + 1e9 / f64::from(at * 7 + 1 + rank * rank)).collect();
+    let world = world.reproducible();
+    let [mut sums, mut at_root, mut prefix] = [(); 3].map(|()| vec![0.0; own.len()]);
+    world.all_reduce_into(&own, &mut sums, Sum).unwrap();
+    world.reduce(&own, &mut at_root, Sum, 0).unwrap();
+    world.scan(&own, &mut prefix, Sum).unwrap();
+    let mut part = vec![0.0; 40];
+    world.reduce_scatter_block(&own, &mut part, Sum).unwrap();
+    let results: Vec<f64> = [sums, prefix, part].concat();
+    let mut all = vec![0.0; results.len() * size];
+    world.all_gather(&results, &mut all).unwrap();
+    if rank == 0 {
+        let add = |sum: u64, value: &f64| (sum ^ value.to_bits()).wrapping_mul(0x100_0000_01b3);
+        println!("{BITS}{:x}", all.iter().chain(&at_root).fold(7, add));
+    }
+    job.leave().unwrap();
+}
+
+#[test]
+fn reproducible_results_have_the_same_bits_on_any_number_of_hosts() {
+    let test = "across::reproducible_results_have_the_same_bits_on_any_number_of_hosts";
+    if is_member() {
+        return print_bits();
+    }
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let bits = |run: Command, options: &[&str]| {
+        let ended = job_by(run, SHARED, test, options).output().unwrap();
+        let said = text(&ended);
+        assert!(ended.status.success(), "{options:?}: {said}");
+        said.lines().find(|line| line.contains(BITS)).unwrap().trim().to_owned()
+    };
+    let on_one = bits(jobs::run_here(launcher()), &[]);
+    for count in 2..=4 {
+        let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(count)) else { return };
+        for options in [&[][..], &["--map-by", "node"]] {
+            let found = bits(jobs::run_on(&hosts, launcher(), SHARED), options);
+            assert_eq!(found, on_one, "{count} hosts, {options:?}");
+        }
+    }
+}
+
+/// Each member in turn computes between the start of operations and its wait for them.
+#[test]
+fn operations_are_right_whichever_member_computes_meanwhile() {
+    let test = "across::operations_are_right_whichever_member_computes_meanwhile";
+    in_both_placements(test, EACH, |job| {
+        let world = job.world();
+        let (own, given) = ([world.rank()], vec![world.rank(); MANY]);
+        for busy in 0..MANY {
+            let (mut all, mut exchanged, mut sum) = ([0; MANY], [0; MANY], [world.rank()]);
+            world
+                .scope(|scope| {
+                    let gather = scope.all_gather(&own, &mut all)?;
+                    let exchange = scope.all_to_all(&given, &mut exchanged)?;
+                    let reduce = scope.all_reduce_in_place(&mut sum, Sum)?;
+                    if world.rank() == busy {
+                        thread::sleep(Duration::from_millis(100));
+                    }
+                    reduce.wait()?;
+                    exchange.wait()?;
+                    gather.wait()
+                })
+                .unwrap();
+            assert_eq!((all, exchanged, sum), ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [15]));
+        }
+    });
 }
 
 #[test]
