@@ -328,7 +328,7 @@ impl Hub {
         } else if self.lanes.has(token) {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
         } else if self.links.has(token) {
-            self.with_links(|links, tools| links.ready(tools));
+            self.with_links(|links, tools| links.ready(tools, token));
         } else if self.pictures.has(token) {
             let outgoing = self.with_pictures(|pictures, tools| pictures.ready(tools, token));
             outgoing.iter().for_each(|(to, message)| self.send(*to, message));

@@ -49,6 +49,8 @@ pub(crate) struct LinkMeasurer {
     own: HostNumber,
     machine: MachineId,
     ongoing: Option<Ongoing>,
+    /// The dials whose round is over. They end in order, so that the other side counts no stranger.
+    late: Vec<DialOfRound>,
     /// The calls whose round has not come. Their codes are not checked.
     calls: Vec<Caller>,
     found: Option<Vec<(HostNumber, LinkSight)>>,
@@ -78,7 +80,15 @@ struct DialOfRound {
 impl LinkMeasurer {
     /// A host that has measured nothing.
     pub(crate) const fn new(own: HostNumber, machine: MachineId) -> Self {
-        Self { own, machine, ongoing: None, calls: Vec::new(), found: None, is_over: false }
+        Self {
+            own,
+            machine,
+            ongoing: None,
+            late: Vec::new(),
+            calls: Vec::new(),
+            found: None,
+            is_over: false,
+        }
     }
 
     /// Begins to measure the links to these hosts, of which this one is one.
@@ -124,7 +134,7 @@ impl LinkMeasurer {
     /// Whether a token is that of a dial.
     pub(crate) fn has(&self, token: u64) -> bool {
         let dial = self.ongoing.as_ref().and_then(|ongoing| ongoing.dial.as_ref());
-        dial.and_then(|dial| dial.current.as_ref()).is_some_and(|(own, _)| *own == token)
+        dial.into_iter().chain(&self.late).any(|dial| dial.is_of(token))
     }
 
     /// When [`LinkMeasurer::go_on`] is due.
@@ -132,26 +142,25 @@ impl LinkMeasurer {
         self.ongoing.as_ref().map(|ongoing| ongoing.rounds.until())
     }
 
-    /// Goes on with the dial of the round, which is ready.
-    pub(crate) fn ready(&mut self, tools: &mut LinkTools<'_>) {
+    /// Goes on with the dial that is ready.
+    pub(crate) fn ready(&mut self, tools: &mut LinkTools<'_>, token: u64) {
+        if let Some(late) = self.late.iter().position(|dial| dial.is_of(token)) {
+            let mut dial = self.late.swap_remove(late);
+            // Without the secret the other side drops it.
+            match dial.go_on(tools, (self.machine, self.own), &[0; 32]) {
+                Some(_) => {}
+                None if dial.current.is_some() => self.late.push(dial),
+                None => {}
+            }
+            return;
+        }
         let Some(ongoing) = &mut self.ongoing else { return };
         let Some(dial) = &mut ongoing.dial else { return };
-        let Some((token, mut current)) = dial.current.take() else { return };
-        match current.go_on(tools.reactor, token) {
-            Ok(false) => dial.current = Some((token, current)),
-            Ok(true) if dial.round == ongoing.rounds.round() => {
-                let preamble = Preamble {
-                    purpose: Purpose::Measure,
-                    lane: dial.round as u32,
-                    ..Preamble::trunk(self.machine, self.own, dial.partner)
-                };
-                let challenged: Challenged = current.challenged();
-                // Its frames have no keys.
-                if challenged.prove(&preamble, &ongoing.secret, Cipher::Plain).is_ok() {
-                    ongoing.converse(&challenged.socket, true, tools.clock);
-                }
-            }
-            Ok(true) | Err(_) => {}
+        let challenged = dial.go_on(tools, (self.machine, self.own), &ongoing.secret);
+        if let Some(challenged) = challenged
+            && dial.round == ongoing.rounds.round()
+        {
+            ongoing.converse(&challenged.socket, true, tools.clock);
         }
         self.go_on(tools);
     }
@@ -159,7 +168,11 @@ impl LinkMeasurer {
     /// Does what can be done now.
     pub(crate) fn go_on(&mut self, tools: &mut LinkTools<'_>) {
         while let Some(ongoing) = &mut self.ongoing {
-            match ongoing.rounds.turn(tools.clock.now()) {
+            let turn = ongoing.rounds.turn(tools.clock.now());
+            let round = ongoing.rounds.round();
+            let late = ongoing.dial.take_if(|dial| dial.round != round);
+            self.late.extend(late.filter(|dial| dial.current.is_some()));
+            match turn {
                 MeasuringTurn::Call(place) => {
                     if !ongoing.is_dialling(place, tools) {
                         ongoing.rounds.found(LinkSight::default());
@@ -182,11 +195,45 @@ impl LinkMeasurer {
                 MeasuringTurn::Over => {
                     let of = |&(place, sight): &(usize, LinkSight)| (ongoing.hosts[place], sight);
                     self.found = Some(ongoing.rounds.sights().iter().map(of).collect());
+                    let unfinished = ongoing.dial.take().filter(|dial| dial.current.is_some());
+                    self.late.extend(unfinished);
                     (self.ongoing, self.is_over) = (None, true);
                     self.calls.clear();
                 }
             }
         }
+    }
+}
+
+impl DialOfRound {
+    fn is_of(&self, token: u64) -> bool {
+        self.current.as_ref().is_some_and(|(own, _)| *own == token)
+    }
+
+    /// Goes on with the connection. Returns it when the preamble was sent.
+    fn go_on(
+        &mut self,
+        tools: &LinkTools<'_>,
+        (machine, own): (MachineId, HostNumber),
+        secret: &MeasuringSecret,
+    ) -> Option<Challenged> {
+        let (token, mut current) = self.current.take()?;
+        match current.go_on(tools.reactor, token) {
+            Ok(false) => self.current = Some((token, current)),
+            Ok(true) => {
+                let preamble = Preamble {
+                    purpose: Purpose::Measure,
+                    lane: self.round as u32,
+                    ..Preamble::trunk(machine, own, self.partner)
+                };
+                let challenged = current.challenged();
+                // What follows has no keys.
+                let is_sent = challenged.prove(&preamble, secret, Cipher::Plain).is_ok();
+                return is_sent.then_some(challenged);
+            }
+            Err(_) => {}
+        }
+        None
     }
 }
 
