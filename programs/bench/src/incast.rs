@@ -328,7 +328,10 @@ impl IncastOptions {
         };
         let lines = gatherers.iter().map(line).filter(|line| !line.values.is_empty());
         Chart {
-            title: format!("With credit a gather of {} KB of each loses no time", bytes / 1_000),
+            title: format!(
+                "A gather of {} KB of each through a port that holds little",
+                bytes / 1_000
+            ),
             note: format!(
                 "{} Mb/s, port of {} KiB. {}",
                 self.rate,

@@ -394,9 +394,7 @@ impl World {
 
     fn note_idle(&mut self) {
         let has_work = |sender: &Sender| sender.is_added && !sender.is_stopped;
-        if self.queued_bytes > 0 {
-            self.idle_since = None;
-        } else if !self.open().any(has_work) {
+        if self.queued_bytes > 0 || !self.open().any(has_work) {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
             self.idle_since = Some(self.now);
