@@ -9,7 +9,6 @@ use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
-use crate::copied::CopiedSends;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
@@ -20,7 +19,8 @@ use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
 use crate::transfer::{
-    Active, Collecting, Draining, Reply, Source, Target, decode_acceptance, decode_pair,
+    Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,
+    decode_pair,
 };
 use crate::work::Work;
 

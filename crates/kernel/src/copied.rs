@@ -13,28 +13,8 @@ use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::request::RequestId;
 use crate::sending::{WHOLE_BYTES, sent};
-use crate::transfer::decode_pair;
+use crate::transfer::{CopiedSend, decode_pair};
 use crate::work::Work;
-
-/// A message whose data were copied.
-struct CopiedSend {
-    /// The request that the offer names. Its operation has ended.
-    named: RequestId,
-    /// The request that has the copy.
-    copy: RequestId,
-}
-
-/// The messages whose data were copied.
-#[derive(Default)]
-pub(crate) struct CopiedSends(Vec<CopiedSend>);
-
-impl CopiedSends {
-    /// The request that has the data of an offer that names this one.
-    #[inline]
-    pub(crate) fn holder_of(&self, named: RequestId) -> RequestId {
-        self.0.iter().find(|send| send.named == named).map_or(named, |send| send.copy)
-    }
-}
 
 impl<N: Channel> Endpoint<N> {
     /// Completes offered sends of up to 256 KiB by copies of their data, as far as there is memory. Returns whether any

@@ -266,3 +266,23 @@ impl Reply {
 
 /// The requests that move data.
 pub(crate) type Active = Vec<RequestId>;
+
+/// An offered message whose data were copied.
+pub(crate) struct CopiedSend {
+    /// The request that the offer names. Its operation has ended.
+    pub(crate) named: RequestId,
+    /// The request that has the copy.
+    pub(crate) copy: RequestId,
+}
+
+/// The messages whose data were copied.
+#[derive(Default)]
+pub(crate) struct CopiedSends(pub(crate) Vec<CopiedSend>);
+
+impl CopiedSends {
+    /// The request that has the data of an offer that names this one.
+    #[inline]
+    pub(crate) fn holder_of(&self, named: RequestId) -> RequestId {
+        self.0.iter().find(|send| send.named == named).map_or(named, |send| send.copy)
+    }
+}

@@ -140,10 +140,9 @@ fn some_sends_wait_for_their_receive() {
     let cancelled = played.send(&data);
     let send = played.offered();
     played.kernel.cancel(cancelled);
-    let area = Area::contiguous(unsafe {
-        // SAFETY: the data live longer than the request.
-        Buffer::new(NonNull::from(&data[..]).cast(), data.len())
-    });
+    // SAFETY: the data live longer than the request.
+    let area =
+        Area::contiguous(unsafe { Buffer::new(NonNull::from(&data[..]).cast(), data.len()) });
     let synchronous = played.kernel.send_synchronous(played.far, CONTEXT, TAG, area).unwrap();
     let Started::Pending(synchronous) = synchronous else { panic!("nobody receives") };
     played.kernel.progress_thoroughly();

@@ -203,8 +203,8 @@ impl Pair {
 
     /// Passes on what has come, in each direction at most up to these numbers of bytes in all.
     fn pass(&mut self, most: [usize; 2]) {
-        for from in 0..2 {
-            let mut room = vec![0; (most[from] - self.passed[from]).min(100_000)];
+        for (from, most) in most.into_iter().enumerate() {
+            let mut room = vec![0; (most - self.passed[from]).min(100_000)];
             let count = match self.cable[from].read(&mut room) {
                 Ok(count) => count,
                 Err(error) => {

@@ -121,7 +121,7 @@ fn credit_spares_a_small_port() {
             let before = sent_again();
             (0..3).for_each(|_| world.via(Flat).gather(&own, &mut all, 0).unwrap());
             world.barrier().unwrap();
-            let here = if world.rank() % EACH == 0 { sent_again() - before } else { 0 };
+            let here = if world.rank().is_multiple_of(EACH) { sent_again() - before } else { 0 };
             world.all_reduce(here, Sum).unwrap()
         })
         .collect();
