@@ -21,7 +21,7 @@ use rustix::net::sockopt;
 
 use crate::support::{TestDaemon, until};
 
-/// What a side sends: short and eager messages, and messages in parts, the first of which have this length.
+/// The messages that a side sends: short and eager messages, and messages in parts, the first of which have this length.
 enum Sends {
     Eager(usize),
     Urgent(usize),
@@ -56,7 +56,7 @@ struct Side {
     marks: Vec<(u64, (u32, u32))>,
 }
 
-/// What arrives, and the long messages that were sent and may be needed again.
+/// The arrivals, and the long messages that were sent and may be needed again.
 struct Memory {
     arrivals: Arrivals,
     /// The data of each message in parts that were sent so far, by what its parts name.
