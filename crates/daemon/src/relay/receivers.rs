@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use landeck_memory::Segment;
+use landeck_memory::{Segment, SlotState};
 use landeck_transports::lanes::relay_ring::RelayRingSender;
 use landeck_wire::{Class, HostId, ProcessId};
 
@@ -82,13 +82,16 @@ impl Receivers {
     }
 }
 
-/// Whether this process of a slot is alive.
+/// Whether this process of a slot is alive, or the next one that the slot will have. Processes of other hosts may know that
+/// one before this host has started it.
 fn is_there(segment: &Segment, slot: u32, incarnation: u32) -> bool {
     if slot >= segment.plan().slots() {
         return false;
     }
     let record = segment.slot_record(slot);
-    record.incarnation == incarnation && !record.state.is_gone()
+    let is_vacant = record.state == SlotState::Free || record.state.is_gone();
+    let there = if is_vacant { record.incarnation.wrapping_add(1) } else { record.incarnation };
+    incarnation == there
 }
 
 impl RelayReceiver {
@@ -120,5 +123,27 @@ impl RelayReceiver {
         if has_laid {
             self.ring.set_holds(false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::{RelayWords, SegmentPlan, SlotRecord};
+
+    use super::*;
+
+    #[test]
+    fn a_message_waits_for_a_process_that_has_not_started() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(2, 1) };
+        let segment = Segment::local(&SegmentPlan { ranks: 3, far: 1, hosts: 2, ..plan });
+        let mut receivers = Receivers::default();
+        let mut lay = |to| receivers.lay(&segment, to, (0, 1), Class::User, &[1; 24]);
+        let words = RelayWords::of(&segment, 0).unwrap();
+        lay((0, 1));
+        assert!(words.is_ready(1), "the slot will have its first process");
+        let state = SlotState::Alive;
+        segment.set_slot_record(0, SlotRecord { incarnation: 1, state, ..SlotRecord::default() });
+        lay((0, 2));
+        assert!(words.is_ready(1), "no other process takes the ring of a living one");
     }
 }
