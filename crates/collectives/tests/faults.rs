@@ -301,7 +301,7 @@ fn deposits() {
     });
     assert_eq!(fault, Fault::DepositsTwice { member: 1, step: 2 });
     let fault = broken(&task, right(), |plans| plans[1].board = vec![0, 1]);
-    assert_eq!(fault, Fault::OtherBoard { member: 1 });
+    assert_eq!(fault, Fault::OtherBoard { member: 0 });
     let fault = broken(&task, right(), |plans| {
         plans[1].steps.remove(0);
         plans[1].steps[0].after.clear();
