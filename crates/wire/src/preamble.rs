@@ -259,7 +259,7 @@ mod tests {
         };
         assert_eq!(changed(0, b'G'), Err(PreambleError::Stranger));
         assert_eq!(changed(4, 9), Err(PreambleError::Version { found: 9 }));
-        assert_eq!(changed(6, 4), Err(PreambleError::Field));
+        assert_eq!(changed(6, 5), Err(PreambleError::Field));
         assert_eq!(changed(61, 1), Err(PreambleError::Field));
         assert_eq!(changed(95, 1), Err(PreambleError::Field));
     }
