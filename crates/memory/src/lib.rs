@@ -68,6 +68,7 @@ mod holdings;
 mod ladder;
 #[cfg(not(loom))]
 pub mod lanes_page;
+#[cfg(not(loom))]
 mod links;
 mod lock;
 pub mod mailbox_queue;

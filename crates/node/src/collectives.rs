@@ -76,7 +76,7 @@ impl World {
     /// no effect.
     ///
     /// # Errors
-    /// [`ErrorKind::Thread`].
+    /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
     pub fn set_incast(&self, wish: Incast) -> Result<()> {
         self.shared.engine.enter()?.set_incast_of_group(self.context, wish);
         Ok(())

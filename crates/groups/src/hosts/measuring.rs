@@ -2,7 +2,7 @@
 //!
 //! Hosts are numbered by their places in a list that all of them have. In each round a host has one partner at most, so
 //! no measurement disturbs another one at the same host. The host with the lower place calls. Both sides follow one
-//! script ([`SCRIPT`]): the caller's pings, a burst of short messages, long data in one direction and then in the other. The
+//! script (`SCRIPT`): the caller's pings, a burst of short messages, long data in one direction and then in the other. The
 //! bytes say nothing; only their times count. So a side needs nothing of the other but its bytes.
 //!
 //! A round has a time of its own ([`round_time`]). A side whose time is over keeps what it has found until then. If all pairs have met
