@@ -824,9 +824,7 @@ impl Engine {
     pub fn revoke(&mut self, context: u32) {
         self.endpoint.revoke(context);
         self.endpoint.revoke(collective_context(context));
-        if let Some(local) = self.groups.get(&context).and_then(|group| group.local.as_ref()) {
-            local.board.revoke(); // members of this host may wait there
-        }
+        // Those that wait at the board of a host hear of it by messages, as members on other hosts do.
         self.fail_all(context, &Failure::Revoked.into());
     }
 

@@ -103,6 +103,8 @@ impl Core {
                 self.return_message(to, send.unwrap_or(NO_SEND), NO_MAILBOX, label.context);
             }
             Some(send) if self.leaves => self.return_message(to, send, LEAVES, 0),
+            // The revocation itself ends the send.
+            Some(_) if self.membership.is_revoked(label.context) => {}
             Some(send) => self.reply(to, Header::user(Kind::Done, 0, 0, 0), send),
             None => {}
         }
