@@ -256,35 +256,40 @@ fn operations_are_right_whichever_member_computes_meanwhile() {
 
 #[test]
 fn operations_go_on_beside_each_other() {
-    in_both_placements("across::operations_go_on_beside_each_other", EACH, |job| {
-        let world = job.world();
-        let rank = world.rank() as u64;
-        let own = [rank];
-        for _ in 0..20 {
-            let (mut one, mut two, mut all) = ([rank], vec![rank; 50_000], vec![0; MANY]);
-            world
-                .scope(|scope| {
-                    let barrier = scope.barrier()?;
-                    let sum = scope.all_reduce_in_place(&mut one, Sum)?;
-                    let long = scope.all_reduce_in_place(&mut two, Sum)?;
-                    let gather = scope.all_gather(&own, &mut all)?;
-                    gather.wait()?;
-                    long.wait()?;
-                    sum.wait()?;
-                    barrier.wait()
-                })
-                .unwrap();
-            assert_eq!((one, &two[..]), ([15], &[15; 50_000][..]));
-            assert_eq!(all, [0, 1, 2, 3, 4, 5]);
-        }
-        let mut sums = Persistent::all_reduce(&world, vec![0u64; 3], Sum).unwrap();
-        for round in 0..40 {
-            sums.input_mut().unwrap().fill(round + rank);
-            sums.start().unwrap();
-            sums.wait().unwrap();
-            assert_eq!(sums.output().unwrap(), [6 * round + 15; 3]);
-        }
-    });
+    in_both_placements("across::operations_go_on_beside_each_other", EACH, go_on_beside_each_other);
+}
+
+/// Operations that begin one after the other and end in another order, and one that is repeated.
+fn go_on_beside_each_other(job: &Job) {
+    let world = job.world();
+    let (rank, size) = (world.rank() as u64, world.size() as u64);
+    let (own, everybody) = ([rank], (0..size).collect::<Vec<_>>());
+    let sum_of_all: u64 = everybody.iter().sum();
+    for _ in 0..20 {
+        let (mut one, mut two) = ([rank], vec![rank; 50_000]);
+        let mut all = vec![0; size as usize];
+        world
+            .scope(|scope| {
+                let barrier = scope.barrier()?;
+                let sum = scope.all_reduce_in_place(&mut one, Sum)?;
+                let long = scope.all_reduce_in_place(&mut two, Sum)?;
+                let gather = scope.all_gather(&own, &mut all)?;
+                gather.wait()?;
+                long.wait()?;
+                sum.wait()?;
+                barrier.wait()
+            })
+            .unwrap();
+        assert_eq!((one[0], &all), (sum_of_all, &everybody));
+        assert_eq!(two, vec![sum_of_all; 50_000]);
+    }
+    let mut sums = Persistent::all_reduce(&world, vec![0u64; 3], Sum).unwrap();
+    for round in 0..40 {
+        sums.input_mut().unwrap().fill(round + rank);
+        sums.start().unwrap();
+        sums.wait().unwrap();
+        assert_eq!(sums.output().unwrap(), [size * round + sum_of_all; 3]);
+    }
 }
 
 /// Messages that all members send in so many operations, for each of them. A member that waits for long says so once: that

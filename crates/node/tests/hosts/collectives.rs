@@ -1,7 +1,7 @@
 //! Collective operations of worlds over hosts: all members choose the same way, and get what a naive one gives.
 
 use landeck::unstable::collectives::{Operation, Preset};
-use landeck::{Persistent, Sum, User, World};
+use landeck::{Sum, User, World};
 
 use crate::job::{RANKS, on_hosts};
 
@@ -117,38 +117,6 @@ fn the_world_is_divided_by_hosts_on_all_hosts() {
         let mut shapes = vec![0u8; RANKS * shape.len()];
         world.all_gather(shape.as_bytes(), &mut shapes).unwrap();
         assert!(shapes.chunks(shape.len()).all(|other| other == shape.as_bytes()));
-    });
-}
-
-#[test]
-fn operations_go_on_beside_each_other_and_are_repeated() {
-    on_hosts("collectives::operations_go_on_beside_each_other_and_are_repeated", |job| {
-        let world = job.world();
-        let rank = world.rank() as u64;
-        let own = [rank];
-        for _ in 0..20 {
-            let (mut one, mut two, mut all) = ([rank], vec![rank; 50_000], vec![0; RANKS]);
-            world
-                .scope(|scope| {
-                    let barrier = scope.barrier()?;
-                    let sum = scope.all_reduce_in_place(&mut one, Sum)?;
-                    let long = scope.all_reduce_in_place(&mut two, Sum)?;
-                    let gather = scope.all_gather(&own, &mut all)?;
-                    gather.wait()?;
-                    long.wait()?;
-                    sum.wait()?;
-                    barrier.wait()
-                })
-                .unwrap();
-            assert_eq!((one, &two[..], &all[..]), ([6], &[6; 50_000][..], &[0, 1, 2, 3][..]));
-        }
-        let mut sums = Persistent::all_reduce(&world, vec![0u64; 3], Sum).unwrap();
-        for round in 0..20 {
-            sums.input_mut().unwrap().fill(round + rank);
-            sums.start().unwrap();
-            sums.wait().unwrap();
-            assert_eq!(sums.output().unwrap(), [4 * round + 6; 3]);
-        }
     });
 }
 

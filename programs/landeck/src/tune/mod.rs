@@ -24,7 +24,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{
-    Calibration, CostParameters, Facts, Links, OverridesError, Table,
+    Calibration, CostParameters, Facts, Group, Links, OverridesError, Settings, Table,
 };
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
@@ -155,8 +155,20 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     let group = clusters::here(processes, MapBy::default(), None, settings.nearness)?;
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
-    let (has_board, hosts_have_boards) = (true, false);
-    let facts = Facts {
+    let facts = facts_here(group, (processes, processors), board_bytes, settings);
+    text += &Table::new(facts).to_string();
+    Ok(say(&text)?)
+}
+
+/// The facts of a group on this host alone.
+fn facts_here(
+    group: Group,
+    (processes, processors): (u32, u32),
+    board_bytes: u64,
+    settings: Settings,
+) -> Facts {
+    let (has_board, hosts_have_boards, links) = (true, false, Links::default());
+    Facts {
         group,
         processes,
         processors,
@@ -164,10 +176,8 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
         hosts_have_boards,
         board_bytes,
         settings,
-        links: Links::default(),
-    };
-    text += &Table::new(facts).to_string();
-    Ok(say(&text)?)
+        links,
+    }
 }
 
 fn figures_text(figures: &CostParameters) -> String {
@@ -537,18 +547,7 @@ mod tests {
     fn the_table_has_a_line_for_every_operation() {
         let settings = tuning::settings().unwrap().0;
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
-        let (processes, processors, board_bytes) = (4, 2, u64::MAX);
-        let (has_board, hosts_have_boards) = (true, false);
-        let facts = Facts {
-            group,
-            processes,
-            processors,
-            has_board,
-            hosts_have_boards,
-            board_bytes,
-            settings,
-            links: Links::default(),
-        };
+        let facts = facts_here(group, (4, 2), u64::MAX, settings);
         let text = Table::new(facts).to_string();
         for operation in landeck::unstable::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");
