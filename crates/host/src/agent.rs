@@ -519,11 +519,17 @@ mod tests {
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
         let most = segment.plan().slots() as usize + door::VISITORS_BEYOND_SLOTS;
-        let idle: Vec<OwnedFd> = (0..most).map(|_| connected(&segment)).collect();
-        let refused = socket::join(host(&segment), PATIENCE);
-        assert!(matches!(refused, Err(JoinError::Refused(Verdict::TooMany))), "{refused:?}");
-        drop(idle);
+        // The agent sends visitors away that ask nothing for two seconds, and a busy machine may take longer here.
         let give_up = Instant::now() + PATIENCE;
+        let idle = loop {
+            let idle: Vec<OwnedFd> = (0..most).map(|_| connected(&segment)).collect();
+            let refused = socket::join(host(&segment), PATIENCE);
+            if matches!(refused, Err(JoinError::Refused(Verdict::TooMany))) {
+                break idle;
+            }
+            assert!(Instant::now() < give_up, "{refused:?}");
+        };
+        drop(idle);
         while let Err(error) = socket::join(host(&segment), PATIENCE) {
             assert!(Instant::now() < give_up, "{error}");
         }

@@ -572,7 +572,11 @@ impl Ends {
             Phase::Dialling { lane, .. } | Phase::Offered { lane, .. } => {
                 outputs.push(DialOutput::Cancel { own, far, lane });
             }
-            Phase::Open { lane } => outputs.push(DialOutput::Close { own, far, lane }),
+            Phase::Open { lane } => {
+                // The process has a lane no more: it wants the next one, or an answer that there is none.
+                self.is_wanted = true;
+                outputs.push(DialOutput::Close { own, far, lane });
+            }
             _ => {}
         }
         self.phase = Phase::Idle;
@@ -730,6 +734,20 @@ mod tests {
         assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
         let late = messages(&high.trunk_renewed(A));
         assert_eq!(late[0].content, DialContent::Ask { after: 1 });
+    }
+
+    #[test]
+    fn a_process_whose_lane_is_taken_back_learns_that_there_is_no_other() {
+        let (a, b) = (process(A), process(B));
+        let mut high = daemon(A, HostReach::Both);
+        high.want(b, a, A);
+        high.arrived(b, a, A, 1);
+        let turn = DialMessage { from: a, to: b, content: DialContent::Turn { after: 1 } };
+        let outputs = high.heard(A, turn);
+        assert_eq!(outputs[0], DialOutput::Close { own: b, far: a, lane: 1 });
+        assert_eq!(dialled(&high.dial_failed(b, a, 2)), [(4, 1)]);
+        let end = high.dial_failed(b, a, 4);
+        assert_eq!(end[1], DialOutput::Unreachable { own: b, far: a });
     }
 
     #[test]

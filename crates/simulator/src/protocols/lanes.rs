@@ -529,7 +529,7 @@ impl World {
                 Ok(())
             }
             End::Daemon if dialled_by == end => {
-                self.connections[connection].ends[end] = End::Closed;
+                self.close(connection, end);
                 let outputs = self.daemons[end].dial_failed(own, far, lane);
                 self.carry_out(end, outputs)
             }
