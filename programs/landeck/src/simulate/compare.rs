@@ -1,4 +1,4 @@
-//! Compares simulated times with times measured on this host.
+//! Compares simulated times with times measured on this host or several.
 //!
 //! Both change from launch to launch, and the processors of a virtual machine move. So everything is measured in
 //! passes of one launch each. Before and after each launch the distance of the processors is measured. A launch at
@@ -40,6 +40,8 @@ type Times = Vec<Vec<Vec<Vec<f64>>>>;
 /// The times measured at one distance of the processors.
 pub(crate) struct Passes {
     times_us: Times,
+    /// Further options of `landeck run` for each launch.
+    options: Vec<String>,
     /// Whether the least time counts, as for the figures of messages; else [`middle`].
     takes_least: bool,
     /// The number of finished passes, and of begun launches in the current one.
@@ -55,12 +57,12 @@ pub(crate) struct Passes {
 
 impl Passes {
     /// Begins without times. `what` is an operation or `message`.
-    pub(crate) fn new(what: &str, studies: &[Study], found: &Found) -> Self {
+    pub(crate) fn new(what: &str, studies: &[Study], found: &Found, options: Vec<String>) -> Self {
         let empty = |study: &Study| vec![vec![Vec::new(); study.places.len()]; study.series.len()];
         let times_us = studies.iter().map(empty).collect();
         let (takes_least, usual_ps) = (what == super::MESSAGE, found.figures.line_ps);
         let (passed, begun, spent, moved_ps) = (0, 0, Duration::ZERO, None);
-        Self { times_us, takes_least, passed, begun, spent, usual_ps, moved_ps }
+        Self { times_us, options, takes_least, passed, begun, spent, usual_ps, moved_ps }
     }
 
     /// Measures until there are enough launches, the time limit has passed, or the processors stay at another distance.
@@ -96,7 +98,7 @@ impl Passes {
             let Launch { series: (_, series), processes, bytes, .. } = launch;
             let done = self.passed as usize * launches.len() + self.begun;
             meter.at(done, &format!("{}, {processes} processes", series.name));
-            let us = measured::launch(what, series, *processes, clusters, *bytes)?;
+            let us = measured::launch(&self.options, what, series, *processes, clusters, *bytes)?;
             is_usual = self.are_usual();
             if is_usual {
                 self.times_of(launch).push(us);
@@ -359,7 +361,7 @@ mod tests {
     #[test]
     fn what_launches_found_is_put_beside_what_was_simulated() {
         let studies = [study(Along::Sizes(4), vec![8, 1024])];
-        let mut passes = Passes::new("broadcast", &studies, &found());
+        let mut passes = Passes::new("broadcast", &studies, &found(), Vec::new());
         let launches = launches(&studies);
         let times_us = [(0, 4.0), (0, 2.0), (1, 5.0), (2, 0.5), (3, 9.0)];
         for (launch, us) in times_us {
@@ -390,7 +392,7 @@ mod tests {
 
     #[test]
     fn processors_that_have_moved_are_told_of() {
-        let mut passes = Passes::new("message", &[], &found());
+        let mut passes = Passes::new("message", &[], &found(), Vec::new());
         assert!(passes.takes_least && passes.is_of(50_000) && !passes.is_of(260_000));
         passes.moved_ps = Some(260_000);
         let text = passes.text(&[]);
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn the_least_that_there_is_to_be_may_take_twice_as_long() {
-        let mut passes = Passes::new("message", &[], &found());
+        let mut passes = Passes::new("message", &[], &found(), Vec::new());
         passes.spent = PASSES_MAX + Duration::from_secs(1);
         assert!(!passes.is_too_late());
         passes.passed = LAUNCHES_MIN;
@@ -415,7 +417,7 @@ mod tests {
     fn what_differs_from_launch_to_launch_is_launched_more_often() {
         let studies = [study(Along::Sizes(4), vec![8, 1024])];
         let launches = launches(&studies);
-        let mut passes = Passes::new("broadcast", &studies, &found());
+        let mut passes = Passes::new("broadcast", &studies, &found(), Vec::new());
         passes.times_of(&launches[0]).extend([1.0, 1.04, 1.08, 1.0, 9.0]);
         passes.times_of(&launches[1]).extend([1.0, 1.0, 1.2, 1.2, 1.1]);
         assert!(passes.is_wanted(&launches[0]) && passes.is_wanted(&launches[1]));

@@ -1,4 +1,4 @@
-//! Measures operations on this host, in processes that `landeck run` starts.
+//! Measures operations on this host or several, in processes that `landeck run` starts.
 
 use clap::Args;
 use landeck::unstable::collectives::{Group, Operation, Preset};
@@ -54,8 +54,10 @@ pub(crate) const fn batches(operation: Operation) -> u32 {
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// Measures one launch, in microseconds. `what` is an operation, or `message` for half of a round trip.
+/// Measures one launch, in microseconds. `what` is an operation, or `message` for half of a round trip. `options` are
+/// further ones of `landeck run`.
 pub(crate) fn launch(
+    options: &[String],
     what: &str,
     series: &Series,
     processes: u32,
@@ -64,7 +66,9 @@ pub(crate) fn launch(
 ) -> std::result::Result<f64, MeasuredError> {
     let own = std::env::current_exe().map_err(MeasuredError::Start)?;
     let output = Command::new(&own)
-        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
+        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
+        .args(options)
+        .arg("--")
         .arg(&own)
         .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
         .arg(bytes.to_string())

@@ -15,6 +15,7 @@ mod study;
 mod table;
 
 use crate::plan::operation_value;
+use crate::tune::hosts::TunedHosts;
 use crate::tune::{self, Found, Share, TuneError};
 use crate::values::whole;
 use chart::svg;
@@ -26,7 +27,7 @@ use landeck::unstable::collectives::preset::NAMES;
 use landeck::unstable::collectives::{Calibration, CostParameters, Operation, Preset, Task};
 use landeck::unstable::host::file::{self, read_within};
 use landeck::unstable::host::say::{self, SayError, complain};
-use landeck_simulator::platform::library;
+use landeck_simulator::platform::{Host, library};
 use landeck_simulator::{
     Calls, Death, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,
     run as simulated,
@@ -56,7 +57,7 @@ pub(crate) struct SimulateArguments {
     /// One or more architectures, compared side by side [default: all]
     #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
     architecture: Vec<Preset>,
-    /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24]
+    /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24, or one for each of --hosts]
     #[arg(
         short = 'n',
         long = "np",
@@ -113,10 +114,16 @@ pub(crate) struct SimulateArguments {
     /// Show the critical path of one run, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
     explain: bool,
-    /// Also measure on this host, and compare: with --platform host, up to 32 processes. The exit code is 1 if an
-    /// operation is off by more than 25%, or a message by more than 10%
+    /// Also measure, and compare: on this host with --platform host, up to 32 processes, or on --hosts. The exit code
+    /// is 1 if an operation is off by more than 25%, or a message by more than 10%
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "per_host", "spread"])]
     measured: bool,
+    /// With --measured: the hosts to measure, as `landeck run --host` takes them, with one process on each
+    #[arg(long, value_name = "HOST,...", requires = "measured", conflicts_with = "platform")]
+    hosts: Option<String>,
+    /// With --hosts: the command that reaches another host, in place of ssh
+    #[arg(long, value_name = "COMMAND", requires = "hosts")]
+    rsh: Option<String>,
     /// Draw the fastest architecture by number of processes and size, into --out
     #[arg(long, requires = "out")]
     map: bool,
@@ -155,7 +162,7 @@ pub(crate) struct SimulateArguments {
 /// The exit code if a simulated time is too far from the measured one.
 const BEYOND: u8 = 1;
 /// The default number of processes.
-const USUAL_PROCESSES: [u64; 1] = [24];
+const USUAL_PROCESSES: u64 = 24;
 /// The most processes.
 const PROCESSES_MAX: u64 = 65_536;
 /// The longest platform file.
@@ -201,9 +208,13 @@ pub(crate) enum SimulateError {
     )]
     Paper,
     #[error(
-        "--measured: what is measured here can be compared with --platform host alone. Add that."
+        "--measured: what is measured can be compared with --platform host, or with --hosts a,b. Add one of them."
     )]
     Elsewhere,
+    #[error(
+        "-n {processes}: --hosts names {hosts}, which take one process each. Name more hosts, or give fewer."
+    )]
+    FewHosts { processes: u64, hosts: u64 },
     #[error(
         "--measured -n {processes}: the model is made for up to 32 processes on this host. Give fewer."
     )]
@@ -344,13 +355,25 @@ impl SimulateArguments {
 
     /// Measures figures and simulates with them.
     fn compared(&self, faults: &Faults) -> Result<Compared, SimulateError> {
-        let found = tune::measured()?;
-        let mut platform = host("this host, with figures measured just now", &found);
+        let (found, mut platform) = match self.tuned_hosts() {
+            Some(hosts) => {
+                let platform = tune::platform::measured(&hosts)?;
+                let Host { mut figures, details, .. } = platform.host;
+                // A job's figures are of the day of `landeck tune`, and the distance is compared with that of now.
+                figures.line_ps = line_ps_now(figures.line_ps);
+                (Found { figures, details, share: Share::WHOLE }, platform)
+            }
+            None => {
+                let found = tune::measured()?;
+                (found, host("this host, with figures measured just now", &found))
+            }
+        };
         if self.subject == Subject::Message {
             platform.host.details.call_ps = 0; // nobody calls an operation
         }
         let studies = self.simulated(&self.ground_measured(&platform, faults))?;
-        let passes = Passes::new(self.subject.name(), &studies, &found);
+        let options = self.tuned_hosts().map_or_else(Vec::new, |hosts| hosts.options());
+        let passes = Passes::new(self.subject.name(), &studies, &found, options);
         Ok(Compared { found, platform, studies, passes })
     }
 
@@ -384,6 +407,7 @@ impl SimulateArguments {
         let operation = self.operation();
         let task = Task { root: self.root, segments: self.segments, ..Task::new(operation) };
         let placement = match (self.per_host, self.spread) {
+            _ if self.hosts.is_some() => Placement::PerHost(1),
             (Some(per_host), _) => Placement::PerHost(per_host),
             (None, true) => Placement::Spread,
             (None, false) => Placement::Usual,
@@ -391,12 +415,19 @@ impl SimulateArguments {
         Ground { task, platform, placement, calls, faults, launches }
     }
 
-    fn processes(&self) -> &[u64] {
-        self.processes.as_ref().map_or(&USUAL_PROCESSES, |processes| &processes.0)
+    /// The hosts to measure, if several are.
+    fn tuned_hosts(&self) -> Option<TunedHosts> {
+        let list = self.hosts.clone()?;
+        Some(TunedHosts { list, rsh: self.rsh.clone(), save: None })
+    }
+
+    fn processes(&self) -> Vec<u64> {
+        let usual = self.tuned_hosts().map_or(USUAL_PROCESSES, |hosts| hosts.count());
+        self.processes.as_ref().map_or_else(|| vec![usual], |processes| processes.0.clone())
     }
 
     fn processes_max(&self) -> u64 {
-        self.processes.as_ref().map_or(USUAL_PROCESSES[0], Numbers::largest)
+        self.processes().into_iter().max().unwrap_or(USUAL_PROCESSES)
     }
 
     fn operation(&self) -> Operation {
@@ -414,9 +445,15 @@ impl SimulateArguments {
             operation,
             Operation::ReduceScatter | Operation::Scan | Operation::ExclusiveScan
         );
+        let hosts = self.tuned_hosts().map(|hosts| hosts.count());
         match () {
             () if !self.measured => Ok(()),
-            () if self.platform != library::HOST => Err(SimulateError::Elsewhere),
+            () if hosts.is_some_and(|hosts| most > hosts) => {
+                Err(SimulateError::FewHosts { processes: most, hosts: hosts.unwrap_or(0) })
+            }
+            () if hosts.is_none() && self.platform != library::HOST => {
+                Err(SimulateError::Elsewhere)
+            }
             () if most > 32 => Err(SimulateError::Crowd { processes: most }),
             () if !is_known => Err(SimulateError::Unmeasured { operation }),
             () => Ok(()),
@@ -503,7 +540,7 @@ impl SimulateArguments {
         }
         let mut studies = Vec::new();
         if sizes.len() > 1 || processes.len() == 1 {
-            for &count in processes {
+            for &count in &processes {
                 let title = format!("{}, {count} processes", capitalised(operation));
                 let along = Along::Sizes(count as u32);
                 studies.push(Study::new(title, along, series.clone(), sizes.clone()));
@@ -580,7 +617,7 @@ impl SimulateArguments {
         let series = if self.architecture.is_empty() { Vec::new() } else { self.series(ground) };
         let (processes, sizes) = (self.processes(), &self.sizes.0);
         let runs = series.len().max(1) * processes.len() * sizes.len();
-        let ([series], &[processes], &[bytes]) = (&series[..], processes, &sizes[..]) else {
+        let ([series], &[processes], &[bytes]) = (&series[..], &processes[..], &sizes[..]) else {
             let option = if self.explain { "--explain" } else { "--kill" };
             return Err(SimulateError::OneRun { option, runs: runs.max(2) });
         };
@@ -740,7 +777,8 @@ fn notes() -> String {
          landeck simulate broadcast --paper --platform myrinet2000 --out figures\n  \
          landeck simulate allreduce -a butterfly,ring+split -n 2..512 --sizes 8..8M --map --out map\n  \
          landeck simulate broadcast -a pipeline -n 24 --clusters 8 --sizes 4 --explain\n  \
-         landeck simulate allreduce -a board,butterfly -n 2..32 --platform host --measured",
+         landeck simulate allreduce -a board,butterfly -n 2..32 --platform host --measured\n  \
+         landeck simulate allreduce -a butterfly -n 2,4 --sizes 8,64K --measured --hosts a,b,c,d",
     );
     notes
 }

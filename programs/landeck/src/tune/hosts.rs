@@ -24,6 +24,20 @@ pub(crate) struct TunedHosts {
     pub(crate) save: Option<PathBuf>,
 }
 
+impl TunedHosts {
+    /// The options of `landeck run` for jobs on these hosts, with one process on each.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let mut options = ["--host", &self.list, "--ppn", "1"].map(str::to_owned).to_vec();
+        options.extend(self.rsh.iter().flat_map(|command| ["--rsh".to_owned(), command.clone()]));
+        options
+    }
+
+    /// The number of hosts.
+    pub(crate) fn count(&self) -> u64 {
+        self.list.split(',').count() as u64
+    }
+}
+
 const TAG: Tag = Tag(0);
 /// The longest text about ways.
 const WAYS_BYTES: usize = 32 << 10;

@@ -30,6 +30,7 @@ use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
+use landeck_simulator::PlatformError;
 use measure::Subject;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
@@ -69,7 +70,7 @@ pub(crate) enum TuneError {
         said: String,
     },
     /// One host has no links.
-    #[error("--hosts {list}: one host has no links to save; give several, as in --hosts a,b")]
+    #[error("--hosts {list}: one host has no links; give several, as in --hosts a,b")]
     OneHost {
         /// The host.
         list: String,
@@ -82,6 +83,9 @@ pub(crate) enum TuneError {
         /// The error of the system.
         error: io::Error,
     },
+    /// Figures that no platform has, because the measurement was disturbed.
+    #[error("{0}; measure again")]
+    Platform(#[from] PlatformError),
     /// The job on several hosts failed. It has said why.
     #[error("--hosts {list}: no links, since a job on these hosts failed ({status}); see above")]
     Hosts {

@@ -64,6 +64,15 @@ pub(crate) fn save(hosts: &TunedHosts, path: &Path) -> std::result::Result<(), T
     Ok(say(&table)?)
 }
 
+/// Measures the hosts, as a platform with one process on each.
+pub(crate) fn measured(hosts: &TunedHosts) -> std::result::Result<Platform, TuneError> {
+    let text = output_of(hosts, &["--ppn", "1"], "platform")?;
+    if text.is_empty() {
+        return Err(TuneError::OneHost { list: hosts.list.clone() });
+    }
+    Ok(Platform::parse("hosts", &text)?)
+}
+
 /// A line for each operation, with both of its times.
 fn compared(platform: &Platform, text: &str) -> String {
     let mut lines = String::new();

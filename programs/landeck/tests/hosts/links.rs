@@ -80,7 +80,12 @@ fn hosts_are_saved_as_a_platform_and_simulated() {
     let ended = cluster.run_clean(&mut cluster.landeck(&[&simulate[..], &platform].concat()));
     ended.assert(0, &[]);
     assert!(ended.out.contains("butterfly"), "{ended:?}");
+    let measured = ["simulate", "barrier", "-a", "butterfly", "--sizes", "0", "--measured"];
+    let hosts = ["--hosts", "n1,n2", "--rsh", "landeck-rsh"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&[&measured[..], &hosts].concat()));
+    assert!(ended.out.contains("Barrier, 2 processes: simulated, measured"), "{ended:?}");
+    assert!(ended.out.contains("of 1 figures are within 25% of what was measured."), "{ended:?}");
     let nowhere = ["tune", "--hosts", "n1", "--rsh", "landeck-rsh", "--save", "/tmp/one.toml"];
     let ended = cluster.run_clean(&mut cluster.landeck(&nowhere));
-    ended.assert(1, &["--hosts n1: one host has no links to save"]);
+    ended.assert(1, &["--hosts n1: one host has no links; give several"]);
 }
