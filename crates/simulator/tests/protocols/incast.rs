@@ -15,6 +15,7 @@ const SETTING: IncastSetting = IncastSetting {
     port_rate: GIGABIT,
     port_bytes: CREDIT_BYTES,
     limits: Some(GrantLimits::credit(CREDIT_BYTES)),
+    look_max: Duration::ZERO,
     stops: false,
     short_until: Duration::ZERO,
 };
@@ -38,6 +39,20 @@ fn credit_fills_the_port_and_loses_nothing() {
                         "{senders} x {bytes} at {port_rate}: {report:?}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Parts are short enough that a sender has its next grant before it has sent the last one.
+#[test]
+fn processes_that_look_late_fill_the_port() {
+    for senders in [4, 8, 24] {
+        for bytes in [160_000, 800_000] {
+            let look_max = Duration::from_millis(1);
+            let setting = IncastSetting { senders, bytes, look_max, ..SETTING };
+            for report in of(4, IncastSetting { port_rate: GIGABIT / 10, ..setting }) {
+                assert!(report.goodput > 0.88, "{senders} x {bytes}: {report:?}");
             }
         }
     }
