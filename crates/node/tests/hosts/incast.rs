@@ -85,7 +85,8 @@ fn a_member_computes(world: &World) {
     if world.rank() == 3 {
         fs::write(&done, "").unwrap();
     }
-    let is_right = |rank: usize| all[parts[rank].clone()] == vec![rank as u8 + 1; parts[rank].len()];
+    let is_right =
+        |rank: usize| all[parts[rank].clone()] == vec![rank as u8 + 1; parts[rank].len()];
     assert!(world.rank() != 0 || (0..RANKS).all(is_right));
     world.barrier().unwrap();
     let _ = fs::remove_file(&done);

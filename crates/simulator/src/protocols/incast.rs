@@ -359,7 +359,8 @@ impl World {
             && self.setting.limits.is_some()
             && self.drops == 0
         {
-            let most = if self.setting.stops { IDLE_MAX_STOPPED } else { 4 * WAY_MAX } + 3 * self.setting.look_max;
+            let most = if self.setting.stops { IDLE_MAX_STOPPED } else { 4 * WAY_MAX }
+                + 3 * self.setting.look_max;
             let idle = self.now - since;
             ensure(idle <= most, "the port is not idle while something can be granted", || {
                 format!("it was idle for {idle:?}")
