@@ -18,8 +18,9 @@ use std::time::Duration;
 pub const CREDIT_BYTES: u64 = 128 << 10;
 /// The usual number of senders under way.
 pub const CREDIT_PLACES: u32 = 4;
-/// The bytes of one grant.
-const PIECE_BYTES: u64 = 32 << 10;
+/// The least bytes of a grant, and the most of one part of a message that is granted in parts. A receiver counts whole
+/// parts. So a sender has two of them at least on their way, and its next grant comes before it has sent the last one.
+pub const PIECE_BYTES: u64 = 16 << 10;
 /// If nothing comes for so long, all senders under way are stalled.
 const QUIET: Duration = Duration::from_millis(50);
 /// A message that has waited for so long goes before shorter ones.
@@ -149,11 +150,12 @@ impl<K: Copy + PartialEq> Grants<K> {
         let window = self.window();
         let room = self.limits.bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes));
         let has_place = places < self.limits.places;
+        let step = (window / 4).clamp(PIECE_BYTES, 2 * PIECE_BYTES);
+        let free = |one: &Coming<K>| room.min(window.saturating_sub(one.ahead()));
         let may = |one: &&mut Coming<K>| {
-            let next = self.limits.bytes.map_or(one.total, |_| PIECE_BYTES);
-            let next = next.min(one.total - one.granted);
-            let fits = next <= room.min(window.saturating_sub(one.ahead()));
-            next > 0 && fits && !one.is_stalled && (one.ahead() > 0 || has_place)
+            let rest = one.total - one.granted;
+            let fits = free(one) >= step.min(rest);
+            rest > 0 && fits && !one.is_stalled && (one.ahead() > 0 || has_place)
         };
         // A message that has waited for long, the longest first; else the one with the smallest rest.
         let order = |one: &&mut Coming<K>| {
@@ -167,8 +169,7 @@ impl<K: Copy + PartialEq> Grants<K> {
         if one.ahead() == 0 {
             one.mark = self.received;
         }
-        let piece = self.limits.bytes.map_or(u64::MAX, |_| PIECE_BYTES);
-        one.granted += piece.min(one.total - one.granted);
+        one.granted += free(one).min(one.total - one.granted);
         self.last_move = now;
         Some((one.key, one.granted))
     }
@@ -191,7 +192,7 @@ impl<K: Copy + PartialEq> Grants<K> {
     fn window(&self) -> u64 {
         let Some(bytes) = self.limits.bytes else { return u64::MAX };
         let moving = self.coming.iter().filter(|one| !one.is_stalled).count() as u64;
-        (bytes / moving.clamp(1, u64::from(self.limits.places).max(1))).max(PIECE_BYTES)
+        (bytes / moving.clamp(1, u64::from(self.limits.places).max(1))).max(2 * PIECE_BYTES)
     }
 
     fn find_stalled(&mut self, now: Duration) {
@@ -230,10 +231,10 @@ mod tests {
         assert_eq!(all(&mut grants, AT), [(5, 8 * KIB), (1, piece), (4, piece), (3, piece)]);
         grants.received(5, 8 * KIB, AT);
         assert_eq!(all(&mut grants, AT), [(2, piece)]);
-        grants.received(1, 31 * KIB, AT);
-        assert_eq!(all(&mut grants, AT), [], "a sender has one part of the bytes");
+        grants.received(1, 15 * KIB, AT);
+        assert_eq!(all(&mut grants, AT), [], "no grant is that short");
         grants.received(1, KIB, AT);
-        assert_eq!(all(&mut grants, AT), [(1, 2 * piece)]);
+        assert_eq!(all(&mut grants, AT), [(1, 48 * KIB)], "the other half is on its way");
         assert!(!grants.contains(5) && grants.contains(0));
     }
 
@@ -266,7 +267,7 @@ mod tests {
         let later = grants.wake_at().expect("others wait");
         assert_eq!(all(&mut grants, later - Duration::from_nanos(1)), []);
         let next: Vec<_> = all(&mut grants, later).iter().map(|(key, _)| *key).collect();
-        assert_eq!(next, [4, 4, 5, 5], "nothing came from the first four");
+        assert_eq!(next, [4, 5], "nothing came from the first four");
         grants.received(0, 32 * KIB, later);
         grants.received(4, 32 * KIB, later);
         assert_eq!(all(&mut grants, later), [(0, 64 * KIB)], "it goes on");

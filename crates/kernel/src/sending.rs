@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landeck_channel::grants::PIECE_BYTES;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
@@ -394,6 +395,8 @@ impl<N: Channel> Endpoint<N> {
         let (before, total) = (position, area.packed_bytes());
         let end = upto.min(total);
         let most = self.channel(to).data_bytes_max();
+        // The receiver counts whole parts. Short ones let it grant more while the last of them are on their way.
+        let most = if end < total { most.min(PIECE_BYTES as usize) } else { most };
         let (mut position, mut mark) = (position, mark);
         let mut outcome = Ok(());
         while position < end && outcome.is_ok() {

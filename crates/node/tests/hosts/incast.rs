@@ -24,8 +24,8 @@ fn values(rank: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (rank * 31 + at * 7 + at / 251) as u8).collect()
 }
 
-/// Gathers at a root, which checks every byte, and reduces.
-fn gather(world: &World, bytes: usize, root: usize) {
+/// Gathers at a root, which checks every byte.
+fn gather_right(world: &World, bytes: usize, root: usize) {
     let (rank, size) = (world.rank(), world.size());
     let own = values(rank, bytes);
     let mut all = vec![0; if rank == root { bytes * size } else { 0 }];
@@ -33,6 +33,12 @@ fn gather(world: &World, bytes: usize, root: usize) {
     for (from, found) in all.chunks(bytes).enumerate() {
         assert!(found == values(from, bytes), "{bytes} bytes of rank {from}");
     }
+}
+
+/// Gathers and reduces.
+fn gather(world: &World, bytes: usize, root: usize) {
+    gather_right(world, bytes, root);
+    let (rank, size) = (world.rank(), world.size());
     let words = vec![rank as u64; bytes / 8];
     let mut sums = vec![0; if rank == root { bytes / 8 } else { 0 }];
     world.via(Flat).reduce(&words, &mut sums, Sum, root).unwrap();
@@ -41,49 +47,49 @@ fn gather(world: &World, bytes: usize, root: usize) {
 }
 
 #[test]
-fn gathers_of_every_length_arrive_at_every_pace() {
-    on_hosts("incast::gathers_of_every_length_arrive_at_every_pace", |job| {
+fn many_to_one_steps_arrive_at_every_pace() {
+    on_hosts("incast::many_to_one_steps_arrive_at_every_pace", |job| {
         let world = job.world();
         for pace in PACES {
             world.set_incast(pace).unwrap();
-            for bytes in [8, 40_000, 65_536, 300_001] {
-                [0, 3].into_iter().for_each(|root| gather(&world, bytes, root));
+            // At once, offered because of the other senders, offered for its length, of several parts.
+            for (bytes, root) in [(8, 3), (40_000, 0), (65_537, 3), (100_001, 0)] {
+                gather(&world, bytes, root);
             }
         }
         // The calibration tries each number of senders some times, and then stays with one.
         world.set_incast(Incast::Calibrated).unwrap();
-        (0..20).for_each(|_| gather(&world, 70_000, 0));
+        (0..20).for_each(|_| gather_right(&world, 40_000, 0));
+        a_member_computes(&world);
     });
 }
 
-#[test]
-fn a_member_that_computes_keeps_no_other_waiting() {
-    on_hosts("incast::a_member_that_computes_keeps_no_other_waiting", |job| {
-        let world = job.world();
-        world.set_incast(Incast::Credit(32 << 10)).unwrap();
-        // Rank 2 has the smaller rest, so it is granted first; it does not look until rank 3 has sent everything.
-        let done = std::env::temp_dir().join("incast-rank-3-has-sent");
-        let parts = [0..1, 1..2, 2..600_002, 600_002..1_600_002];
-        let own = vec![world.rank() as u8 + 1; parts[world.rank()].len()];
-        let mut all = vec![0; if world.rank() == 0 { 1_600_002 } else { 0 }];
-        let flat = world.via(Flat);
-        world.barrier().unwrap();
-        flat.scope(|scope| {
-            let request = scope.gather_varying(&own, &mut all, &parts, 0)?;
-            while world.rank() == 2 && !done.exists() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            request.wait().map(drop)
-        })
-        .unwrap();
-        if world.rank() == 3 {
-            fs::write(&done, "").unwrap();
+/// A member that computes keeps no other waiting.
+fn a_member_computes(world: &World) {
+    world.set_incast(Incast::Credit(32 << 10)).unwrap();
+    // Rank 2 has the smaller rest, so it is granted first; it does not look until rank 3 has sent everything.
+    let done = std::env::temp_dir().join("incast-rank-3-has-sent");
+    let parts = [0..1, 1..2, 2..300_002, 300_002..800_002];
+    let own = vec![world.rank() as u8 + 1; parts[world.rank()].len()];
+    let mut all = vec![0; if world.rank() == 0 { 800_002 } else { 0 }];
+    let flat = world.via(Flat);
+    world.barrier().unwrap();
+    flat.scope(|scope| {
+        let request = scope.gather_varying(&own, &mut all, &parts, 0)?;
+        while world.rank() == 2 && !done.exists() {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        let is_right = |rank: usize| all[parts[rank].clone()].iter().all(|b| *b == rank as u8 + 1);
-        assert!(world.rank() != 0 || (0..RANKS).all(is_right));
-        world.barrier().unwrap();
-        let _ = fs::remove_file(&done);
-    });
+        request.wait().map(drop)
+    })
+    .unwrap();
+    if world.rank() == 3 {
+        fs::write(&done, "").unwrap();
+    }
+    let is_right =
+        |rank: usize| all[parts[rank].clone()] == vec![rank as u8 + 1; parts[rank].len()];
+    assert!(world.rank() != 0 || (0..RANKS).all(is_right));
+    world.barrier().unwrap();
+    let _ = fs::remove_file(&done);
 }
 
 /// The segments that this host has sent again.
@@ -111,7 +117,7 @@ fn credit_spares_a_small_port() {
     }
     let job = Job::join().unwrap();
     let world = job.world();
-    let own = vec![world.rank() as u8; 400_000];
+    let own = vec![world.rank() as u8; 200_000];
     let mut all = vec![0; if world.rank() == 0 { own.len() * world.size() } else { 0 }];
     let lost: Vec<u64> = [Incast::None, Incast::Credit(64 << 10)]
         .into_iter()
@@ -119,7 +125,7 @@ fn credit_spares_a_small_port() {
             world.set_incast(pace).unwrap();
             world.barrier().unwrap();
             let before = sent_again();
-            (0..3).for_each(|_| world.via(Flat).gather(&own, &mut all, 0).unwrap());
+            (0..2).for_each(|_| world.via(Flat).gather(&own, &mut all, 0).unwrap());
             world.barrier().unwrap();
             let here = if world.rank().is_multiple_of(EACH) { sent_again() - before } else { 0 };
             world.all_reduce(here, Sum).unwrap()

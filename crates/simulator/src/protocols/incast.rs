@@ -2,13 +2,13 @@
 //!
 //! The port carries packets at one rate, and drops those that find its buffer full. A sender repeats a lost packet after
 //! 200 ms, and has at most 64 KiB that the receiver has not acknowledged, as TCP. The receiver makes its grants by
-//! [`Grants`]; without them every sender sends at once. Senders may stop for a while, and short messages may come all
-//! the time.
+//! [`Grants`]; without them every sender sends at once. It counts a part of a message when the part is whole. Processes
+//! may look late, senders may stop for a while, and short messages may come all the time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use landeck_channel::grants::{GrantLimits, Grants};
+use landeck_channel::grants::{GrantLimits, Grants, PIECE_BYTES};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -17,6 +17,8 @@ use crate::time::{Events, Time};
 
 /// The data of a packet.
 const PACKET_BYTES: u64 = 1_448;
+/// The longest part of a message that is granted whole.
+const PART_BYTES: u64 = 64 << 10;
 /// A sender has at most so many bytes that are not acknowledged.
 const SENDER_WINDOW: u64 = 64 << 10;
 /// A lost packet is sent again after this time.
@@ -43,6 +45,8 @@ pub struct IncastSetting {
     pub port_bytes: u64,
     /// The limits of the grants. Without them every sender sends at once.
     pub limits: Option<GrantLimits>,
+    /// A process looks at what has come after this time at most.
+    pub look_max: Duration,
     /// Some senders stop for a while.
     pub stops: bool,
     /// Short messages come all the time, a little more than the port can carry, until so long after the beginning.
@@ -87,8 +91,13 @@ enum Event {
     },
     /// A packet comes to the port.
     Enter(Packet),
-    /// A packet comes to the receiver.
+    /// A packet comes to the receiver's host.
     Arrive(Packet),
+    /// The receiver finds whole parts.
+    Found {
+        sender: usize,
+        bytes: u64,
+    },
     Stop(usize),
     Resume(usize),
     /// The receiver's time to look again.
@@ -109,6 +118,11 @@ struct Sender {
     sent: u64,
     acknowledged: u64,
     free_at: Duration,
+    /// The end of the last part that it has begun, and the ends of those that have not come whole.
+    parted: u64,
+    parts: VecDeque<u64>,
+    /// The position up to which all parts have come whole.
+    whole: u64,
     /// The position up to which the receiver granted.
     granted: u64,
     /// The position up to which all has arrived, and the packets behind.
@@ -211,6 +225,10 @@ impl World {
         self.draw.time(WAY_MAX / 4, WAY_MAX)
     }
 
+    fn look(&mut self) -> Duration {
+        self.draw.time(Duration::ZERO, self.setting.look_max)
+    }
+
     fn is_done(&self) -> bool {
         self.now >= self.setting.short_until && self.open.is_empty()
     }
@@ -240,6 +258,11 @@ impl World {
             }
             Event::Enter(packet) => self.enter(packet)?,
             Event::Arrive(packet) => self.arrive(packet)?,
+            Event::Found { sender, bytes } => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.received(sender, bytes, self.now);
+                }
+            }
             Event::Stop(at) => {
                 (self.senders[at].is_stopped, self.senders[at].has_stopped) = (true, true);
             }
@@ -266,7 +289,7 @@ impl World {
             self.grants += 1;
             self.log.note(self.now, format!("sender {at} may send up to {upto}"));
             self.senders[at].granted = upto;
-            let way = self.way();
+            let way = self.way() + self.look();
             self.plan(way, Event::Granted { sender: at, upto });
         }
         if let Some(at) = receiver.wake_at()
@@ -309,6 +332,13 @@ impl World {
                 return;
             }
             let offset = sender.sent;
+            if offset == sender.parted {
+                let most = if sender.may < sender.total { PIECE_BYTES } else { PART_BYTES };
+                sender.parted += most.min(sender.may - offset);
+                sender.parts.push_back(sender.parted);
+            }
+            // A packet ends with its part.
+            let bytes = bytes.min(sender.parted - offset);
             sender.sent += bytes;
             // Every sender's cable has the rate of the port.
             sender.free_at = sender.free_at.max(self.now) + carried(bytes, rate);
@@ -329,7 +359,8 @@ impl World {
             && self.setting.limits.is_some()
             && self.drops == 0
         {
-            let most = if self.setting.stops { IDLE_MAX_STOPPED } else { 4 * WAY_MAX };
+            let most = if self.setting.stops { IDLE_MAX_STOPPED } else { 4 * WAY_MAX }
+                + 3 * self.setting.look_max;
             let idle = self.now - since;
             ensure(idle <= most, "the port is not idle while something can be granted", || {
                 format!("it was idle for {idle:?}")
@@ -342,7 +373,6 @@ impl World {
     }
 
     fn arrive(&mut self, Packet { sender: at, offset, bytes }: Packet) -> Check {
-        let now = self.now;
         self.queued_bytes -= bytes;
         self.bytes += bytes;
         let sender = &mut self.senders[at];
@@ -355,10 +385,19 @@ impl World {
         if sender.received == sender.total {
             self.open.remove(&at);
         }
+        let whole = sender.whole;
+        while let Some(&end) = sender.parts.front()
+            && end <= upto
+        {
+            sender.whole = end;
+            sender.parts.pop_front();
+        }
+        let found = sender.whole - whole;
+        if found > 0 {
+            let look = self.look();
+            self.plan(look, Event::Found { sender: at, bytes: found });
+        }
         if new > 0 {
-            if let Some(receiver) = &mut self.receiver {
-                receiver.received(at, new, now);
-            }
             let way = self.way();
             self.plan(way, Event::Acknowledged { sender: at, upto });
         }

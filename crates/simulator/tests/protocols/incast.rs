@@ -15,6 +15,7 @@ const SETTING: IncastSetting = IncastSetting {
     port_rate: GIGABIT,
     port_bytes: CREDIT_BYTES,
     limits: Some(GrantLimits::credit(CREDIT_BYTES)),
+    look_max: Duration::ZERO,
     stops: false,
     short_until: Duration::ZERO,
 };
@@ -39,6 +40,19 @@ fn credit_fills_the_port_and_loses_nothing() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Parts are short enough that a sender has its next grant before it has sent the last one. With grants of 32 KiB, each
+/// in one part, the port is filled to 80%.
+#[test]
+fn processes_that_look_late_fill_the_port() {
+    let look_max = Duration::from_millis(8);
+    let (bytes, port_rate) = (1_600_000, GIGABIT / 10);
+    for senders in [4, 8, 12] {
+        for report in of(2, IncastSetting { senders, bytes, port_rate, look_max, ..SETTING }) {
+            assert!(report.goodput > 0.83, "{senders} senders: {report:?}");
         }
     }
 }
