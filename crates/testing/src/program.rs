@@ -49,18 +49,18 @@ pub fn assert_wrote(output: &Output, line: &str) {
     );
 }
 
-/// Builds packages of this workspace in the profile of the running test, by `cargo` (`env!("CARGO")`), and returns
-/// their directory: `target/PROFILE`.
+/// Builds what jobs are made of in the profile of the running test, by `cargo` (`env!("CARGO")`), and returns its
+/// directory, `target/PROFILE`: the command, its daemon, the libraries.
 ///
 /// # Panics
 ///
 /// If they cannot be built, or if the running test does not lie in `target/PROFILE/deps`.
-pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
+pub fn build(cargo: &str) -> PathBuf {
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet"]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
+    // The whole workspace is selected: with some of its packages alone, libraries of others would have fewer features,
+    // and most of the workspace would be compiled again, and replaced beneath the jobs of other tests.
+    command.args(["build", "--quiet", "--workspace", "--lib"]);
+    command.args(["--bin", "landeck", "--bin", "landeckd"]);
     let test = std::env::current_exe().expect("this test has a file");
     let built = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
     if built.ends_with("release") {

@@ -204,5 +204,5 @@ fn folder(name: &str) -> PathBuf {
 /// The launcher, which is another package: built once, beside the examples.
 fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    LAUNCHER.get_or_init(|| build(env!("CARGO"), &["landeck-launcher"]).join("landeck"))
+    LAUNCHER.get_or_init(|| build(env!("CARGO")).join("landeck"))
 }

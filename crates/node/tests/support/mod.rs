@@ -50,7 +50,7 @@ pub(crate) fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
     LAUNCHER.get_or_init(|| match option_env!("CARGO_BIN_EXE_landeck") {
         Some(built) => built.into(),
-        None => build(env!("CARGO"), &["landeck-launcher", "landeckd"]).join("landeck"),
+        None => build(env!("CARGO")).join("landeck"),
     })
 }
 

@@ -124,8 +124,7 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built =
-            build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher", "landeckd"]);
+        let built = build(env!("CARGO"));
         let sanitizer = sanitizer::wanted();
         // What is built for a sanitizer lies apart.
         let own = built

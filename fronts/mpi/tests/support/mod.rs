@@ -267,7 +267,7 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = build(env!("CARGO"), &["landeck-mpi", "landeck-launcher", "landeckd"]);
+        let built = build(env!("CARGO"));
         let sanitizer = sanitizer::wanted();
         let own = match sanitizer {
             Some(sanitizer) => built.join(format!("mpi-{}", sanitizer.name)),

@@ -94,7 +94,7 @@ struct HeardText {
 fn landeck() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        landeck_testing::program::build(env!("CARGO"), &["landeckd"]);
+        landeck_testing::program::build(env!("CARGO"));
         PathBuf::from(env!("CARGO_BIN_EXE_landeck"))
     })
 }

@@ -27,7 +27,7 @@ fn until_said(hosts: &Hosts, host: usize, words: &[&str], wanted: &[&str]) -> St
 /// The launcher of a test of this file with two processes on each of two hosts.
 fn launcher_of(hosts: &Hosts, test: &str, options: &[&str]) -> Command {
     // The launcher finds the daemon beside itself.
-    build(env!("CARGO"), &["landeckd"]);
+    build(env!("CARGO"));
     let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
     launcher.args(["run", "--rsh", "landeck-rsh", "--host", "n1:2,n2:2", "--grace", "0.2"]);
     launcher.args(options).arg(std::env::current_exe().unwrap());
@@ -163,7 +163,7 @@ fn stacks_of_far_processes_are_shown() {
     let test = "hosts::stacks_of_far_processes_are_shown";
     let _watchdog = Watchdog::start(TEST_MAX);
     let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
-    build(env!("CARGO"), &["landeckd"]);
+    build(env!("CARGO"));
     // A debugger is quick with so small a program.
     let sleepers = |options: &[&str]| {
         let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
