@@ -138,6 +138,15 @@ impl Runner {
         Ok(tally.close(status.success()))
     }
 
+    /// Runs a command, shows each line of what it prints to `see`, and prints none.
+    pub(super) fn lines(
+        &self,
+        command: Command,
+        see: impl FnMut(&str),
+    ) -> Result<ExitStatus, Problem> {
+        run_silently(command, see)
+    }
+
     /// Runs a script that is one test.
     pub(super) fn script(&self, script: &Path) -> Result<Tally, Problem> {
         let name = script.strip_prefix(&self.root).unwrap_or(script).display().to_string();
@@ -191,7 +200,15 @@ impl Runner {
 }
 
 /// Runs a command to its end, printing each line and showing it to `see`.
-fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+fn run(command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+    run_silently(command, |line| {
+        say!("{line}");
+        see(line);
+    })
+}
+
+/// Runs a command to its end, showing each line to `see`.
+fn run_silently(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
     let argument =
         |place| command.get_args().nth(place).unwrap_or_default().to_string_lossy().into_owned();
     let (program, limit_s) = (argument(PROGRAM_PLACE), argument(LIMIT_PLACE));
@@ -202,15 +219,11 @@ fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Pr
     drop(command); // it holds the writing end
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.map_err(unstartable)?;
-        let line = String::from_utf8_lossy(&line);
-        say!("{line}");
-        see(&line);
+        see(&String::from_utf8_lossy(&line));
     }
     let status = child.wait().map_err(unstartable)?;
     if status.code() == Some(LIMIT_CODE) {
-        let line = format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s");
-        say!("{line}");
-        see(&line);
+        see(&format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s"));
     }
     Ok(status)
 }
