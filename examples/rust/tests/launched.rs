@@ -15,7 +15,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(300);
 /// How long one run of a program may take.
 const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a run has started may go on after its end.
-const GONE_LIMIT: Duration = Duration::from_secs(10);
+const GONE_LIMIT: Duration = Duration::from_secs(60);
 
 const HEAT: &str = env!("CARGO_BIN_EXE_heat");
 const NSECTION: &str = env!("CARGO_BIN_EXE_nsection");

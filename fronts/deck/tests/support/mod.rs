@@ -17,7 +17,7 @@ use landeck_testing::{Trail, Watchdog};
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a test starts may go on after its end.
-const GONE_LIMIT: Duration = Duration::from_secs(10);
+const GONE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Limits the time of a test. What cargo has to build for it is built before.
 pub(crate) fn watched(limit: Duration) -> Watchdog {
