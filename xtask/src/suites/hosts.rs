@@ -48,7 +48,7 @@ pub(super) fn tests(runner: &Runner) -> Result<Tally, Problem> {
 
 /// Runs the tests of these programs whose names contain one of these texts.
 fn run(runner: &Runner, programs: &[&str], named: &[&str]) -> Result<Tally, Problem> {
-    let selection: Vec<&str> = programs.iter().flat_map(|program| ["--test", program]).collect();
+    let selection: Vec<&str> = programs.iter().flat_map(|program| ["--test", *program]).collect();
     side_by_side::run(runner, &selection, named, &[ON_HOSTS])
 }
 

@@ -109,7 +109,10 @@ pub(super) fn run(
     };
     let ends: Vec<Result<(), Problem>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        let end = |worker: thread::ScopedJoinHandle<'_, _>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(end).collect()
     });
     ends.into_iter().collect::<Result<(), Problem>>()?;
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
