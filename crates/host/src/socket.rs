@@ -435,7 +435,7 @@ mod tests {
     use super::*;
     use crate::address::is_listened_to;
 
-    /// Whoever answers at all does so at once where processors are free.
+    /// An answer comes at once where processors are free.
     const PATIENCE: Duration = Duration::from_secs(100);
 
     #[test]

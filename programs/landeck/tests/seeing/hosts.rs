@@ -182,8 +182,14 @@ fn stacks_of_far_processes_are_shown() {
     }
     launcher.kill().unwrap();
     launcher.wait().unwrap();
-    let ended = sleepers(&["--timeout", "4", "--stacks"]).output().unwrap();
-    assert!(has_all_stacks(&support::text(&ended)), "{}", support::text(&ended));
+    // On a busy machine the processes, or the debugger, may come later than the first limit.
+    let said = [4, 20, 80].map(|seconds: u32| seconds.to_string()).iter().find_map(|limit| {
+        let ended = sleepers(&["--timeout", limit, "--stacks"]).output().unwrap();
+        let said = support::text(&ended);
+        (has_all_stacks(&said) || limit == "80").then_some(said)
+    });
+    let said = said.unwrap();
+    assert!(has_all_stacks(&said), "{said}");
 }
 
 #[test]
