@@ -23,6 +23,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use landeck_testing::program::forget_package;
+
 use crate::{Problem, complete};
 pub(crate) use destination::Place;
 use destination::{Destination, remove};
@@ -78,6 +80,7 @@ pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
 /// leaves nothing of the superuser's in the folder of the sources.
 pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
     let mut command = Command::new("cargo");
+    forget_package(&mut command);
     command.current_dir(root).args(["build", "--profile", &build.profile]);
     if build.profile == TESTED {
         command.args(["--workspace", "--lib"]);

@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use landeck_testing::program::forget_package;
+
 use super::tally::{LATE, Tally};
 use crate::Problem;
 
@@ -98,6 +100,7 @@ impl Runner {
         command.args(["--pdeathsig", "TERM", "timeout", "--kill-after=10", &limit_s.to_string()]);
         command.arg(program);
         command.current_dir(&self.root).stdin(Stdio::null());
+        forget_package(&mut command);
         if self.soak {
             command.env("LANDECK_SOAK", "1");
         }

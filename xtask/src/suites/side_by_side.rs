@@ -137,7 +137,7 @@ impl Program {
     /// The command that runs it, as cargo would.
     fn command(&self, runner: &Runner) -> Command {
         let mut command = runner.command(&self.executable);
-        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.current_dir(&self.folder);
         if std::env::var_os(TEST_THREADS).is_none() {
             let processors = thread::available_parallelism().map_or(1, NonZero::get);
             command.env(TEST_THREADS, (2 * processors).to_string());
