@@ -23,6 +23,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use landeck_testing::program::forget_package;
+
 use crate::{Problem, complete};
 pub(crate) use destination::Place;
 use destination::{Destination, remove};
@@ -57,6 +59,10 @@ const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
 /// The packages that are built for an installation.
 const PACKAGES: [&str; 4] = ["landeck-launcher", "landeckd", "landeck-mpi", "landeck-deck"];
 
+/// The profile of tests. In it, everything is built with the features that the whole workspace gives to libraries of
+/// others: what tests have built is not built again.
+const TESTED: &str = "dev";
+
 /// The programs. Each writes its own manual pages and completions. The command looks for the daemon beside itself.
 const PROGRAMS: [&str; 2] = ["landeck", "landeckd"];
 
@@ -74,9 +80,13 @@ pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
 /// leaves nothing of the superuser's in the folder of the sources.
 pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
     let mut command = Command::new("cargo");
+    forget_package(&mut command);
     command.current_dir(root).args(["build", "--profile", &build.profile]);
-    for package in PACKAGES {
-        command.args(["--package", package]);
+    if build.profile == TESTED {
+        command.args(["--workspace", "--lib"]);
+        command.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
+    } else {
+        command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
     }
     complete(command)?;
     generate(&build.folder(root))?;
@@ -122,7 +132,7 @@ impl Build {
     fn folder(&self, root: &Path) -> PathBuf {
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        target.join(if self.profile == "dev" { "debug" } else { &self.profile })
+        target.join(if self.profile == TESTED { "debug" } else { &self.profile })
     }
 }
 

@@ -201,7 +201,7 @@ Thread 2 (LWP 4):
     #[test]
     fn a_real_process_is_somewhere() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let text = of_process(child.id(), Instant::now() + Duration::from_secs(20));
+        let text = of_process(child.id(), Instant::now() + Duration::from_secs(50));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(text.contains('#') || text.contains("state "), "{text}");

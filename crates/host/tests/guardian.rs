@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(200);
 /// How long a scenario waits for one event.
 const PATIENCE: Duration = Duration::from_secs(100);
 /// The time after which nothing may be left. The product promises a second on processors of its own.
-const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
+const LEFTOVERS_GONE: Duration = Duration::from_secs(60);
 /// How long a launcher has to end by itself after one process of its job was killed; not every kill ends the job.
 const ENDED_BY_ITSELF: Duration = Duration::from_secs(1);
 

@@ -36,7 +36,7 @@ const PART: &str = "LANDECK_TEST_PART";
 const LIMIT: Duration = Duration::from_secs(120);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time after which nothing may be left.
-const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
+const LEFTOVERS_GONE: Duration = Duration::from_secs(60);
 const HERE: HostNumber = HostNumber(1);
 
 const SCENARIOS: [(&str, fn()); 12] = [
@@ -409,7 +409,7 @@ fn a_killed_server_leaves_nothing() {
     let began = Instant::now();
     driver.until_over();
     println!("     over {:?} after the kill of the server", began.elapsed());
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < PATIENCE, "nothing of it sleeps to its end");
     assert!(
         HostPart::prepare(spec(OnFailure::Abort, &["true"]), HERE).unwrap().start(&server).is_err()
     );

@@ -15,7 +15,7 @@ type Kernel = Endpoint<SharedMemory>;
 const LENGTH: usize = 1 << 20;
 /// The number of messages, each in a context of its own: more than the heap has windows for.
 const MESSAGES: u32 = 80;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(200);
 
 fn three() -> [Kernel; 3] {
     let plan = SegmentPlan { heap_bytes_per_process: 4 << 20, cpus: 3, ..SegmentPlan::new(7, 3) };

@@ -21,15 +21,15 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::program::succeed;
 use crate::{Random, Trail, seed};
 
-/// The time within which survivors must be told. On free processors they are told within 100 ms. The limit is thirty
-/// times that: ten for the margin of tests, and the rest for processes that wait behind others that compute.
-const TOLD_WITHIN: Duration = Duration::from_secs(3);
+/// The time within which survivors must be told. On free processors they are told within 100 ms. The limit leaves room
+/// for processes that wait for seconds behind others that compute.
+const TOLD_WITHIN: Duration = Duration::from_secs(30);
 /// The longest time between the beginning of all processes and the kill, in microseconds.
 const KILLED_WITHIN_US: u64 = 20_000;
 /// How long a job may take to begin.
 const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// How long processes may stay after the end of their job.
-const GONE_WITHIN: Duration = Duration::from_secs(10);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The number of kills in each operation.
 const ROUNDS: u64 = 3;

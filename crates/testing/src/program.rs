@@ -49,18 +49,19 @@ pub fn assert_wrote(output: &Output, line: &str) {
     );
 }
 
-/// Builds packages of this workspace in the profile of the running test, by `cargo` (`env!("CARGO")`), and returns
-/// their directory: `target/PROFILE`.
+/// Builds what jobs are made of in the profile of the running test, by `cargo` (`env!("CARGO")`), and returns its
+/// directory, `target/PROFILE`: the command, its daemon, the libraries.
 ///
 /// # Panics
 ///
 /// If they cannot be built, or if the running test does not lie in `target/PROFILE/deps`.
-pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
+pub fn build(cargo: &str) -> PathBuf {
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet"]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
+    forget_package(&mut command);
+    // The whole workspace is selected: with some of its packages alone, libraries of others would have fewer features,
+    // and most of the workspace would be compiled again, and replaced beneath the jobs of other tests.
+    command.args(["build", "--quiet", "--workspace", "--lib"]);
+    command.args(["--bin", "landeck", "--bin", "landeckd"]);
     let test = std::env::current_exe().expect("this test has a file");
     let built = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
     if built.ends_with("release") {
@@ -68,6 +69,18 @@ pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
     }
     succeed(&mut command);
     built.to_owned()
+}
+
+/// Removes from the environment of a command what cargo says there about the package whose program it runs. A build script
+/// may look at it: then its library, and all that use it, would be built again by each package's tests.
+pub fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
+        if of_package.iter().any(|start| text.starts_with(start)) {
+            command.env_remove(&name);
+        }
+    }
 }
 
 /// Makes `folder` a directory in which linker and loader find a built library: as `NAME.so` and as `NAME.so.1`, for a
@@ -94,7 +107,7 @@ pub fn offer_library(folder: &Path, name: &str, library: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::{assert_wrote, offer_library, succeed};
+    use super::{assert_wrote, forget_package, offer_library, succeed};
     use std::fs;
     use std::path::Path;
     use std::process::Command;
@@ -114,6 +127,15 @@ mod tests {
     #[should_panic(expected = "failed:\nwhy")]
     fn a_bad_end_says_why() {
         succeed(Command::new("sh").args(["-c", "echo why >&2; exit 3"]));
+    }
+
+    #[test]
+    fn a_command_is_not_told_which_package_runs() {
+        let mut command = Command::new("env");
+        forget_package(&mut command);
+        let said = succeed(&mut command);
+        let said = String::from_utf8_lossy(&said.stdout);
+        assert!(!said.contains("CARGO_PKG_NAME=") && said.contains("PATH="), "{said}");
     }
 
     #[test]

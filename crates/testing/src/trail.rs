@@ -232,7 +232,7 @@ mod tests {
             trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(100));
         assert_eq!(output.status.code(), Some(3));
         assert_eq!((output.stdout, output.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-        trail.assert_gone(Duration::from_secs(10));
+        trail.assert_gone(Duration::from_secs(60));
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         }
         assert!(leftovers().iter().any(|left| left.contains(&orphan.to_string())));
         trail.kill();
-        trail.assert_gone(Duration::from_secs(10));
+        trail.assert_gone(Duration::from_secs(60));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(300);
 /// How long one run of a program may take.
 const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a run has started may go on after its end.
-const GONE_LIMIT: Duration = Duration::from_secs(10);
+const GONE_LIMIT: Duration = Duration::from_secs(60);
 
 const HEAT: &str = env!("CARGO_BIN_EXE_heat");
 const NSECTION: &str = env!("CARGO_BIN_EXE_nsection");
@@ -204,5 +204,5 @@ fn folder(name: &str) -> PathBuf {
 /// The launcher, which is another package: built once, beside the examples.
 fn launcher() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    LAUNCHER.get_or_init(|| build(env!("CARGO"), &["landeck-launcher"]).join("landeck"))
+    LAUNCHER.get_or_init(|| build(env!("CARGO")).join("landeck"))
 }

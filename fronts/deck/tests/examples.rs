@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 use landeck_testing::Trail;
-use landeck_testing::program::{assert_wrote, succeed};
+use landeck_testing::program::{assert_wrote, forget_package, succeed};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -141,9 +141,9 @@ fn two_terminals_talk() {
 #[test]
 fn three_libraries_are_in_one_group() {
     let mut cargo = Command::new(env!("CARGO"));
-    // Beside the launcher the libraries have the features that they have in other tests: nothing is built again.
-    cargo.args(["build", "--quiet", "--package=landeck-launcher"]);
-    cargo.args(["--package=landeck-examples", "--bin=mixed"]);
+    forget_package(&mut cargo);
+    // Of the whole workspace, the libraries have the features that they have in other tests: nothing is built again.
+    cargo.args(["build", "--quiet", "--workspace", "--bin=mixed"]);
     let own = std::env::current_exe().expect("this test has a file");
     let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
     if built.ends_with("release") {

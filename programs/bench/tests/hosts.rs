@@ -27,7 +27,7 @@ fn a_figure_over_two_hosts_is_measured() {
     let name = "a_figure_over_two_hosts_is_measured";
     let Some(hosts) = Hosts::or_skip(name, &Wish::hosts(2)) else { return };
     drop(hosts);
-    let built = build(env!("CARGO"), &["landeck-launcher", "landeckd", "landeck-mpi"]);
+    let built = build(env!("CARGO"));
     let _watchdog = Watchdog::start(Duration::from_secs(300));
     // The hosts have a /tmp of their own.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-hosts");

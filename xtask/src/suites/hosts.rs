@@ -5,6 +5,7 @@ use landeck_testing::hosts::{Hosts, Wish};
 
 use super::clients;
 use super::runner::Runner;
+use super::side_by_side;
 use super::tally::Tally;
 use crate::Problem;
 
@@ -47,13 +48,8 @@ pub(super) fn tests(runner: &Runner) -> Result<Tally, Problem> {
 
 /// Runs the tests of these programs whose names contain one of these texts.
 fn run(runner: &Runner, programs: &[&str], named: &[&str]) -> Result<Tally, Problem> {
-    // The whole workspace, so that nothing is built again with other features.
-    let mut command = runner.cargo(&["test", "--workspace", "--no-fail-fast"]);
-    for program in programs {
-        command.args(["--test", program]);
-    }
-    command.arg("--").args(named).env(ON_HOSTS.0, ON_HOSTS.1);
-    runner.counted(command)
+    let selection: Vec<&str> = programs.iter().flat_map(|program| ["--test", *program]).collect();
+    side_by_side::run(runner, &selection, named, &[ON_HOSTS])
 }
 
 /// The test suite of mpi4py.

@@ -4,9 +4,9 @@ mod clients;
 mod hosts;
 mod runner;
 mod sanitizers;
+mod side_by_side;
 mod tally;
 
-use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -156,9 +156,6 @@ const SUITES: &[Suite] = &[
 /// In how many parts the suite "divisions" runs: each takes some minutes.
 const PARTS: u32 = 48;
 
-/// How many tests of a program run at a time, as the test harness reads it.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
-
 /// The target that the suite of the other architecture builds for.
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -281,15 +278,8 @@ fn lints(runner: &Runner) -> Result<Tally, Problem> {
     runner.one("cargo clippy", runner.cargo(&arguments))
 }
 
-/// Jobs of several processes, with deaths and time limits, wait more than they compute: twice as many tests as
-/// processors run at a time.
 fn tests(runner: &Runner) -> Result<Tally, Problem> {
-    let mut command = runner.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]);
-    if std::env::var_os(TEST_THREADS).is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        command.env(TEST_THREADS, (2 * processors).to_string());
-    }
-    runner.counted(command)
+    side_by_side::run(runner, &["--tests"], &[], &[])
 }
 
 fn documents(runner: &Runner) -> Result<Tally, Problem> {
@@ -347,13 +337,16 @@ fn programs(runner: &Runner) -> Result<Tally, Problem> {
     Ok(tally)
 }
 
-/// The short form fuzzes less optimised code: it is built in half the time, and the time is what counts there.
+/// The short form fuzzes less optimised code: it is built in half the time. Its time goes into
+/// the build, so few runs suffice.
 fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
     let mut command = runner.command(&runner.root().join("fuzz/run.sh"));
     if runner.is_soak() {
         command.arg("180");
     } else {
-        command.arg("5").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        command.arg("5").env("FUZZ_RUNS", "100000");
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        command.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     }
     runner.counted(command)
 }

@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use landeck_testing::program::forget_package;
+
 use super::tally::{LATE, Tally};
 use crate::Problem;
 
@@ -98,6 +100,7 @@ impl Runner {
         command.args(["--pdeathsig", "TERM", "timeout", "--kill-after=10", &limit_s.to_string()]);
         command.arg(program);
         command.current_dir(&self.root).stdin(Stdio::null());
+        forget_package(&mut command);
         if self.soak {
             command.env("LANDECK_SOAK", "1");
         }
@@ -136,6 +139,15 @@ impl Runner {
             return Ok(Tally::skipped_one(&format!("{name}: {last_line}")));
         }
         Ok(tally.close(status.success()))
+    }
+
+    /// Runs a command, shows each line of what it prints to `see`, and prints none.
+    pub(super) fn lines(
+        &self,
+        command: Command,
+        see: impl FnMut(&str),
+    ) -> Result<ExitStatus, Problem> {
+        run_silently(command, see)
     }
 
     /// Runs a script that is one test.
@@ -191,7 +203,15 @@ impl Runner {
 }
 
 /// Runs a command to its end, printing each line and showing it to `see`.
-fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+fn run(command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+    run_silently(command, |line| {
+        say!("{line}");
+        see(line);
+    })
+}
+
+/// Runs a command to its end, showing each line to `see`.
+fn run_silently(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
     let argument =
         |place| command.get_args().nth(place).unwrap_or_default().to_string_lossy().into_owned();
     let (program, limit_s) = (argument(PROGRAM_PLACE), argument(LIMIT_PLACE));
@@ -202,15 +222,11 @@ fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Pr
     drop(command); // it holds the writing end
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.map_err(unstartable)?;
-        let line = String::from_utf8_lossy(&line);
-        say!("{line}");
-        see(&line);
+        see(&String::from_utf8_lossy(&line));
     }
     let status = child.wait().map_err(unstartable)?;
     if status.code() == Some(LIMIT_CODE) {
-        let line = format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s");
-        say!("{line}");
-        see(&line);
+        see(&format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s"));
     }
     Ok(status)
 }

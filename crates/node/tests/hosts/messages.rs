@@ -55,9 +55,9 @@ fn each_mode_keeps_its_promise() {
         let world = job.world();
         let long = vec![3u64; 200_000];
         let far = (world.rank() + EACH) % RANKS;
+        let begun = std::time::Instant::now();
         world.barrier().unwrap();
         if world.rank() < EACH {
-            let begun = std::time::Instant::now();
             world.send_in(SendMode::Synchronous, &[1u8], far, Tag(1)).unwrap();
             assert!(begun.elapsed().as_millis() >= 40, "its receive had not begun");
             world.send_in(SendMode::Buffered, &long, far, Tag(2)).unwrap();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use landeck_channel::grants::{GrantLimits, Grants, PIECE_BYTES};
+use landeck_channel::grants::{CREDIT_PLACES, GrantLimits, Grants, PIECE_BYTES};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -25,7 +25,8 @@ const SENDER_WINDOW: u64 = 64 << 10;
 const RETRY: Duration = Duration::from_millis(200);
 /// The longest way of a packet or a grant beside the port.
 const WAY_MAX: Duration = Duration::from_micros(60);
-/// Where senders stop, the port may be idle for so long: then the receiver takes them as stalled.
+/// Where senders stop, the port may be idle for so long: then the receiver takes those under way as stalled. The next ones
+/// may have stopped too.
 const IDLE_MAX_STOPPED: Duration = Duration::from_millis(60);
 /// The end of a run that comes to no other one.
 const END: Duration = Duration::from_secs(60);
@@ -359,7 +360,9 @@ impl World {
             && self.setting.limits.is_some()
             && self.drops == 0
         {
-            let most = if self.setting.stops { IDLE_MAX_STOPPED } else { 4 * WAY_MAX }
+            let stopped = self.senders.iter().filter(|sender| sender.has_stopped).count() as u32;
+            let times = stopped.div_ceil(CREDIT_PLACES).max(1);
+            let most = if self.setting.stops { times * IDLE_MAX_STOPPED } else { 4 * WAY_MAX }
                 + 3 * self.setting.look_max;
             let idle = self.now - since;
             ensure(idle <= most, "the port is not idle while something can be granted", || {

@@ -95,7 +95,7 @@ pub(crate) fn element_of_name(handle: Handle) -> Option<Element> {
 
 /// The standard has no reductions of MPI_CHAR. Other libraries compute it as the number that `char` of C is,
 /// and programs count on that.
-const CHAR: Element = if c_char::MIN < 0 { Element::I8 } else { Element::U8 };
+const CHAR: Element = if c_char::MIN == 0 { Element::U8 } else { Element::I8 };
 
 /// Returns the element of a kind in a reduction, if the standard has one: it has none for
 /// characters and for what was packed.

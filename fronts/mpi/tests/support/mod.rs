@@ -19,7 +19,7 @@ use landeck_testing::program::{build, compiler, offer_library, shared_headers, s
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a test starts may go on after its end.
-const GONE_LIMIT: Duration = Duration::from_secs(10);
+const GONE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The launcher of the programs.
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +267,7 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = build(env!("CARGO"), &["landeck-mpi", "landeck-launcher", "landeckd"]);
+        let built = build(env!("CARGO"));
         let sanitizer = sanitizer::wanted();
         let own = match sanitizer {
             Some(sanitizer) => built.join(format!("mpi-{}", sanitizer.name)),

@@ -49,7 +49,7 @@ fn a_killed_remote_shell_does_not_hang_the_job() {
     let running = start(&mut cluster.landeck(&arguments));
     running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
     cluster.signal(0, "ssh", "KILL");
-    running.end().assert(137, &["Host n2 is lost"]).within(Duration::from_secs(30));
+    running.end().assert(137, &["Host n2 is lost"]).within(Duration::from_secs(50));
     cluster.assert_nothing_left();
 }
 
@@ -61,7 +61,7 @@ fn a_host_without_power_ends_the_job() {
     cluster.hosts.kill(1).unwrap();
     let ended = running.end();
     ended.assert(137, &["Host n2 is lost: it has not answered for"]);
-    assert!(died.elapsed() < Duration::from_secs(15), "{:?}", died.elapsed());
+    assert!(died.elapsed() < Duration::from_secs(50), "{:?}", died.elapsed());
     cluster.assert_nothing_left_on(0);
     // It is as good as new.
     cluster.hosts.start(1).unwrap();

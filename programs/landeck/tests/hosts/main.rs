@@ -37,7 +37,7 @@ const TEST_MAX: Duration = Duration::from_secs(300);
 /// No run may take longer.
 const RUN_MAX: Duration = Duration::from_secs(100);
 /// Nothing may be left on a living host longer than this after a run.
-const GONE_WITHIN: Duration = Duration::from_secs(10);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// Prints the processes of a host, one in each line: number, name, command.
 const PROCESSES: &str = "for folder in /proc/[0-9]*; do
     number=${folder#/proc/}
@@ -94,7 +94,7 @@ struct HeardText {
 fn landeck() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        landeck_testing::program::build(env!("CARGO"), &["landeckd"]);
+        landeck_testing::program::build(env!("CARGO"));
         PathBuf::from(env!("CARGO_BIN_EXE_landeck"))
     })
 }
@@ -318,9 +318,8 @@ impl Heard {
     fn whole(&self) -> String {
         let (text, changed) = &*self.0;
         let text = text.lock().unwrap();
-        let (text, waited) = changed
-            .wait_timeout_while(text, Duration::from_secs(20), |text| !text.has_ended)
-            .unwrap();
+        let (text, waited) =
+            changed.wait_timeout_while(text, GONE_WITHIN, |text| !text.has_ended).unwrap();
         assert!(!waited.timed_out(), "something still holds the output of a run that has ended");
         String::from_utf8_lossy(&text.bytes).into_owned()
     }

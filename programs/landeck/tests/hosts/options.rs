@@ -5,16 +5,27 @@ use super::*;
 #[test]
 fn a_timeout_says_where_everybody_is() {
     let Some(cluster) = Cluster::pair("a_timeout_says_where_everybody_is") else { return };
-    let ended = cluster.run_clean(&mut cluster.four(&["--timeout", "0.5", "sleep", "60"]));
-    ended.assert(124, &["4 of its 4 processes", "rank 0 on n1 (pid ", "rank 3 on n2 (pid "]);
-    let options = ["--timeout", "0.5", "--stacks"];
-    let ended = cluster.run_clean(&mut cluster.four(&[&options[..], &["sleep", "60"]].concat()));
-    ended.assert(124, &["rank 3 on n2 (pid "]);
-    if cluster.shell(0, "command -v gdb || true").is_empty() {
-        return;
-    }
-    let (_, behind) = ended.err.split_once("rank 3 on n2").unwrap();
-    assert!(behind.contains("sleep"), "{ended:?}");
+    let has_gdb = !cluster.shell(0, "command -v gdb || true").is_empty();
+    let has_stack = |text: &str| {
+        text.split_once("rank 3 on n2").is_some_and(|(_, behind)| behind.contains("sleep"))
+    };
+    // On a busy machine the processes, or the debugger, may come later than the first limit.
+    let late = |limit: &str, options: &[&str], has_all: &dyn Fn(&str) -> bool| {
+        let arguments = [&["--timeout", limit][..], options, &["sleep", "300"]].concat();
+        let ended = cluster.run_clean(&mut cluster.four(&arguments));
+        ended.assert(124, &[]);
+        (has_all(&ended.err) || limit == "50").then_some(ended)
+    };
+    let places = ["rank 0 on n1 (pid ", "rank 3 on n2 (pid "];
+    let has_places = |text: &str| places.iter().all(|place| text.contains(place));
+    let mut limits = ["0.5", "5", "50"].into_iter();
+    let ended = limits.find_map(|limit| late(limit, &[], &has_places)).unwrap();
+    ended.assert(124, &["4 of its 4 processes", places[0], places[1]]);
+    let is_whole = |text: &str| has_places(text) && (has_stack(text) || !has_gdb);
+    let mut limits = ["0.5", "5", "50"].into_iter();
+    let ended = limits.find_map(|limit| late(limit, &["--stacks"], &is_whole)).unwrap();
+    ended.assert(124, &places);
+    assert!(has_stack(&ended.err) || !has_gdb, "{ended:?}");
 }
 
 #[test]
@@ -62,7 +73,7 @@ fn processes_that_ignore_everything_are_killed() {
     };
     let script = "trap '' TERM INT HUP; test $RANK = 0 && exit 9; while :; do sleep 1; done";
     let ended = cluster.run_four(&["--grace", "0.5"], script);
-    ended.assert(9, &["rank 0 of 4"]).within(Duration::from_secs(15));
+    ended.assert(9, &["rank 0 of 4"]).within(Duration::from_secs(60));
     cluster.assert_nothing_left();
 }
 

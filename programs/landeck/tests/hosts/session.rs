@@ -33,7 +33,7 @@ fn the_first_session() {
     let script = "test $RANK = 3 && exit 7; sleep 60";
     let line = format!("{} run -f h sh -c '{script}'", landeck().display());
     let ended = cluster.run_clean(&mut in_home(&line));
-    ended.assert(7, &["rank 3 of 4", "host n2", "exit code 7"]).within(Duration::from_secs(10));
+    ended.assert(7, &["rank 3 of 4", "host n2", "exit code 7"]).within(Duration::from_secs(50));
     let script = "test $RANK = 3 && kill -9 $$; sleep 60";
     let line = format!("{} run -f h sh -c '{script}'", landeck().display());
     let ended = cluster.run_clean(&mut in_home(&line));
@@ -43,10 +43,13 @@ fn the_first_session() {
 #[test]
 fn a_stopped_process_is_waited_for() {
     let Some(cluster) = Cluster::pair("a_stopped_process_is_waited_for") else { return };
-    let script = "echo $$ >/tmp/rank$RANK; sleep 1; echo end $RANK";
+    let script = "echo $$ >/tmp/rank$RANK; echo there; \
+        test $RANK != 0 || until test -e /tmp/go; do sleep 0.1; done; echo end $RANK";
     let mut running = cluster.start_four(&["--host-timeout", "0.5"], script);
+    running.out.wait_for("all of them", |text| text.matches("there\n").count() == 4);
     let pid = cluster.shell(0, "cat /tmp/rank0").trim().parse().unwrap();
     cluster.signal_pid(0, pid, "STOP");
+    cluster.shell(0, "touch /tmp/go");
     // Longer than a silent host is waited for with the shortest limit.
     running.out.wait_for("the others", |text| text.matches("end ").count() == 3);
     thread::sleep(Duration::from_secs(2));
@@ -59,11 +62,16 @@ fn a_stopped_process_is_waited_for() {
 #[test]
 fn a_stopped_launcher_ends_nothing() {
     let Some(cluster) = Cluster::pair("a_stopped_launcher_ends_nothing") else { return };
-    let mut running = cluster.start_four(&[], "sleep 6; echo end");
+    let script = "echo $$ >/tmp/rank$RANK; echo there; \
+        until test -e /tmp/go; do sleep 0.1; done; echo end";
+    let mut running = cluster.start_four(&[], script);
+    running.out.wait_for("all of them", |text| text.matches("there\n").count() == 4);
     cluster.signal(0, "landeck", "STOP");
+    // Longer than a silent host is waited for.
     thread::sleep(Duration::from_secs(5));
     for host in 0..2 {
-        assert_eq!(cluster.named(host, "sleep").len(), 2, "{:?}", cluster.processes(host));
+        cluster.shell(host, "for rank in /tmp/rank*; do kill -0 $(cat $rank) || exit 1; done");
+        cluster.shell(host, "touch /tmp/go");
     }
     assert!(running.goes_on());
     cluster.signal(0, "landeck", "CONT");
@@ -87,7 +95,7 @@ fn signals_to_the_launcher_reach_all_hosts() {
     for (signal, code) in [("INT", 130), ("HUP", 143)] {
         let running = cluster.start_four(&[], "exec sleep 60");
         cluster.signal(0, "landeck", signal);
-        running.end().assert(code, &[]).within(Duration::from_secs(20));
+        running.end().assert(code, &[]).within(Duration::from_secs(50));
         cluster.assert_nothing_left();
     }
     let running = cluster.start_four(&[], "exec sleep 60");

@@ -107,9 +107,13 @@ fn a_process_that_was_not_started_in_time_has_no_number() {
 #[test]
 fn who_does_not_want_to_end_is_killed_after_the_grace_time() {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
-    let ended = run_shells(2, &["--timeout", "3", "--grace", "0.2"], script);
-    assert_eq!(ended.code, Some(124));
-    assert_eq!(ended.out, "ready\nready\n");
+    // On a busy machine the shells may come later than the first limit.
+    let ended = ["2", "30"].into_iter().find_map(|limit| {
+        let ended = run_shells(2, &["--timeout", limit, "--grace", "0.2"], script);
+        assert_eq!(ended.code, Some(124));
+        (limit == "30" || ended.out == "ready\nready\n").then_some(ended)
+    });
+    assert_eq!(ended.unwrap().out, "ready\nready\n");
 }
 
 #[test]

@@ -26,7 +26,7 @@ const TEST_MAX: Duration = Duration::from_secs(400);
 /// No run may take longer.
 const RUN_MAX: Duration = Duration::from_secs(150);
 /// Nothing may be left longer than this after a run.
-const GONE_WITHIN: Duration = Duration::from_secs(10);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// A run that ended.
 #[derive(Debug)]

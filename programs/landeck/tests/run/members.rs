@@ -57,10 +57,16 @@ fn the_report_says_what_the_dead_waited_for() {
 fn the_time_limit_says_who_waits_for_whom() {
     if !is_member() {
         let test = "the_time_limit_says_who_waits_for_whom";
-        let ended = run_members(test, &["--timeout", "8", "--grace", "0.1"]);
-        assert_eq!(ended.code, Some(124));
-        for line in ["): receive from rank 1, tag 7, group world, for ", "): receive from any rank"]
-        {
+        let lines =
+            ["): receive from rank 1, tag 7, group world, for ", "): receive from any rank"];
+        // On a busy machine the processes may come later than the first limit.
+        let ended = ["8", "60"].into_iter().find_map(|limit| {
+            let ended = run_members(test, &["--timeout", limit, "--grace", "0.1"]);
+            assert_eq!(ended.code, Some(124));
+            (limit == "60" || lines.iter().all(|line| ended.err.contains(line))).then_some(ended)
+        });
+        let ended = ended.unwrap();
+        for line in lines {
             assert!(ended.err.contains(line), "{}", ended.err);
         }
         assert!(ended.err.lines().nth(1).unwrap().starts_with("Stuck for "), "{}", ended.err);

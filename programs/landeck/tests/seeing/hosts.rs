@@ -27,7 +27,7 @@ fn until_said(hosts: &Hosts, host: usize, words: &[&str], wanted: &[&str]) -> St
 /// The launcher of a test of this file with two processes on each of two hosts.
 fn launcher_of(hosts: &Hosts, test: &str, options: &[&str]) -> Command {
     // The launcher finds the daemon beside itself.
-    build(env!("CARGO"), &["landeckd"]);
+    build(env!("CARGO"));
     let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
     launcher.args(["run", "--rsh", "landeck-rsh", "--host", "n1:2,n2:2", "--grace", "0.2"]);
     launcher.args(options).arg(std::env::current_exe().unwrap());
@@ -163,7 +163,7 @@ fn stacks_of_far_processes_are_shown() {
     let test = "hosts::stacks_of_far_processes_are_shown";
     let _watchdog = Watchdog::start(TEST_MAX);
     let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
-    build(env!("CARGO"), &["landeckd"]);
+    build(env!("CARGO"));
     // A debugger is quick with so small a program.
     let sleepers = |options: &[&str]| {
         let mut launcher = hosts.command(0, env!("CARGO_BIN_EXE_landeck"));
@@ -182,8 +182,14 @@ fn stacks_of_far_processes_are_shown() {
     }
     launcher.kill().unwrap();
     launcher.wait().unwrap();
-    let ended = sleepers(&["--timeout", "4", "--stacks"]).output().unwrap();
-    assert!(has_all_stacks(&support::text(&ended)), "{}", support::text(&ended));
+    // On a busy machine the processes, or the debugger, may come later than the first limit.
+    let said = [4, 20, 80].map(|seconds: u32| seconds.to_string()).iter().find_map(|limit| {
+        let ended = sleepers(&["--timeout", limit, "--stacks"]).output().unwrap();
+        let said = support::text(&ended);
+        (has_all_stacks(&said) || limit == "80").then_some(said)
+    });
+    let said = said.unwrap();
+    assert!(has_all_stacks(&said), "{said}");
 }
 
 #[test]
