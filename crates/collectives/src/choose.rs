@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
-use crate::derive::{BoardStyle, Task, Way, is_derived_over_hosts};
+use crate::derive::{BoardStyle, Task, Way, is_derived_over_hosts, is_split};
 use crate::group::Group;
 use crate::links::Links;
 use crate::operation::Operation;
@@ -31,11 +31,15 @@ const OCTAVE_MAX: u32 = 40;
 const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
 /// The numbers of segments into which forwarded data may be divided.
 const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
+/// The numbers of units in which data may go over hosts.
+const UNITS: [u32; 5] = [1, 4, 16, 64, 256];
+/// Data are not divided into shorter units: this is the longest message between hosts that is sent without being asked for.
+const UNIT_BYTES_MIN: u64 = 64 << 10;
 /// A later way replaces an earlier one only if it costs less than this fraction of it, so that differences within the
 /// model's error do not change the choice with every octave.
 const CLEARLY: f64 = 0.75;
-/// The most bytes that a member deposits on the board of its host in a way over hosts. No host knows the heaps of the
-/// others, and the usual one has room for many times as much.
+/// The most bytes that a member deposits on the board of its host at a time in a way over hosts. No host knows the heaps of
+/// the others, and the usual one has room for many times as much.
 const HOSTS_BOARD_BYTES: u64 = 8 << 20;
 /// The assumed length of a block of unknown size.
 const UNKNOWN_BYTES: u64 = 1024;
@@ -202,6 +206,11 @@ impl Table {
         self.make(Class::of(request))
     }
 
+    /// The number of segments for a request that goes by this way, whichever the table chooses.
+    pub fn segments_by(&self, request: &Request, way: &Way) -> u32 {
+        self.cheapest(Class::of(request), vec![way.clone()], Order::Free).segments
+    }
+
     #[cold]
     fn remember(&mut self, class: Class) -> usize {
         let choice = self.make(class);
@@ -231,7 +240,7 @@ impl Table {
         let mut best: Option<(f64, Choice)> = None;
         for way in ways {
             for segments in self.segments(class, &way, bytes) {
-                let load = Load { operation: class.operation, bytes, segments };
+                let load = Load { operation: class.operation, bytes, segments, order };
                 let cost = self.scene().cost_ns(&load, &way);
                 if best.as_ref().is_none_or(|(least, _)| cost < CLEARLY * *least) {
                     best = Some((cost, Choice { way: way.clone(), segments, order }));
@@ -275,25 +284,34 @@ impl Table {
         }
     }
 
-    /// Whether the boards of hosts serve data of this class. Data that combine in the order of members need hosts of
-    /// consecutive members.
+    /// Whether the boards of hosts serve data of this class.
     fn can_over_hosts(&self, class: Class) -> bool {
         let hosts = self.facts.group.hosts();
-        let is_run = |host: &Vec<u32>| (host[host.len() - 1] - host[0]) as usize + 1 == host.len();
-        let combines = class.operation.reduces();
-        let order = if class.ordered { Order::Canonical } else { Order::Free };
-        let task = Task { order, ..Task::new(class.operation) };
-        let deposit_bytes = match class.operation {
-            // The driver deposits the blocks of all.
-            Operation::AllGather => Some(self.class_bytes(class)),
-            _ => class.board_bytes(self.facts.group.size()),
-        };
+        let task = Task::new(class.operation);
         hosts.len() > 1
             && hosts.iter().any(|host| host.len() > 1)
             && is_derived_over_hosts(&task, &self.facts.group)
             && (class.octave.is_some() || class.operation == Operation::Barrier)
-            && deposit_bytes.is_none_or(|bytes| bytes <= HOSTS_BOARD_BYTES)
-            && (!(combines && class.ordered) || hosts.iter().all(is_run))
+            && !self.units(class).is_empty()
+    }
+
+    /// The numbers of units in which data of this class may go over hosts: none if even the shortest units are too long for
+    /// the boards.
+    fn units(&self, class: Class) -> Vec<u32> {
+        let size = self.facts.group.size();
+        let deposit_bytes = match (class.operation, class.octave) {
+            // The driver deposits the blocks of all.
+            (Operation::AllGather, Some(octave)) => Some(u64::from(size) << octave),
+            _ => class.board_bytes(size),
+        };
+        let Some(bytes) = deposit_bytes else { return vec![1] };
+        let operation = class.operation;
+        let may_divide = operation.has_segments() || operation.has_blocks_in_segments();
+        let is_possible = |&units: &u32| {
+            let of_unit = bytes / u64::from(units);
+            of_unit <= HOSTS_BOARD_BYTES && (units == 1 || may_divide && of_unit >= UNIT_BYTES_MIN)
+        };
+        UNITS.into_iter().filter(is_possible).collect()
     }
 
     /// The ways among which the cost decides; the most likely first.
@@ -331,6 +349,11 @@ impl Table {
 
     /// Returns the numbers of segments into which the data may be divided on this way.
     fn segments(&self, class: Class, way: &Way, bytes: u64) -> Vec<u32> {
+        if let Way::Hosts { split, .. } = way {
+            let hosts = self.facts.group.hosts().len() as u32;
+            let each = if is_split(class.operation, *split) { hosts } else { 1 };
+            return self.units(class).into_iter().map(|units| units * each).collect();
+        }
         if !class.operation.has_segments() {
             return vec![1];
         }
@@ -338,9 +361,7 @@ impl Table {
             Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => {
                 vec![self.facts.group.size()]
             }
-            Way::Board(_) => vec![1],
-            Way::Hosts { split: true, .. } => vec![self.facts.group.hosts().len() as u32],
-            Way::Hosts { .. } => vec![1],
+            Way::Board(_) | Way::Hosts { .. } => vec![1],
             _ if is_direct(way, &self.facts.group) => vec![1],
             Way::Messages { .. } => {
                 let enough = |segments: &u32| {
@@ -635,13 +656,12 @@ mod tests {
             let chosen = way(&blocks, Request::new(operation, 8));
             assert!(chosen.contains("between hosts"), "{operation}: {chosen}");
             let in_turn = over_hosts(&[&[0, 2], &[1, 3]]);
-            let is_derived = is_derived_over_hosts(&Task::new(operation), &in_turn.group);
             let chosen = way(&in_turn, Request::new(operation, 8));
-            assert_eq!(chosen.contains("between hosts"), is_derived, "{operation}: {chosen}");
+            assert!(chosen.contains("between hosts"), "{operation}: {chosen}");
             let without = Facts { hosts_have_boards: false, ..blocks.clone() };
             let chosen = way(&without, Request::new(operation, 8));
             assert!(!chosen.contains("hosts"), "{operation}: {chosen}");
-            let all = 1 << 30;
+            let all = 1 << 39;
             assert!(
                 !way(&blocks, Request::new(operation, all)).contains("hosts")
                     || operation == Operation::Barrier
@@ -685,17 +705,32 @@ mod tests {
     }
 
     #[test]
-    fn what_combines_in_order_goes_over_hosts_only_where_their_members_are_consecutive() {
+    fn long_data_go_over_hosts_in_units() {
+        let table = Table::new(over_hosts(&[&[0, 1], &[2, 3]]));
+        for operation in Operation::ALL {
+            let at = |bytes| table.look_up(&Request::new(operation, bytes));
+            assert_eq!(at(8).segments.next_multiple_of(2), 2, "{operation}");
+            let long = at(64 << 20);
+            let is_divided = operation.has_segments() || operation.has_blocks_in_segments();
+            let expected = is_divided || operation == Operation::Barrier;
+            assert_eq!(long.way.to_string().contains("between hosts"), expected, "{operation}");
+            let unit_bytes = (128 << 20) / u64::from(long.segments);
+            assert!(!is_divided || unit_bytes <= HOSTS_BOARD_BYTES, "{operation}: {long:?}");
+        }
+    }
+
+    #[test]
+    fn what_combines_in_order_goes_over_hosts_wherever_their_members_are() {
         let ordered = Request { commutative: false, ..Request::new(Operation::AllReduce, 8) };
         let way = |hosts: &[&[u32]], request: &Request| {
             Table::new(over_hosts(hosts)).look_up(request).way.to_string()
         };
         let free = Request::new(Operation::AllReduce, 8);
-        assert!(way(&[&[0, 1], &[2, 3]], &ordered).contains("between hosts"));
-        assert!(!way(&[&[0, 2], &[1, 3]], &ordered).contains("hosts"));
-        assert!(way(&[&[0, 2], &[1, 3]], &free).contains("between hosts"));
         let same = Request { reproducible: true, ..free };
-        assert!(!way(&[&[0, 2], &[1, 3]], &same).contains("hosts"));
+        for request in [ordered, free, same] {
+            assert!(way(&[&[0, 1], &[2, 3]], &request).contains("between hosts"));
+            assert!(way(&[&[0, 2], &[1, 3]], &request).contains("between hosts"));
+        }
         assert!(!way(&[&[0], &[1]], &free).contains("hosts"), "no host has a board");
     }
 

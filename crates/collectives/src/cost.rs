@@ -13,10 +13,11 @@
 use crate::architecture::Architecture;
 use crate::cost_parameters::CostParameters;
 use crate::derive::know::{self, Tell};
-use crate::derive::{BoardStyle, Way, all_reduce};
+use crate::derive::{BoardStyle, Way, all_reduce, hosts, is_split};
 use crate::group::Group;
 use crate::links::{Link, Links};
 use crate::operation::Operation;
+use crate::partial::Order;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
@@ -56,6 +57,8 @@ pub struct Load {
     pub bytes: u64,
     /// Segments of the data, in operations whose blocks are segments.
     pub segments: u32,
+    /// The order in which data combine.
+    pub order: Order,
 }
 
 impl Scene<'_> {
@@ -76,13 +79,18 @@ impl Scene<'_> {
         }
     }
 
-    /// The boards of the hosts, the drivers, and the boards again.
+    /// The boards of the hosts, the drivers, and the boards again. Data in units pass all of them once; each further unit
+    /// takes as long as the slower of boards and network.
     fn over_hosts_ns(&self, load: &Load, architecture: &dyn Architecture, split: bool) -> f64 {
         let hosts = self.group.hosts();
         let (count, most) = (hosts.len() as u32, hosts.iter().map(Vec::len).max().unwrap_or(1));
-        let all = load.bytes;
+        let in_unit = if is_split(load.operation, split) { count } else { 1 };
+        let units = (load.segments / in_unit).max(1);
+        let all = load.bytes / u64::from(units);
         let size = u64::from(self.group.size());
         let of_host = all * most as u64 / size;
+        let values = hosts::values_of(load.operation, load.order, &hosts);
+        let told = hosts::tells_all(load.operation, load.order, &hosts);
         let (before, after) = match load.operation {
             Operation::Barrier => (Some((Operation::Barrier, 0)), Some((Operation::Broadcast, 0))),
             Operation::Broadcast => (None, Some((Operation::Broadcast, all))),
@@ -98,6 +106,10 @@ impl Scene<'_> {
             Operation::ReduceScatter => {
                 (Some((Operation::Reduce, all)), Some((Operation::Scatter, of_host)))
             }
+            Operation::Scan | Operation::ExclusiveScan if told => {
+                let of_members = all * most as u64;
+                (Some((Operation::Gather, of_members)), Some((Operation::Scatter, of_members)))
+            }
             Operation::Scan | Operation::ExclusiveScan => {
                 (Some((Operation::Scan, all)), Some((Operation::Broadcast, all)))
             }
@@ -111,14 +123,24 @@ impl Scene<'_> {
                 return 0.0;
             };
             let scene = Scene { group: &group, clusters_are_hosts: false, ..*self };
-            let visit = Load { operation, bytes, segments: 1 };
+            let visit = Load { operation, bytes, segments: 1, order: Order::Free };
             if most > 1 { scene.board_ns(&visit, BoardStyle::Each) } else { 0.0 }
         };
-        let drivers = Group::divided(count, count).map_or(0.0, |group| {
-            let scene = Scene { group: &group, clusters_are_hosts: true, ..*self };
-            Clocks::new(&scene).over_messages(load, architecture, architecture, split)
-        });
-        at_board(before) + drivers + at_board(after)
+        let group = Group::divided(count, count);
+        let drivers = |bytes| {
+            let operation = if told { Operation::AllGather } else { load.operation };
+            let load = Load { operation, bytes, segments: 1, order: load.order };
+            group.as_ref().map_or(0.0, |group| {
+                let scene = Scene { group, clusters_are_hosts: true, ..*self };
+                Clocks::new(&scene).over_messages(&load, architecture, architecture, split)
+            })
+        };
+        let between = drivers(all * values * if told { u64::from(count) } else { 1 });
+        let boards = at_board(before) + at_board(after);
+        if units == 1 {
+            return boards + between;
+        }
+        boards + between + f64::from(units - 1) * boards.max(between - drivers(0))
     }
 
     /// The time for which a waiting member is descheduled: all others that share its processor run before it.
@@ -256,6 +278,8 @@ struct Clocks<'a> {
     clocks: Vec<f64>,
     /// By member: the number of its host.
     host_of: Vec<usize>,
+    /// By host: until when its members' messages leave it, and until when messages come to them.
+    links_busy: Vec<[f64; 2]>,
     rotation: f64,
     /// The work of all members.
     work: f64,
@@ -280,7 +304,8 @@ impl<'a> Clocks<'a> {
                 host.iter().for_each(|&member| host_of[member as usize] = number);
             }
         }
-        Self { scene, clocks, host_of, rotation: scene.rotation(), work: 0.0 }
+        let links_busy = vec![[0.0; 2]; clocks.len()];
+        Self { scene, clocks, host_of, links_busy, rotation: scene.rotation(), work: 0.0 }
     }
 
     fn over_messages(
@@ -391,9 +416,21 @@ impl<'a> Clocks<'a> {
     /// A member sends; returns when the data are there, and how long receiving takes.
     fn send(&mut self, from: u32, to: u32, bytes: f64) -> (f64, f64) {
         let message = self.message(from, to, bytes);
-        let began = self.clocks[from as usize];
+        let (here, there) = (self.host_of[from as usize], self.host_of[to as usize]);
+        if here == there {
+            let began = self.clocks[from as usize];
+            self.work_at(from, message.sending);
+            return (began + message.arrival, message.receiving);
+        }
+        // The members of a host share what connects it.
+        let carried = bytes * per_byte(self.link(here, there).kib_ps);
+        let began = self.clocks[from as usize].max(self.links_busy[here][0]);
+        self.clocks[from as usize] = began;
         self.work_at(from, message.sending);
-        (began + message.arrival, message.receiving)
+        self.links_busy[here][0] = began + carried;
+        let arrival = (began + message.arrival).max(self.links_busy[there][1] + carried);
+        self.links_busy[there][1] = arrival;
+        (arrival, message.receiving)
     }
 
     /// A member receives a message whose data are there at `arrival`.

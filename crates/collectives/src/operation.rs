@@ -101,6 +101,12 @@ impl Operation {
         )
     }
 
+    /// Whether each member's block may go in segments over hosts. Segment `s` of the block in place `p` has the number
+    /// `s * size + p` then.
+    pub const fn has_blocks_in_segments(self) -> bool {
+        matches!(self, Self::Gather | Self::Scatter | Self::AllGather | Self::ReduceScatter)
+    }
+
     /// Whether the blocks are segments of one piece of data, as many as the plan likes.
     pub const fn has_segments(self) -> bool {
         matches!(

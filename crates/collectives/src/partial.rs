@@ -57,6 +57,12 @@ impl Partial {
         Self { order, held: vec![Held { first, length, cells }] }
     }
 
+    /// Its values, each as a partial result of its own, to be combined in canonical order, with the first member of each.
+    pub(crate) fn apart(self) -> impl Iterator<Item = (u32, Self)> {
+        let order = Order::Canonical;
+        self.held.into_iter().map(move |held| (held.first, Self { order, held: vec![held] }))
+    }
+
     /// The blocks of all its values.
     pub fn blocks(&self) -> Range<u32> {
         self.held.first().map_or(0..0, |held| held.cells.blocks())

@@ -165,6 +165,9 @@ pub struct Plan {
     /// The members that share a board with this one, itself among them, in rising order: those of its host. Empty where
     /// all members share one.
     pub board: Vec<u32>,
+    /// The members in the order in which blocks of members are numbered: those of one host have consecutive numbers, whatever
+    /// their ranks. Empty where the numbers are those of the members.
+    pub order: Vec<u32>,
 }
 
 impl Plan {
@@ -185,6 +188,22 @@ impl Plan {
             return Some(member);
         }
         self.board.binary_search(&member).ok().map(|place| place as u32)
+    }
+
+    /// The member that has this place among the blocks of members.
+    pub fn member_of(&self, place: u32) -> u32 {
+        self.order.get(place as usize).copied().unwrap_or(place)
+    }
+
+    /// The place of a member among the blocks of members.
+    pub fn place_among_blocks(&self, member: u32) -> u32 {
+        let place = self.order.iter().position(|&other| other == member);
+        place.map_or(member, |place| place as u32)
+    }
+
+    /// Whether blocks of members do not stand as members number them: in another order, or each in several segments.
+    pub fn renumbers_blocks(&self) -> bool {
+        !self.order.is_empty() || self.segments > 1 && !self.operation.has_segments()
     }
 
     /// Whether it needs the board.

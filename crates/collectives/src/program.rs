@@ -31,7 +31,7 @@ pub struct Program {
 pub(crate) struct Drivers {
     /// By host: its driver.
     pub(crate) members: Vec<u32>,
-    /// By host: the blocks that its block stands for, in operations whose blocks belong to members.
+    /// By block of a statement: the blocks that it stands for.
     pub(crate) blocks: Option<Vec<Blocks>>,
 }
 
@@ -105,6 +105,14 @@ impl Program {
                     projections.plans[place].plan.board.clone_from(host);
                 }
             }
+        }
+    }
+
+    /// Notes the order in which blocks of members are numbered.
+    pub(crate) fn set_order(&mut self, order: &[u32]) {
+        let Kept::Plans(projections) = &mut self.kept else { return };
+        for projection in &mut projections.plans {
+            projection.plan.order = order.to_vec();
         }
     }
 
@@ -183,14 +191,14 @@ impl Program {
         if from == into || from.count == 0 {
             return;
         }
-        for cells in self.named_cells(vec![from]) {
+        for cells in joined(self.named_cells(vec![from])) {
             self.local(member, Action::Copy { from: cells, into: cells.at(into.store) });
         }
     }
 
     /// A member combines blocks.
     pub fn combine(&mut self, member: u32, left: Cells, right: Cells, into: Cells) {
-        for cells in self.named_cells(vec![into]) {
+        for cells in joined(self.named_cells(vec![into])) {
             let (left, right) = (cells.at(left.store), cells.at(right.store));
             self.local(member, Action::Combine { left, right, into: cells });
         }
@@ -372,6 +380,7 @@ impl Projection {
                 steps,
                 scratch,
                 board: Vec::new(),
+                order: Vec::new(),
             },
             accesses: BTreeMap::new(),
             last_sends: BTreeMap::new(),

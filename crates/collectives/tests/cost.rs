@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use landeck_collectives::architecture::{Butterfly, Circulant, Flat, Knomial, Ring};
 use landeck_collectives::cost::{Load, Scene};
 use landeck_collectives::{
-    Action, BoardStyle, Cells, CostParameters, Execution, Group, Links, Operation, Plan, Task,
-    Walk, Way, plans,
+    Action, BoardStyle, Cells, CostParameters, Execution, Group, Links, Operation, Order, Plan,
+    Task, Walk, Way, plans,
 };
 
 /// The times of a message and a combination in nanoseconds, with the usual figures.
@@ -139,7 +139,7 @@ fn compare(operation: Operation, way: &Way, size: u32, bytes: u64) -> (f64, f64)
     let is_split = matches!(way, Way::Messages { split: true, .. });
     let segments = if is_split && operation.has_segments() { size } else { 1 };
     let bytes = if operation == Operation::Barrier { 0 } else { bytes };
-    let model = scene.cost_ns(&Load { operation, bytes, segments }, way);
+    let model = scene.cost_ns(&Load { operation, bytes, segments, order: Order::Free }, way);
     let task = Task { segments, ..Task::new(operation) };
     let block_bytes = bytes as f64 / f64::from(blocks(operation, size, segments));
     (model, walked_ns(plans(&task, way, &group), block_bytes, &Times::new(&figures)))
@@ -224,7 +224,8 @@ fn the_board_costs_a_word_and_a_line_or_a_rotation() {
             clusters_are_hosts: false,
             links: &Links::default(),
         };
-        let load = Load { operation: Operation::Barrier, bytes: 0, segments: 1 };
+        let load =
+            Load { operation: Operation::Barrier, bytes: 0, segments: 1, order: Order::Free };
         scene.cost_ns(&load, &Way::Board(BoardStyle::Each)) * 1e3
     };
     assert_eq!(barrier(2, 2), (figures.line_ps + figures.deposit_ps) as f64);
@@ -244,7 +245,8 @@ fn where_processors_are_shared_each_step_down_costs_a_rotation() {
         links: &Links::default(),
     };
     let cost = |way: &Way| {
-        scene.cost_ns(&Load { operation: Operation::Broadcast, bytes: 8, segments: 1 }, way)
+        let (operation, order) = (Operation::Broadcast, Order::Free);
+        scene.cost_ns(&Load { operation, bytes: 8, segments: 1, order }, way)
     };
     let rotation = 4.0 * figures.switch_ps as f64 / 1e3;
     let flat = cost(&Way::by(Flat));

@@ -167,6 +167,8 @@ pub(crate) enum Sizes {
     Equal(u64),
     /// Segments.
     Cut(Cut),
+    /// Segments of blocks, of which there are so many.
+    CutBlocks(Cut, u32),
     /// As the blocks of the input.
     Input(Blocks),
     /// As others have said.
@@ -178,6 +180,7 @@ impl Sizes {
         match self {
             Self::Equal(bytes) => *bytes,
             Self::Cut(cut) => cut.bytes(block),
+            Self::CutBlocks(cut, count) => cut.bytes(block / count),
             Self::Input(blocks) => blocks.bytes(block),
             Self::Told(told) => told.get(&block).copied().unwrap_or(0),
         }
@@ -190,25 +193,66 @@ pub(crate) struct Placement {
     blocks: Blocks,
     base: u32,
     stride: u32,
+    /// Where plans number the blocks of members in another order, or in segments.
+    renumbering: Option<Renumbering>,
+}
+
+/// The numbers of blocks that stand in the order of members, each in one piece.
+#[derive(Clone, Debug)]
+struct Renumbering {
+    /// The block in each place.
+    blocks: Vec<u32>,
+    /// The segments of each block.
+    cut: Cut,
 }
 
 impl Placement {
     /// The blocks that a member brings to an operation.
     pub(crate) fn input(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
         let (base, stride) = first_and_stride(operation, false, size, member);
-        Self { blocks, base, stride }
+        Self { blocks, base, stride, renumbering: None }
     }
 
     /// The blocks that a member has of an operation in the end.
     pub(crate) fn output(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
         let (base, stride) = first_and_stride(operation, true, size, member);
-        Self { blocks, base, stride }
+        Self { blocks, base, stride, renumbering: None }
+    }
+
+    /// The blocks on one side of a member whose plan numbers blocks of members in its own way.
+    pub(crate) fn renumbered(plan: &Plan, blocks: Blocks, is_output: bool, cut: Cut) -> Self {
+        let own = plan.place_among_blocks(plan.member);
+        let (base, stride) = first_and_stride(plan.operation, is_output, plan.size, own);
+        let places = match (plan.operation, is_output) {
+            // One block, whose segments are as far apart as there are members.
+            (Operation::Gather | Operation::AllGather, false)
+            | (Operation::Scatter | Operation::ReduceScatter, true) => 1,
+            _ => plan.size,
+        };
+        let stride = if places == 1 { plan.size } else { stride };
+        let in_order = |place| if places == 1 { place } else { plan.member_of(place) };
+        let renumbering = Renumbering { blocks: (0..places).map(in_order).collect(), cut };
+        Self { blocks, base, stride, renumbering: Some(renumbering) }
     }
 
     #[inline]
     pub(crate) fn area(&self, cells: Cells) -> Area {
         let Some(first) = cells.first.checked_sub(self.base) else { return Area::EMPTY };
-        self.blocks.area(first / self.stride, cells.count)
+        let first = first / self.stride;
+        let Some(Renumbering { blocks, cut }) = &self.renumbering else {
+            return self.blocks.area(first, cells.count);
+        };
+        let area = |number: u32| {
+            let (place, segment) = (number % blocks.len() as u32, number / blocks.len() as u32);
+            let block = self.blocks.area(blocks[place as usize], 1);
+            let cut = Cut { total_bytes: block.packed_bytes(), ..*cut };
+            if cut.segments == 1 {
+                block
+            } else {
+                block.part(cut.start(segment), cut.bytes(segment))
+            }
+        };
+        Area::joined((first..first + cells.count).map(area))
     }
 }
 
@@ -486,6 +530,37 @@ mod tests {
             let (_owned, copy) = Owned::copy_of(&blocks);
             assert_eq!(packed(&copy.area(2, 2)), bytes[6..12]);
         }
+    }
+
+    #[test]
+    fn blocks_stand_in_the_order_of_members_whatever_a_plan_calls_them() {
+        let bytes: Vec<u8> = (0..12).collect();
+        let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 4 };
+        let cut = Cut { total_bytes: 4, unit_bytes: 1, segments: 2 };
+        let plan = |operation| Plan {
+            operation,
+            size: 3,
+            member: 2,
+            root: 2,
+            segments: 2,
+            steps: Vec::new(),
+            scratch: Vec::new(),
+            board: Vec::new(),
+            order: vec![0, 2, 1],
+        };
+        let gather = Placement::renumbered(&plan(Operation::Gather), blocks(), true, cut);
+        assert_eq!(packed(&gather.area(Cells::new(Store::Output, 0, 3))), [0, 1, 8, 9, 4, 5]);
+        assert_eq!(packed(&gather.area(Cells::new(Store::Output, 4, 1))), [10, 11]);
+        let own = Blocks::of(buffer(&bytes[..4]));
+        let own = Placement::renumbered(&plan(Operation::Gather), own, false, cut);
+        assert_eq!(packed(&own.area(Cells::new(Store::Input, 1, 1))), [0, 1]);
+        assert_eq!(packed(&own.area(Cells::new(Store::Input, 4, 1))), [2, 3]);
+        let whole = Cut { segments: 1, ..cut };
+        let exchange = Plan { segments: 1, ..plan(Operation::AllToAll) };
+        let input = Placement::renumbered(&exchange, blocks(), false, whole);
+        assert_eq!(packed(&input.area(Cells::new(Store::Input, 4, 1))), bytes[8..]);
+        let output = Placement::renumbered(&exchange, blocks(), true, whole);
+        assert_eq!(packed(&output.area(Cells::new(Store::Output, 7, 1))), bytes[4..8]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::board_schedule::Cut;
-use landeck_collectives::{Operation, Order, Request, Task};
+use landeck_collectives::{Operation, Order, Plan, Request, Task};
 use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
@@ -152,6 +152,21 @@ impl Call {
             return Sizes::Equal(known_bytes);
         }
         Sizes::Cut(self.cut_of(known_bytes, segments))
+    }
+
+    /// How long blocks are in a plan that numbers those of members in its own way.
+    pub(crate) fn sizes_in(&self, plan: &Plan, cut: Cut) -> Sizes {
+        match self.operation {
+            Operation::ReduceScatter => {
+                let bytes = |number| {
+                    let total_bytes = self.input.bytes(plan.member_of(number % plan.size));
+                    (number, Cut { total_bytes, ..cut }.bytes(number / plan.size))
+                };
+                Sizes::Told((0..plan.size * plan.segments).map(bytes).collect())
+            }
+            _ if cut.segments == 1 => Sizes::Equal(cut.total_bytes),
+            _ => Sizes::CutBlocks(cut, plan.size),
+        }
     }
 
     /// How so many bytes of one piece of data are cut into segments.

@@ -54,7 +54,8 @@ impl MessageSteps {
         check: Check,
     ) -> (OperationState, Self) {
         let number = group.next_number;
-        let signature = group.count(call.operation, call.root, call.options.is_checked);
+        let root_or_rounds = group.root_or_rounds(&call, segments);
+        let signature = group.count(call.operation, root_or_rounds, call.options.is_checked);
         let copied = call.set_aside();
         let (plan, is_telling) = (prepared.walk.plan(), call.is_varying && prepared.relays);
         let mut binding = match is_telling {
@@ -235,7 +236,8 @@ impl MessageSteps {
                 break;
             }
             moved = true;
-            if self.board_steps.is_some() && *allowance == 0 {
+            // Messages go on between the steps at the board.
+            if self.board_steps.is_some() && (*allowance == 0 || !state.has_no_message()) {
                 break;
             }
         }
@@ -445,6 +447,12 @@ impl MessageSteps {
 /// The stores of a plan for the data of a call.
 fn bound(call: &Call, plan: &landeck_collectives::Plan, segments: u32) -> Binding {
     let (input, output) = call.in_segments(segments);
+    if plan.renumbers_blocks() {
+        let cut = call.cut_of(call.known_bytes(), segments);
+        let [input, output] = [(input, false), (output, true)]
+            .map(|(blocks, is_output)| Placement::renumbered(plan, blocks, is_output, cut));
+        return Binding::new(plan, input, output, call.sizes_in(plan, cut));
+    }
     let input = Placement::input(call.operation, input, plan.size, plan.member);
     let output = Placement::output(call.operation, output, plan.size, plan.member);
     Binding::new(plan, input, output, call.sizes(segments))

@@ -250,8 +250,9 @@ mod tests {
             ],
         };
         let operation = Operation::AllGather;
-        let (scratch, board) = (Vec::new(), Vec::new());
-        let plan = Plan { operation, size: 2, member, root: 0, segments: 1, steps, scratch, board };
+        let (scratch, board, order) = (Vec::new(), Vec::new(), Vec::new());
+        let (size, root, segments) = (2, 0, 1);
+        let plan = Plan { operation, size, member, root, segments, steps, scratch, board, order };
         Prepared { uses_board: plan.uses_board(), relays: false, walk: Walk::new(plan) }
     }
 

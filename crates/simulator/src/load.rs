@@ -16,10 +16,12 @@ impl Sizes {
     pub(crate) fn new(operation: Operation, bytes: u64, segments: u32, size: u32) -> Self {
         let parts = match operation {
             Operation::Barrier => return Self { bytes: 0, parts: None },
-            Operation::ReduceScatter => Some(size),
+            Operation::ReduceScatter => Some(size * segments.max(1)),
             _ if operation.has_segments() => Some(segments.max(1)),
             _ => None,
         };
+        let is_in_segments = operation.has_blocks_in_segments() && parts.is_none();
+        let bytes = if is_in_segments { bytes.div_ceil(u64::from(segments.max(1))) } else { bytes };
         Self { bytes, parts: parts.map(u64::from) }
     }
 

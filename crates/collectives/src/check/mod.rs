@@ -95,15 +95,17 @@ fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
 fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {
     let size = plans.len();
     let segments = plans.first().map_or(1, |plan| plan.segments);
+    let order = plans.first().map_or(&[][..], |plan| &plan.order);
     for (place, plan) in plans.iter().enumerate() {
         let is_of_task = plan.operation == task.operation
             && plan.root == task.root
             && plan.segments == segments
+            && plan.order == order
             && plan.size as usize == size
             && plan.member as usize == place;
         if !is_of_task {
             return Err(Fault::OtherPlan { place, size });
         }
     }
-    Ok(Shape { task: *task, size: size as u32, segments })
+    Ok(Shape { task: *task, size: size as u32, segments, order: order.into() })
 }

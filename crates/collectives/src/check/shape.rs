@@ -4,12 +4,14 @@ use crate::derive::Task;
 use crate::operation::Operation;
 
 /// A task in a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) task: Task,
     pub(super) size: u32,
     /// The segments of the plans.
     pub(super) segments: u32,
+    /// The members in the order of their blocks; empty where that is the order of the members.
+    pub(super) order: Box<[u32]>,
 }
 
 /// The content that a block must have in the end: the data of one member, or the combined data of the first `members`.
@@ -26,8 +28,15 @@ impl Shape {
             Operation::Barrier => 0,
             Operation::AllToAll => self.size * self.size,
             operation if operation.has_segments() => self.segments,
+            operation if operation.has_blocks_in_segments() => self.size * self.segments,
             _ => self.size,
         }
+    }
+
+    /// The member to which the block in this place belongs.
+    fn member_of(&self, place: u32) -> u32 {
+        let place = place % self.size;
+        self.order.get(place as usize).copied().unwrap_or(place)
     }
 
     /// Whether a member's own contribution stands in its output.
@@ -42,9 +51,11 @@ impl Shape {
     pub(super) fn has_input(&self, member: u32, block: u32) -> bool {
         let brings = match self.task.operation {
             Operation::Barrier | Operation::Broadcast => false,
-            Operation::Scatter => return member == self.task.root && block < self.size,
-            Operation::Gather | Operation::AllGather => block == member,
-            Operation::AllToAll => return block / self.size == member,
+            Operation::Scatter => return member == self.task.root && block < self.numbers(),
+            Operation::Gather | Operation::AllGather => {
+                block < self.numbers() && self.member_of(block) == member
+            }
+            Operation::AllToAll => return self.member_of(block / self.size) == member,
             _ => block < self.numbers(),
         };
         brings && !self.is_in_place(member)
@@ -56,9 +67,10 @@ impl Shape {
         match self.task.operation {
             Operation::Barrier => false,
             Operation::Gather | Operation::Reduce => is_root && known,
-            Operation::Scatter => block == member,
-            Operation::AllToAll => known && block % self.size == member,
-            Operation::ReduceScatter => known && (self.task.in_place || block == member),
+            Operation::Scatter | Operation::AllToAll => known && self.member_of(block) == member,
+            Operation::ReduceScatter => {
+                known && (self.task.in_place || self.member_of(block) == member)
+            }
             _ => known,
         }
     }
@@ -68,7 +80,7 @@ impl Shape {
         match self.task.operation {
             Operation::Broadcast => member == self.task.root,
             Operation::Gather | Operation::Scatter | Operation::AllGather => {
-                block == member && self.is_in_place(member)
+                self.member_of(block) == member && self.is_in_place(member)
             }
             _ => self.is_in_place(member),
         }
@@ -84,10 +96,10 @@ impl Shape {
         match self.task.operation {
             Operation::Barrier => None,
             Operation::Broadcast | Operation::Scatter => Some(Wanted::Of(root)),
-            Operation::Gather | Operation::AllGather => Some(Wanted::Of(block)),
-            Operation::AllToAll => Some(Wanted::Of(block / size)),
+            Operation::Gather | Operation::AllGather => Some(Wanted::Of(self.member_of(block))),
+            Operation::AllToAll => Some(Wanted::Of(self.member_of(block / size))),
             Operation::Reduce | Operation::AllReduce => combined(size),
-            Operation::ReduceScatter if block == member => combined(size),
+            Operation::ReduceScatter if self.member_of(block) == member => combined(size),
             Operation::ReduceScatter => None,
             Operation::Scan => combined(member + 1),
             Operation::ExclusiveScan if member > 0 => combined(member),
@@ -102,7 +114,20 @@ mod tests {
 
     fn shape(operation: Operation, in_place: bool) -> Shape {
         let task = Task { in_place, root: 1, ..Task::new(operation) };
-        Shape { task, size: 3, segments: 2 }
+        Shape { task, size: 3, segments: 1 + u32::from(operation.has_segments()), order: [].into() }
+    }
+
+    #[test]
+    fn blocks_belong_to_members_in_their_order_segment_by_segment() {
+        let gather = shape(Operation::Gather, false);
+        let turned = Shape { segments: 2, order: [0, 2, 1].into(), ..gather };
+        let own = |member| {
+            (0..turned.numbers())
+                .filter(|&block| turned.has_input(member, block))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!([0, 1, 2].map(own), [[0, 3], [2, 5], [1, 4]]);
+        assert_eq!(turned.wanted(1, 4), Some(Wanted::Of(2)));
     }
 
     #[test]

@@ -16,16 +16,21 @@
 //! | reduce-scatter | the driver combines | reduce-scatter | each takes its block |
 //! | scan | each combines, up to itself; the driver, all | exclusive scan | each adds the driver's data |
 //!
-//! In an alltoall every member is a driver: [`exchange`].
+//! In an alltoall every member is a driver: [`exchange`]. A scan whose order counts, or whose hosts have no consecutive
+//! members, has another form: [`scan`].
 //!
-//! Members alone on their hosts have no board. Some operations need hosts of consecutive members, because a deposit is a
-//! run of consecutive blocks. What is not derived goes over messages between all members.
+//! Long data go in *units*, one behind the other: while one is between the drivers, others are at the boards. A unit is a
+//! segment of the data, as many segments as there are hosts if these divide the data, or a segment of each member's block.
+//! Each unit has visits to the board of its own. The members of a host have consecutive blocks in the order of
+//! [`Plan::order`](crate::Plan), since a deposit is a run of blocks.
+//!
+//! Members alone on their hosts have no board. What is not derived goes over messages between all members.
 
 use std::ops::Range;
 
 use super::{
     Paths, Task, all_gather, all_reduce, barrier, broadcast, gather, know, of, reduce,
-    reduce_scatter, scan, scatter,
+    reduce_scatter, scatter,
 };
 use crate::architecture::Architecture;
 use crate::blocks::Blocks;
@@ -36,26 +41,14 @@ use crate::plan::{Action, Cells, Store};
 use crate::program::{Drivers, Program};
 
 mod exchange;
+mod scan;
+
+/// So many units are at the boards before the members take the result of the first.
+const UNITS_AHEAD: u32 = 2;
 
 /// Whether there are plans of this task over the hosts of a group.
 pub(super) fn is_derived(task: &Task, group: &Group) -> bool {
-    let hosts = group.hosts();
-    let are_runs =
-        || hosts.iter().all(|host| (host[host.len() - 1] - host[0]) as usize + 1 == host.len());
-    match task.operation {
-        Operation::Barrier
-        | Operation::Broadcast
-        | Operation::Reduce
-        | Operation::AllReduce
-        | Operation::Gather
-        | Operation::AllGather => true,
-        Operation::Scatter => are_runs(),
-        // In canonical order a host's value cannot stand for its members in every prefix or part.
-        Operation::ReduceScatter | Operation::Scan | Operation::ExclusiveScan => {
-            task.order == Order::Free && are_runs()
-        }
-        Operation::AllToAll => are_runs() && exchange::has_few_visits(&hosts),
-    }
+    task.operation != Operation::AllToAll || exchange::has_few_visits(&group.hosts())
 }
 
 /// Adds the actions of all members. An operation that is not derived goes over messages between all members.
@@ -81,19 +74,72 @@ pub(super) fn plan(
     program.set_boards(&members);
     let Ok(group_of_hosts) = Group::whole(members.len() as u32) else { return };
     let paths = Paths { group: &group_of_hosts, to: architecture, back: architecture, split };
-    let between = Task { root: root_host.unwrap_or(0) as u32, ..*task };
-    Hosts { program, task, between, members, drivers }.plan(&paths);
+    let in_unit = match task.operation.has_segments() {
+        true if super::is_split(task.operation, split) => members.len() as u32,
+        true => 1,
+        false => program.size(),
+    };
+    let units = match task.operation {
+        operation if operation.has_segments() => task.segments / in_unit,
+        operation if operation.has_blocks_in_segments() => task.segments,
+        _ => 1,
+    };
+    let between = Task { root: root_host.unwrap_or(0) as u32, segments: in_unit, ..*task };
+    let mut hosts =
+        Hosts { program, task, between, members, drivers, places: Vec::new(), in_unit, units };
+    hosts.number_blocks();
+    hosts.plan(&paths);
+}
+
+/// The most values that a driver has for its host's members: several if these may not be combined there.
+pub(crate) fn values_of(operation: Operation, order: Order, hosts: &[Vec<u32>]) -> u64 {
+    let is_one =
+        !operation.reduces() || order == Order::Free && !tells_all(operation, order, hosts);
+    let values = |members: &Vec<u32>| match order {
+        _ if is_one => 1,
+        Order::Late => members.len(),
+        Order::Free | Order::Canonical => aligned_runs(members),
+    };
+    hosts.iter().map(values).max().unwrap_or(1) as u64
+}
+
+/// Whether the drivers tell each other the values of all members.
+pub(crate) fn tells_all(operation: Operation, order: Order, hosts: &[Vec<u32>]) -> bool {
+    let is_scan = matches!(operation, Operation::Scan | Operation::ExclusiveScan);
+    is_scan && (order != Order::Free || !hosts.iter().all(|host| scan::is_run(host)))
+}
+
+/// The number of aligned runs of members, whose lengths are powers of two.
+fn aligned_runs(members: &[u32]) -> usize {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &member in members {
+        runs.push((member, 1));
+        while let [.., (first, length), next] = runs[..]
+            && next == (first + length, length)
+            && first.is_multiple_of(2 * length)
+        {
+            runs.pop();
+            runs.pop();
+            runs.push((first, 2 * length));
+        }
+    }
+    runs.len()
 }
 
 struct Hosts<'a> {
     program: &'a mut Program,
     task: &'a Task,
-    /// The task between the hosts.
+    /// The task between the hosts, for one unit.
     between: Task,
     /// By host: its members, in rising order.
     members: Vec<Vec<u32>>,
     /// By host: its driver.
     drivers: Vec<u32>,
+    /// By member: its place among the blocks of members.
+    places: Vec<u32>,
+    /// The number of blocks in a unit, and the number of units.
+    in_unit: u32,
+    units: u32,
 }
 
 /// A value that a driver holds: of so many members from the first on, in a store.
@@ -105,76 +151,130 @@ struct Value {
 }
 
 impl Hosts<'_> {
+    /// Numbers the blocks of members so that those of a host follow each other.
+    fn number_blocks(&mut self) {
+        let order = self.members.concat();
+        self.places = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(place, &member)| self.places[member as usize] = place);
+        let are_of_members =
+            !self.task.operation.has_segments() && self.task.operation != Operation::Barrier;
+        if are_of_members && !order.is_sorted() {
+            self.program.set_order(&order);
+        }
+    }
+
     fn plan(mut self, paths: &Paths<'_>) {
         match self.task.operation {
             Operation::Barrier => {
                 self.each_host(Self::await_all);
-                self.between(|program, _| barrier::plan(program, paths));
+                self.between(0, |program, _| barrier::plan(program, paths));
                 self.each_host(Self::release);
             }
             Operation::Broadcast => {
-                self.between(|program, task| broadcast::plan(program, task, paths));
-                self.each_host(Self::hand_out);
+                for unit in 0..self.units {
+                    self.between(unit, |program, task| broadcast::plan(program, task, paths));
+                    self.hand_out(unit);
+                }
             }
             Operation::Reduce => {
-                let values = self.combined();
-                self.between(|program, task| {
-                    let own = |program: &mut Program, host: u32, blocks| {
-                        held(program, task, host, &values[host as usize], &blocks)
-                    };
-                    reduce::of_values(program, task, paths, own);
-                });
+                for unit in 0..self.units {
+                    let values = self.combined(unit);
+                    self.between(unit, |program, task| {
+                        let own = |program: &mut Program, host: u32, blocks| {
+                            held(program, task, host, &values[host as usize], &blocks)
+                        };
+                        reduce::of_values(program, task, paths, own);
+                    });
+                }
             }
-            Operation::AllReduce => {
-                let values = self.combined();
-                self.between(|program, task| {
-                    let own = |program: &mut Program, host: u32, blocks| {
-                        held(program, task, host, &values[host as usize], &blocks)
-                    };
-                    all_reduce::of_values(program, task, paths, own);
-                });
-                self.each_host(Self::hand_out);
-            }
-            Operation::Gather => {
-                let own = self.gathered();
-                let tree = paths.to.tree(paths.group, self.between.root);
-                self.between(|program, _| gather::up(program, &tree, &own));
-            }
+            Operation::AllReduce => self.staggered(
+                |hosts, unit| {
+                    let values = hosts.combined(unit);
+                    hosts.between(unit, |program, task| {
+                        let own = |program: &mut Program, host: u32, blocks| {
+                            held(program, task, host, &values[host as usize], &blocks)
+                        };
+                        all_reduce::of_values(program, task, paths, own);
+                    });
+                },
+                Self::hand_out,
+            ),
+            Operation::Gather => self.gather(paths),
             Operation::AllGather => {
-                self.gathered();
-                let known = know::own(self.members.len() as u32);
-                self.between(|program, _| all_gather::tell(program, &paths.rounds(), known));
-                self.each_host(Self::hand_out);
+                let stores = self.gathering();
+                self.staggered(
+                    |hosts, unit| {
+                        hosts.gathered(unit, &stores);
+                        let known = know::own(hosts.members.len() as u32);
+                        hosts.between(unit, |program, _| {
+                            all_gather::tell(program, &paths.rounds(), known);
+                        });
+                    },
+                    Self::hand_out,
+                );
             }
-            Operation::Scatter => {
-                let stores = self.of_hosts();
-                let tree = paths.to.tree(paths.group, self.between.root);
-                let own: Vec<Cells> =
-                    (0..).zip(&stores).map(|(host, &store)| Cells::new(store, host, 1)).collect();
-                self.between(|program, _| scatter::down(program, &tree, &own));
-                self.keep_own(self.task.root, Store::Output);
-                self.divide(&stores);
+            Operation::Scatter => self.scatter(paths),
+            Operation::ReduceScatter => self.reduce_scatter(paths),
+            Operation::Scan | Operation::ExclusiveScan => scan::plan(&mut self, paths),
+            Operation::AllToAll => exchange::plan(&mut self),
+        }
+    }
+
+    /// Does one thing for each unit, and another one for each, some units later.
+    fn staggered(
+        &mut self,
+        mut first: impl FnMut(&mut Self, u32),
+        mut second: impl FnMut(&mut Self, u32),
+    ) {
+        for unit in 0..self.units + UNITS_AHEAD {
+            if unit < self.units {
+                first(self, unit);
             }
-            Operation::ReduceScatter => {
-                let values = self.combined();
-                let stores = self.of_hosts();
-                let (order, hosts) = (self.task.order, self.members.len() as u32);
-                self.between(|program, _| {
-                    let own = |host: u32| {
-                        let cells = Cells::new(values[host as usize][0].store, 0, hosts);
-                        Partial::own(order, host, cells)
-                    };
-                    let own = (0..hosts).map(own).collect();
+            if let Some(before) = unit.checked_sub(UNITS_AHEAD) {
+                second(self, before);
+            }
+        }
+    }
+
+    fn gather(&mut self, paths: &Paths<'_>) {
+        let stores = self.gathering();
+        let tree = paths.to.tree(paths.group, self.between.root);
+        for unit in 0..self.units {
+            let own = self.gathered(unit, &stores);
+            self.between(unit, |program, _| gather::up(program, &tree, &own));
+        }
+    }
+
+    fn scatter(&mut self, paths: &Paths<'_>) {
+        let stores = self.of_hosts();
+        let tree = paths.to.tree(paths.group, self.between.root);
+        let own: Vec<Cells> =
+            (0..).zip(&stores).map(|(host, &store)| Cells::new(store, host, 1)).collect();
+        for unit in 0..self.units {
+            self.between(unit, |program, _| scatter::down(program, &tree, &own));
+            self.keep_own(unit, self.task.root, Store::Output);
+            self.divide(unit, &stores);
+        }
+    }
+
+    fn reduce_scatter(&mut self, paths: &Paths<'_>) {
+        let stores = self.of_hosts();
+        let hosts = self.members.len() as u32;
+        self.staggered(
+            |this, unit| {
+                let values = this.combined(unit);
+                this.between(unit, |program, task| {
+                    let own = (0..hosts)
+                        .map(|host| held(program, task, host, &values[host as usize], &(0..hosts)))
+                        .collect();
                     let results = reduce_scatter::results(program, &paths.rounds(), own);
                     for ((host, partial), &store) in (0..).zip(results).zip(&stores) {
                         partial.close(program, host, Cells::new(store, host, 1));
                     }
                 });
-                self.divide(&stores);
-            }
-            Operation::Scan | Operation::ExclusiveScan => self.scan(paths),
-            Operation::AllToAll => exchange::plan(&mut self),
-        }
+            },
+            |this, unit| this.divide(unit, &stores),
+        );
     }
 
     /// The store in which each driver has the blocks of its host before they are divided. A member alone has its result.
@@ -192,111 +292,33 @@ impl Hosts<'_> {
     }
 
     /// The members of each host take their blocks from its driver.
-    fn divide(&mut self, stores: &[Store]) {
+    fn divide(&mut self, unit: u32, stores: &[Store]) {
         self.each_host(|hosts, host| {
             let (driver, store) = (hosts.drivers[host], stores[host]);
-            let (first, count) = (hosts.members[host][0], hosts.members[host].len() as u32);
-            let blocks = Cells::new(store, first, count);
-            hosts.program.local(driver, Action::Deposit { cells: blocks, except: Some(driver) });
+            let blocks = hosts.blocks_of(unit, host).at(store);
+            let own = hosts.block_of(unit, driver).at(store);
+            let deposit = Action::Deposit { cells: blocks, except: Some(own.first) };
+            hosts.program.local(driver, deposit);
             if store != Store::Input {
-                let own = Cells::new(store, driver, 1);
                 hosts.program.copy(driver, own, own.at(Store::Output));
             }
             for member in hosts.others(host) {
                 hosts.deposit(member, NOTHING);
-                hosts.take(member, driver, blocks, Cells::new(Store::Output, member, 1));
+                hosts.take(member, driver, blocks, hosts.block_of(unit, member));
             }
         });
     }
 
-    /// Each member combines the data of its host up to itself, the drivers scan the values of hosts, and each member of a
-    /// later host adds what stands for the hosts before it.
-    fn scan(&mut self, paths: &Paths<'_>) {
-        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
-        let data = self.result();
-        let values: Vec<Store> = (0..self.members.len()).map(|host| self.prefixes(host)).collect();
-        for (&driver, &store) in self.drivers.iter().zip(&values) {
-            (1..self.task.segments).for_each(|_| self.program.share(driver, store)); // each gives it back
-        }
-        let result = |hosts: &mut Self, host: usize| match hosts.members[host].len() {
-            1 if is_exclusive => Store::Output,
-            _ => hosts.program.scratch(hosts.drivers[host]),
-        };
-        let stores: Vec<(Store, Store)> =
-            (0..values.len()).map(|host| (values[host], result(self, host))).collect();
-        self.between.operation = Operation::ExclusiveScan;
-        self.between(|program, task| scan::of_values(program, task, paths, &stores));
-        for (host, &(_, before)) in stores.iter().enumerate() {
-            let (driver, own) = (self.drivers[host], self.own_store(self.drivers[host]));
-            match (host, self.members[host].len()) {
-                (0, 1) if !is_exclusive => self.program.copy(driver, data.at(own), data),
-                (_, 1) if host > 0 && !is_exclusive => {
-                    self.program.combine(driver, data.at(before), data.at(own), data);
-                }
-                (0, _) | (_, 1) => {}
-                _ => self.add_before(host, data.at(before)),
-            }
-        }
-    }
-
-    /// The members of a host combine its data up to themselves. Returns the store in which its driver has the value of all.
-    fn prefixes(&mut self, host: usize) -> Store {
-        let (driver, data) = (self.drivers[host], self.result());
-        let (members, own) = (self.members[host].clone(), self.own_store(driver));
-        if members.len() == 1 {
-            if own == Store::Input {
-                return own;
-            }
-            let copy = self.program.scratch(driver); // combining overwrites it
-            self.program.copy(driver, data.at(own), data.at(copy));
-            return copy;
-        }
-        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
-        let all = self.program.scratch(driver);
-        for (place, &member) in (0..).zip(&members) {
-            let deposited = data.at(own);
-            self.deposit(member, deposited);
-            let mut combine = |members: u32, store| {
-                let into = data.at(store);
-                let combine = Action::CombineDeposits { members, deposited, into };
-                self.program.local(member, combine);
-            };
-            if place == 0 {
-                combine(members.len() as u32, all);
-            }
-            match (place, is_exclusive) {
-                (0, true) => {}
-                (0, false) => self.program.copy(member, deposited, data),
-                (_, true) => combine(place, Store::Output),
-                (_, false) => combine(place + 1, Store::Output),
-            }
-        }
-        all
-    }
-
-    /// The members of a host add what stands for the hosts before it, which its driver has.
-    fn add_before(&mut self, host: usize, before: Cells) {
-        let is_exclusive = self.task.operation == Operation::ExclusiveScan;
-        let (driver, data) = (self.drivers[host], self.result());
-        self.deposit(driver, before);
-        match is_exclusive {
-            true => self.program.copy(driver, before, data),
-            false => self.program.combine(driver, before, data, data),
-        }
-        for member in self.others(host) {
-            let taken = before.at(self.program.scratch(member));
-            self.deposit(member, NOTHING);
-            self.take(member, driver, before, taken);
-            self.program.combine(member, taken, data, data);
-        }
-    }
-
     /// Adds statements about the drivers, which have the numbers of their hosts.
-    fn between(&mut self, add: impl FnOnce(&mut Program, &Task)) {
-        let blocks = |host: &Vec<u32>| Blocks::of(host.iter().map(|&member| member..member + 1));
-        let has_blocks = !self.task.operation.has_segments();
-        let blocks = has_blocks.then(|| self.members.iter().map(blocks).collect());
-        let drivers = Drivers { members: self.drivers.clone(), blocks };
+    fn between(&mut self, unit: u32, add: impl FnOnce(&mut Program, &Task)) {
+        let first = unit * self.in_unit;
+        let blocks = match self.task.operation.has_segments() {
+            true => (first..first + self.in_unit).map(Blocks::one).collect(),
+            false => (0..self.members.len())
+                .map(|host| Blocks::run(self.blocks_of(unit, host).blocks()))
+                .collect(),
+        };
+        let drivers = Drivers { members: self.drivers.clone(), blocks: Some(blocks) };
         let task = &self.between;
         self.program.among(drivers, |program| add(program, task));
     }
@@ -326,39 +348,42 @@ impl Hosts<'_> {
         }
     }
 
-    /// All members of a host take the result from its driver.
-    fn hand_out(&mut self, host: usize) {
-        let result = self.result();
-        self.deposit(self.drivers[host], result);
-        for member in self.others(host) {
-            self.deposit(member, NOTHING);
-            if self.task.operation == Operation::AllGather {
-                self.keep_own(member, Store::Output);
-                for blocks in [0..member, member + 1..result.count] {
-                    self.take(member, self.drivers[host], result, of(Store::Output, &blocks));
+    /// All members take a unit of the result from the driver of their host.
+    fn hand_out(&mut self, unit: u32) {
+        self.each_host(|hosts, host| {
+            let (result, driver) = (hosts.result(unit), hosts.drivers[host]);
+            hosts.deposit(driver, result);
+            for member in hosts.others(host) {
+                hosts.deposit(member, NOTHING);
+                if hosts.task.operation != Operation::AllGather {
+                    hosts.take(member, driver, result, result);
+                    continue;
                 }
-            } else {
-                self.take(member, self.drivers[host], result, result);
+                hosts.keep_own(unit, member, Store::Output);
+                let own = hosts.block_of(unit, member).first;
+                for blocks in [result.first..own, own + 1..result.first + result.count] {
+                    hosts.take(member, driver, result, of(Store::Output, &blocks));
+                }
             }
-        }
+        });
     }
 
     /// The members of each host bring their data to their drivers. Returns the values that each driver holds then.
-    fn combined(&mut self) -> Vec<Vec<Value>> {
-        (0..self.members.len()).map(|host| self.combined_of(host)).collect()
+    fn combined(&mut self, unit: u32) -> Vec<Vec<Value>> {
+        (0..self.members.len()).map(|host| self.combined_of(unit, host)).collect()
     }
 
-    fn combined_of(&mut self, host: usize) -> Vec<Value> {
+    fn combined_of(&mut self, unit: u32, host: usize) -> Vec<Value> {
         let (driver, members) = (self.drivers[host], self.members[host].clone());
         let own = self.own_store(driver);
         if members.len() == 1 {
             return vec![Value { first: driver, length: 1, store: own }];
         }
         for member in self.others(host) {
-            self.deposit(member, self.result().at(self.own_store(member)));
+            self.deposit(member, self.result(unit).at(self.own_store(member)));
         }
         self.deposit(driver, NOTHING);
-        let data = self.result();
+        let data = self.result(unit);
         if self.task.order == Order::Free || self.task.order == Order::Canonical && is_run(&members)
         {
             let operation = self.task.operation;
@@ -381,40 +406,58 @@ impl Hosts<'_> {
         members.iter().copied().map(value).collect()
     }
 
-    /// The members of each host bring their blocks to their drivers. Returns where each driver has its host's block.
-    fn gathered(&mut self) -> Vec<Cells> {
-        (0..self.members.len())
-            .map(|host| Cells::new(self.gathered_of(host), host as u32, 1))
-            .collect()
+    /// The stores in which the drivers have the blocks of their hosts.
+    fn gathering(&mut self) -> Vec<Store> {
+        let store = |host: usize| {
+            let driver = self.drivers[host];
+            let has_result =
+                self.task.operation == Operation::AllGather || driver == self.task.root;
+            match self.members[host].len() {
+                _ if has_result => Store::Output,
+                1 => Store::Input,
+                _ => self.program.scratch(driver),
+            }
+        };
+        (0..self.members.len()).map(store).collect()
     }
 
-    fn gathered_of(&mut self, host: usize) -> Store {
-        let driver = self.drivers[host];
-        let is_result = self.task.operation == Operation::AllGather || driver == self.task.root;
-        let is_alone = self.members[host].len() == 1;
-        if is_alone && !is_result {
-            return Store::Input;
+    /// The members of each host bring their blocks to their drivers. Returns where each driver has its host's block.
+    fn gathered(&mut self, unit: u32, stores: &[Store]) -> Vec<Cells> {
+        for (host, &store) in stores.iter().enumerate() {
+            let driver = self.drivers[host];
+            if store != Store::Input {
+                self.keep_own(unit, driver, store);
+            }
+            if self.members[host].len() == 1 {
+                continue;
+            }
+            for member in self.others(host) {
+                self.deposit(member, self.block_of(unit, member).at(self.own_store(member)));
+            }
+            self.deposit(driver, NOTHING);
+            for member in self.others(host) {
+                let block = self.block_of(unit, member).at(store);
+                self.take(driver, member, block, block);
+            }
         }
-        let store = if is_result { Store::Output } else { self.program.scratch(driver) };
-        self.keep_own(driver, store);
-        if is_alone {
-            return store;
-        }
-        for member in self.others(host) {
-            self.deposit(member, Cells::new(self.own_store(member), member, 1));
-        }
-        self.deposit(driver, NOTHING);
-        for member in self.others(host) {
-            let block = Cells::new(store, member, 1);
-            self.take(driver, member, block, block);
-        }
-        store
+        (0..).zip(stores).map(|(host, &store)| Cells::new(store, host, 1)).collect()
     }
 
     /// A member's own block goes to where its others will be, unless it stands there.
-    fn keep_own(&mut self, member: u32, store: Store) {
-        let from = Cells::new(self.own_store(member), member, 1);
+    fn keep_own(&mut self, unit: u32, member: u32, store: Store) {
+        let from = self.block_of(unit, member).at(self.own_store(member));
         self.program.copy(member, from, from.at(store));
+    }
+
+    /// A unit of a member's block.
+    fn block_of(&self, unit: u32, member: u32) -> Cells {
+        Cells::new(Store::Output, unit * self.in_unit + self.places[member as usize], 1)
+    }
+
+    /// A unit of the blocks of a host's members.
+    fn blocks_of(&self, unit: u32, host: usize) -> Cells {
+        let members = &self.members[host];
+        Cells { count: members.len() as u32, ..self.block_of(unit, members[0]) }
     }
 
     /// The members of a host but its driver.
@@ -423,11 +466,9 @@ impl Hosts<'_> {
         self.members[host].clone().into_iter().filter(move |&member| member != driver)
     }
 
-    /// The blocks of the result.
-    fn result(&self) -> Cells {
-        let has_segments = self.task.operation.has_segments();
-        let count = if has_segments { self.task.segments } else { self.program.size() };
-        Cells::new(Store::Output, 0, count)
+    /// The blocks of a unit of the result.
+    fn result(&self, unit: u32) -> Cells {
+        Cells::new(Store::Output, unit * self.in_unit, self.in_unit)
     }
 
     /// The store in which a member has its own data.
@@ -467,19 +508,11 @@ fn held(
     values: &[Value],
     blocks: &Range<u32>,
 ) -> Partial {
-    let mut partials = values.iter().map(|value| {
-        let cells = of(value.store, blocks);
-        (value.store, Partial::of_run(task.order, (value.first, value.length), cells))
-    });
-    let mut all: Option<Partial> = None;
-    for (store, partial) in partials.by_ref() {
-        if blocks.end < task.segments {
-            program.share(host, store); // the later segments stand there, too
-        }
-        match &mut all {
-            None => all = Some(partial),
-            Some(all) => all.join(program, host, partial),
-        }
-    }
-    all.unwrap_or_else(|| Partial::of_run(task.order, (0, 0), NOTHING))
+    let partial = |value: &Value| {
+        Partial::of_run(task.order, (value.first, value.length), of(value.store, blocks))
+    };
+    let mut partials = values.iter().map(partial);
+    let mut all = partials.next().unwrap_or_else(|| Partial::of_run(task.order, (0, 0), NOTHING));
+    partials.for_each(|partial| all.join(program, host, partial));
+    all
 }

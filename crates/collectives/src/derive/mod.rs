@@ -22,7 +22,7 @@ mod barrier;
 mod board;
 mod broadcast;
 mod gather;
-mod hosts;
+pub(crate) mod hosts;
 pub(crate) mod know;
 mod reduce;
 mod reduce_scatter;
@@ -194,12 +194,16 @@ pub fn is_derived_over_hosts(task: &Task, group: &Group) -> bool {
 }
 
 /// Returns the number of segments into which the data are cut: one for each member if each gets or makes a part of
-/// them, or for each host.
+/// them; over hosts a multiple of their number then.
 pub fn segments(task: &Task, way: &Way, group: &Group) -> u32 {
     match way {
-        _ if !is_divided(task, way) => task.segments.max(1),
-        Way::Hosts { .. } => group.hosts().len() as u32,
-        _ => group.size(),
+        Way::Hosts { .. } if is_divided(task, way) => {
+            task.segments.max(1).next_multiple_of(group.hosts().len() as u32)
+        }
+        Way::Hosts { .. } => task.segments.max(1),
+        _ if is_divided(task, way) => group.size(),
+        _ if task.operation.has_blocks_in_segments() => 1,
+        _ => task.segments.max(1),
     }
 }
 
@@ -212,14 +216,16 @@ pub(crate) fn turns_blocks(task: &Task, way: &Way) -> bool {
 
 fn is_divided(task: &Task, way: &Way) -> bool {
     match way {
-        Way::Messages { split, .. } | Way::Hosts { split, .. } => {
-            let may_split = [Operation::Broadcast, Operation::Reduce, Operation::AllReduce];
-            *split && may_split.contains(&task.operation)
-        }
+        Way::Messages { split, .. } | Way::Hosts { split, .. } => is_split(task.operation, *split),
         Way::Board(style) => {
             *style == BoardStyle::Divided && task.operation == Operation::AllReduce
         }
     }
+}
+
+/// Whether long data of this operation are divided where a way is split.
+pub(crate) fn is_split(operation: Operation, split: bool) -> bool {
+    split && matches!(operation, Operation::Broadcast | Operation::Reduce | Operation::AllReduce)
 }
 
 /// The architectures of the way there and back.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landeck_board::{Board, Difference, LinesPlace, Offer};
+use landeck_board::{Board, Difference, LinesPlace, Offer, WINDOW};
 use landeck_channel::Peer;
 use landeck_collectives::Group;
 use landeck_memory::Segment;
@@ -35,19 +35,36 @@ pub(crate) struct LocalBoard {
     calls: CallsAtBoard,
 }
 
-/// The group's numbers of calls, by the numbers of operations at the board. There are fewer of these: some calls go over
-/// messages, some to the board twice.
-#[derive(Clone, Copy)]
-pub(crate) struct CallsAtBoard([u32; CALLS_KEPT]);
+/// The last calls of a group that came to the board: for each its first operation at the board and its number in the group.
+/// These differ, since some calls go to the board several times.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CallsAtBoard {
+    last: [(u32, u32); CALLS_KEPT],
+    /// The place of the next one.
+    next: usize,
+}
 
 /// More than a board has lines that can differ.
-const CALLS_KEPT: usize = 64;
+const CALLS_KEPT: usize = 32;
+const _: () = assert!(CALLS_KEPT > WINDOW);
 
 impl CallsAtBoard {
+    /// Notes a call by the number of its first operation at the board.
+    fn note(&mut self, first: u32, call: u32) {
+        self.last[self.next] = (first, call);
+        self.next = (self.next + 1) % CALLS_KEPT;
+    }
+
+    /// The call to which an operation at the board belongs.
+    fn call_of(&self, number: u32) -> u32 {
+        let nearest = self.last.iter().min_by_key(|(first, _)| number.wrapping_sub(*first));
+        nearest.map_or(0, |&(_, call)| call)
+    }
+
     /// A difference at the board as one of the group: with the rank of its member, and numbered as calls at a board of the
     /// whole group are, from one on.
     pub(crate) fn named(&self, ranks: &[u32], found: Difference) -> Difference {
-        let number = self.0[found.number as usize % CALLS_KEPT].wrapping_add(1);
+        let number = self.call_of(found.number).wrapping_add(1);
         Difference { member: rank_of(ranks, found.member), number, ..found }
     }
 }
@@ -62,9 +79,10 @@ impl LocalBoard {
     pub(crate) fn begin(&mut self, number: u32, call: u32, visits: u32) -> Vec<(u32, u32)> {
         let mut begun = Vec::with_capacity(visits as usize);
         for _ in 0..visits {
-            let visit = self.board.begin(call);
-            self.calls.0[visit.0 as usize % CALLS_KEPT] = number;
-            begun.push(visit);
+            begun.push(self.board.begin(call));
+        }
+        if let Some(&(first, _)) = begun.first() {
+            self.calls.note(first, number);
         }
         begun
     }
@@ -124,6 +142,24 @@ pub(crate) fn open(
     let place = own.iter().position(|&rank| rank == member).unwrap_or(0) as u32;
     let board = Board::open(segment, shared(own[0]), &places, place);
     let board = board.map_err(|error| broken(rank_of(own, error.member)))?;
-    let calls = CallsAtBoard([0; CALLS_KEPT]);
+    let calls = CallsAtBoard::default();
     Ok(Some(Box::new(LocalBoard { board, ranks: own.clone().into(), calls })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_at_the_board_belongs_to_the_call_that_began_last_before_it() {
+        let mut calls = CallsAtBoard::default();
+        let first = u32::MAX - 40; // the numbers begin anew in between
+        for call in 0..50 {
+            calls.note(first.wrapping_add(3 * call), call);
+        }
+        for number in 3 * 18..3 * 50 {
+            assert_eq!(calls.call_of(first.wrapping_add(number)), number / 3);
+        }
+        assert_eq!(calls.call_of(first.wrapping_add(1_000)), 49, "one that goes there often");
+    }
 }

@@ -326,12 +326,14 @@ impl GroupState {
             }
             _ => None,
         };
-        let segments = match way {
-            _ if !call.operation.has_segments() => 1,
-            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => size,
-            Way::Hosts { split: true, .. } => {
-                segments_of(&call.task(1), way, &self.table.facts().group)
+        let segments = match (way, chosen) {
+            (Way::Hosts { .. }, Some((segments, _))) => segments,
+            (Way::Hosts { .. }, None) => {
+                let segments = self.table.segments_by(&call.request(), way);
+                segments_of(&call.task(segments), way, self.shape())
             }
+            _ if !call.operation.has_segments() => 1,
+            (Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided), _) => size,
             _ => chosen.map_or(1, |(segments, _)| segments),
         };
         let usual = call.task(segments);
@@ -354,6 +356,13 @@ impl GroupState {
             }
             way => way.clone(),
         }
+    }
+
+    /// The root of a call. Over hosts, a call without one states its segments: members whose lengths imply other numbers of
+    /// them go to their boards more or less often.
+    pub(crate) fn root_or_rounds(&self, call: &Call, segments: u32) -> u32 {
+        let goes_in_rounds = self.table.facts().hosts_have_boards && segments > 1;
+        if goes_in_rounds && !call.operation.has_root() { segments } else { call.root }
     }
 
     /// Counts a call.

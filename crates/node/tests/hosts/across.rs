@@ -122,6 +122,74 @@ fn operations_give_what_naive_ones_give() {
     });
 }
 
+/// Elements of eight bytes in more than a member deposits on a board at a time.
+const LONG: usize = (9 << 20) / 8;
+
+#[test]
+fn long_data_go_in_segments_and_once_to_each_host() {
+    in_both_placements("across::long_data_go_in_segments_and_once_to_each_host", 2, |job| {
+        let world = job.world();
+        let (rank, size) = (world.rank(), world.size());
+        let own = values(rank, LONG);
+        let all: Vec<u64> = (0..size).flat_map(|rank| values(rank, LONG)).collect();
+        let sums: Vec<u64> =
+            (0..LONG).map(|at| (0..size).map(|of| all[of * LONG + at]).sum()).collect();
+        // By one root on each host, of which one is not the first there.
+        for root in [0, 3] {
+            let mut sent = if rank == root { own.clone() } else { vec![0; LONG] };
+            let bytes = bytes_of_job(job, |world| world.broadcast(&mut sent, root).unwrap());
+            assert!(sent == values(root, LONG), "broadcast from {root}");
+            assert_eq!(bytes, 8 * LONG as u64, "broadcast from {root}");
+            let mut gathered = vec![0; if rank == root { size * LONG } else { 0 }];
+            let bytes = bytes_of_job(job, |world| world.gather(&own, &mut gathered, root).unwrap());
+            assert!(rank != root || gathered == all, "gather to {root}");
+            assert_eq!(bytes, 2 * 8 * LONG as u64, "gather to {root}");
+            let given = if rank == root { all.clone() } else { Vec::new() };
+            let mut scattered = vec![0; LONG];
+            let bytes =
+                bytes_of_job(job, |world| world.scatter(&given, &mut scattered, root).unwrap());
+            assert!(scattered == own, "scatter from {root}");
+            assert_eq!(bytes, 2 * 8 * LONG as u64, "scatter from {root}");
+            let mut reduced = vec![0; if rank == root { LONG } else { 0 }];
+            let bytes =
+                bytes_of_job(job, |world| world.reduce(&own, &mut reduced, Sum, root).unwrap());
+            assert!(rank != root || reduced == sums, "reduce to {root}");
+            assert_eq!(bytes, 8 * LONG as u64, "reduce to {root}");
+        }
+        let mut gathered = vec![0; size * LONG];
+        let bytes = bytes_of_job(job, |world| world.all_gather(&own, &mut gathered).unwrap());
+        assert!(gathered == all, "allgather");
+        assert_eq!(bytes, 4 * 8 * LONG as u64, "allgather");
+        let mut reduced = own.clone();
+        let bytes =
+            bytes_of_job(job, |world| world.all_reduce_in_place(&mut reduced, Sum).unwrap());
+        assert!(reduced == sums, "allreduce");
+        assert_eq!(bytes, 2 * 8 * LONG as u64, "allreduce");
+        let mut part = vec![0; LONG];
+        let blocks: Vec<u64> = all.iter().map(|value| value + rank as u64).collect();
+        let bytes = bytes_of_job(job, |world| {
+            world.reduce_scatter_block(&blocks, &mut part, Sum).unwrap();
+        });
+        let expected = |at: usize| size as u64 * own[at] + (0..size as u64).sum::<u64>();
+        assert!((0..LONG).all(|at| part[at] == expected(at)), "reduce-scatter");
+        assert_eq!(bytes, 4 * 8 * LONG as u64, "reduce-scatter");
+        let mut prefix = vec![0; LONG];
+        world.scan(&own, &mut prefix, Sum).unwrap();
+        let expected = |at: usize| (0..=rank).map(|of| all[of * LONG + at]).sum::<u64>();
+        assert!((0..LONG).all(|at| prefix[at] == expected(at)), "scan");
+    });
+}
+
+/// The bytes that all members send in messages in an operation. A member that waits for long says so in a short one.
+fn bytes_of_job(job: &Job, operate: impl FnOnce(&World)) -> u64 {
+    let world = job.world();
+    world.barrier().unwrap();
+    let before = job.counters().bytes_sent;
+    operate(&world);
+    let sent = job.counters().bytes_sent - before;
+    world.all_reduce(sent, Sum).unwrap() / 1_024 * 1_024
+}
+
 #[test]
 fn every_architecture_serves_between_hosts() {
     in_both_placements("across::every_architecture_serves_between_hosts", 2, |job| {
@@ -316,11 +384,38 @@ fn a_broadcast_goes_once_to_each_host() {
                 assert_eq!(messages(job, broadcast), 1, "from {root}");
             }
         }
+        check_messages_of_divided(job);
         // Two drivers exchange one message each.
         assert_eq!(messages(job, |world| world.barrier().unwrap()), 2);
         let sum = |world: &World| assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MANY as u64);
         assert_eq!(messages(job, sum), 2);
     });
+}
+
+/// Messages between two hosts, whatever the placement of the ranks: one from each driver that has something to send, and in
+/// an exchange one from each member.
+fn check_messages_of_divided(job: &Job) {
+    let own: Vec<u64> = values(job.world().rank(), MANY);
+    let scatter = |world: &World| {
+        let given = if world.rank() == 1 { &own[..] } else { &[] };
+        world.scatter(given, &mut [0], 1).unwrap();
+    };
+    assert_eq!(messages(job, scatter), 1);
+    let gather = |world: &World| {
+        let mut all = vec![0; if world.rank() == 1 { MANY } else { 0 }];
+        world.gather(&own[..1], &mut all, 1).unwrap();
+    };
+    assert_eq!(messages(job, gather), 1);
+    let all_gather = |world: &World| world.all_gather(&own[..1], &mut [0; MANY]).unwrap();
+    assert_eq!(messages(job, all_gather), 2);
+    let exchange = |world: &World| world.all_to_all(&own, &mut [0; MANY]).unwrap();
+    assert_eq!(messages(job, exchange), MANY as u64);
+    let divide = |world: &World| world.reduce_scatter_block(&own, &mut [0], Sum).unwrap();
+    assert_eq!(messages(job, divide), 2);
+    let ordered = |world: &World| {
+        world.reproducible().reduce_scatter_block(&own, &mut [0], Sum).unwrap();
+    };
+    assert_eq!(messages(job, ordered), 2);
 }
 
 /// Calls operations until one fails because a member is gone, goes on with those who are left, and says so.

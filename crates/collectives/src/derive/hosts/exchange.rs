@@ -8,8 +8,8 @@
 use super::{Hosts, NOTHING};
 use crate::plan::{Action, Cells, Store};
 
-/// The most visits to a board: so many operations and one before them have lines on it at once.
-const VISITS_MAX: usize = 8;
+/// The most visits to a board. Beyond that many hosts, messages between all members are hardly more than the visits.
+const VISITS_MAX: usize = 64;
 
 /// Whether the members of each host have all blocks after few visits to its board.
 pub(super) fn has_few_visits(hosts: &[Vec<u32>]) -> bool {
@@ -23,7 +23,8 @@ pub(super) fn has_few_visits(hosts: &[Vec<u32>]) -> bool {
 pub(super) fn plan(hosts: &mut Hosts<'_>) {
     let size = hosts.program.size();
     for member in 0..size {
-        let own = Cells::new(Store::Input, member * size + member, 1);
+        let place = hosts.places[member as usize];
+        let own = Cells::new(Store::Input, place * size + place, 1);
         hosts.program.copy(member, own, own.at(Store::Output));
     }
     let received: Vec<Vec<Received>> =
@@ -47,13 +48,14 @@ struct Received {
 /// Members elsewhere send their blocks for a host, each to the next member there.
 fn from_elsewhere(hosts: &mut Hosts<'_>, host: usize) -> Vec<Received> {
     let (size, members) = (hosts.program.size(), hosts.members[host].clone());
-    let count = members.len() as u32;
+    let (first, count) = (hosts.places[members[0] as usize], members.len() as u32);
     let mut received = Vec::new();
     // The senders of the next host first: so not all begin with the same host.
     let elsewhere = (1..hosts.members.len()).map(|by| (host + by) % hosts.members.len());
     let senders: Vec<u32> = elsewhere.flat_map(|other| hosts.members[other].clone()).collect();
     for (sender, &receiver) in senders.into_iter().zip(members.iter().cycle()) {
-        let sent = Cells::new(Store::Input, sender * size + members[0], count);
+        let row = hosts.places[sender as usize] * size;
+        let sent = Cells::new(Store::Input, row + first, count);
         let store = if count > 1 { hosts.program.scratch(receiver) } else { Store::Output };
         let cells = sent.at(store);
         hosts.program.message(sender, receiver, vec![sent], vec![cells]);
@@ -65,16 +67,17 @@ fn from_elsewhere(hosts: &mut Hosts<'_>, host: usize) -> Vec<Received> {
 /// The members of a host exchange their own blocks at its board.
 fn at_home(hosts: &mut Hosts<'_>, host: usize) {
     let (size, members) = (hosts.program.size(), hosts.members[host].clone());
+    let places = hosts.places[members[0] as usize]..;
     let row =
-        |member: u32| Cells::new(Store::Input, member * size + members[0], members.len() as u32);
-    for &member in &members {
-        let except = Some(member * size + member);
-        hosts.program.local(member, Action::Deposit { cells: row(member), except });
+        |place: u32| Cells::new(Store::Input, place * size + places.start, members.len() as u32);
+    for (place, &member) in places.clone().zip(&members) {
+        let deposit = Action::Deposit { cells: row(place), except: Some(place * size + place) };
+        hosts.program.local(member, deposit);
     }
-    for &member in &members {
-        for &from in members.iter().filter(|&&from| from != member) {
-            let block = Cells::new(Store::Output, from * size + member, 1);
-            hosts.take(member, from, row(from), block);
+    for (place, &member) in places.clone().zip(&members) {
+        for (other, &from) in places.clone().zip(&members).filter(|&(_, &from)| from != member) {
+            let block = Cells::new(Store::Output, other * size + place, 1);
+            hosts.take(member, from, row(other), block);
         }
     }
 }
