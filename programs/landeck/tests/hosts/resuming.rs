@@ -224,7 +224,7 @@ fn talk_and_reset() {
     let count = std::env::var(RESETS).unwrap().parse().unwrap();
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let random = Random::new(seed.wrapping_add(own as u64));
-    let mut region = job.create_region(REGION_BYTES).unwrap();
+    let region = job.create_region(REGION_BYTES).unwrap();
     let mut talk = Talk {
         region: open_region(&job, &region, 1 - own),
         changes: 0,
