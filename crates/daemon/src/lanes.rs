@@ -34,6 +34,8 @@ mod names;
 mod processes;
 mod relays;
 
+use processes::ExplainedBy;
+
 /// A lane of a process of this host: the process, the far one, and the lane's number.
 type LaneName = (ProcessId, ProcessId, u32);
 
@@ -148,10 +150,9 @@ struct BrokenReport {
     place: u32,
     what: String,
     due: Duration,
-    /// When a lane is tried again.
+    /// When a connection is tried again.
     again: Duration,
-    /// Another lane of the pair makes it void.
-    ends_with_lane: bool,
+    explained_by: ExplainedBy,
 }
 
 /// The lanes of this host.
@@ -336,7 +337,7 @@ impl Lanes {
     /// Whether a token is one of the lanes'.
     pub(crate) fn has(&self, token: u64) -> bool {
         self.dials.contains_key(&token)
-            || self.relays.dials.contains_key(&token)
+            || self.relays.has(token)
             || self.offered.contains_key(&token)
             || self.listeners.contains_key(&token)
             || self.residents.contains_key(&token)
@@ -350,8 +351,8 @@ impl Lanes {
             self.resident_ready(tools, token, flags);
         } else if self.dials.contains_key(&token) {
             self.dialled(tools, token);
-        } else if self.relays.dials.contains_key(&token) {
-            self.relay_dialled(tools, token);
+        } else if self.relays.has(token) {
+            self.relay_ready(tools, token);
         } else if let Some(&name) = self.offered.get(&token)
             && !self.confirm_used(tools, name)
         {
@@ -396,10 +397,10 @@ impl Lanes {
     /// When [`Lanes::tick`] is due.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let dials = self.dials.values().map(|one| one.dial.deadline());
-        let relays = self.relays.dials.values().map(|(dial, _)| dial.deadline());
-        let reports = self.reports.iter().map(|one| match one.ends_with_lane {
-            true => one.due.min(one.again),
-            false => one.due,
+        let relays = self.relays.deadline().into_iter();
+        let reports = self.reports.iter().map(|one| match one.explained_by {
+            ExplainedBy::Word => one.due,
+            ExplainedBy::Lane | ExplainedBy::Relay => one.due.min(one.again),
         });
         let others = self.machine_of_lanes.next_look().into_iter().chain(self.leaving.due());
         dials.chain(relays).chain(reports).chain(others).min()
@@ -588,7 +589,8 @@ impl Lanes {
         }
         let what = processes::NO_ADDRESS.to_owned();
         let (due, again) = self.times_of_report(tools.now);
-        self.report(BrokenReport { job, own, place, what, due, again, ends_with_lane: true });
+        let explained_by = ExplainedBy::Lane;
+        self.report(BrokenReport { job, own, place, what, due, again, explained_by });
     }
 
     /// Whether a process of this host can have no lane to a further one.

@@ -3,7 +3,8 @@
 //!
 //! A region's owner takes no part, so it may compute. The thread starts when the first process elsewhere wants it, and
 //! nothing of the daemon's loop depends on it. Nothing that comes is trusted: every request names its region, owner and
-//! range, and an answer says what was wrong. [`source`] checks messages, and [`receivers`] lays them.
+//! range, and an answer says what was wrong. [`source`] checks messages, and [`receivers`] lays them. [`lasting`] has what
+//! outlives a connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant};
 
 use landeck_channel::BrokenPeer;
 use landeck_memory::Segment;
-use landeck_memory::waiter::Doorbell;
 use landeck_objects::region::{AccessError, RegionPlace, RegionView};
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::handover::LaneKeys;
-use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
+use landeck_wire::relay::{
+    RELAY_PART_BYTES, RelayOpening, RelayOperation, RelayOutcome, RelayRequest,
+};
 use landeck_wire::{Header, HostId, HostNumber, Kind, ProcessId};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -29,11 +31,13 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 mod conformance;
 #[cfg(test)]
 mod hostile;
+mod lasting;
 mod receivers;
+#[cfg(test)]
+mod resuming;
 mod source;
 
-use receivers::Receivers;
-use source::RelaySource;
+use lasting::{Connection, Ending, Lasting};
 
 /// The bytes of answers that may wait for one process. Beyond, none of its requests is read.
 const UNSENT_MAX: usize = 1 << 20;
@@ -60,6 +64,8 @@ pub(crate) struct RelayCaller {
     pub(crate) segment: Segment,
     /// Its host.
     pub(crate) host: HostNumber,
+    /// The number that the daemon there has given the connection. Later ones are higher.
+    pub(crate) number: u32,
 }
 
 /// An order for the thread.
@@ -166,25 +172,20 @@ struct Worker {
     wake: Arc<OwnedFd>,
     orders: Receiver<Order>,
     clients: HashMap<u64, Client>,
-    /// The connections of processes that send messages.
-    sources: HashMap<ProcessId, u64>,
-    receivers: Receivers,
+    lasting: Lasting,
     last: u64,
 }
 
-/// A process elsewhere with its connection.
+/// A connection of a process elsewhere.
 struct Client {
     stream: RelayStream,
-    process: ProcessId,
-    far: u32,
-    segment: Segment,
+    connection: Connection,
+    /// The session of its requests about regions.
+    session: Option<u64>,
     /// The region that it used last.
     view: Option<(RegionPlace, RegionView)>,
     watched: EventFlags,
     answer: Vec<u8>,
-    host: HostNumber,
-    /// Its messages, once it has said that it sends some.
-    source: Option<RelaySource>,
     /// The process is gone: when its connection is closed if it does not end by itself.
     ends_at: Option<Instant>,
 }
@@ -193,8 +194,8 @@ impl Worker {
     fn new(orders: Receiver<Order>, wake: Arc<OwnedFd>) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        let (clients, sources) = (HashMap::new(), HashMap::new());
-        Ok(Self { epoll, wake, orders, clients, sources, receivers: Receivers::default(), last: 0 })
+        let (clients, lasting) = (HashMap::new(), Lasting::default());
+        Ok(Self { epoll, wake, orders, clients, lasting, last: 0 })
     }
 
     /// Serves until the daemon's loop is gone.
@@ -233,17 +234,15 @@ impl Worker {
         let is_late = |client: &Client| client.ends_at.is_some_and(|at| now >= at);
         let late = self.clients.iter().filter(|(_, client)| is_late(client));
         for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
-            self.remove(token);
+            self.remove(token, Ending::Gone);
         }
     }
 
-    /// Closes a connection. Everything that came over it has been laid, or is held: so its messages are out.
-    fn remove(&mut self, token: u64) {
+    /// Closes a connection.
+    fn remove(&mut self, token: u64, ending: Ending) {
         let Some(client) = self.clients.remove(&token) else { return };
-        if client.source.is_some() {
-            client.close_source();
-            self.sources.remove(&client.process);
-        }
+        let ending = if client.is_gone() { Ending::Gone } else { ending };
+        self.lasting.disconnected(client.connection.process, token, ending);
     }
 
     /// Carries out what the loop has ordered; false if the loop is gone.
@@ -254,24 +253,25 @@ impl Worker {
             match self.orders.try_recv() {
                 Ok(Order::Serve(caller)) => self.add(*caller),
                 Ok(Order::Ended(process)) => {
-                    self.receivers.process_ended(process);
-                    self.end_soon(|client| client.process == process, LAST_BYTES_TIME);
+                    self.lasting.process_ended(process);
+                    self.end_soon(|its| its.process == process, LAST_BYTES_TIME);
                 }
                 Ok(Order::Lost(host)) => {
-                    self.end_soon(|client| client.host == host, Duration::ZERO);
+                    self.lasting.host_lost(host);
+                    self.end_soon(|its| its.host == host, Duration::ZERO);
                 }
                 Ok(Order::Over(segment)) => {
-                    self.receivers.part_over(segment);
-                    let is_its = |client: &Client| client.segment.plan().host == segment.0;
+                    let is_its = |it: &Client| it.connection.segment.plan().host == segment.0;
                     let its = self.clients.iter().filter(|(_, client)| is_its(client));
                     for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
-                        self.remove(token);
+                        self.remove(token, Ending::Gone);
                     }
+                    self.lasting.part_over(segment);
                 }
                 Ok(Order::Granted { receiver, source, position }) => {
                     self.granted(receiver, source, position);
                 }
-                Ok(Order::Room(process)) => self.receivers.has_room(process),
+                Ok(Order::Room(process)) => self.lasting.receivers.has_room(process),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -279,12 +279,12 @@ impl Worker {
     }
 
     /// Closes the connections of processes that are gone. What they have sent over them is read first.
-    fn end_soon(&mut self, is_gone: impl Fn(&Client) -> bool, time: Duration) {
-        let its = self.clients.iter().filter(|(_, client)| is_gone(client));
+    fn end_soon(&mut self, is_gone: impl Fn(&Connection) -> bool, time: Duration) {
+        let its = self.clients.iter().filter(|(_, client)| is_gone(&client.connection));
         for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
             let Some(client) = self.clients.get_mut(&token) else { continue };
-            if client.source.is_none() {
-                self.remove(token);
+            if !self.lasting.is_source(client.connection.process, token) {
+                self.remove(token, Ending::Gone);
                 continue;
             }
             client.ends_at = Some(Instant::now() + time);
@@ -294,50 +294,33 @@ impl Worker {
 
     /// Tells a process elsewhere how far it may send.
     fn granted(&mut self, receiver: ProcessId, source: ProcessId, position: u64) {
-        let Some(&token) = self.sources.get(&source) else { return };
+        let told = self.lasting.granted(receiver, source, position);
+        let Some((token, header, position)) = told else { return };
         let Some(client) = self.clients.get_mut(&token) else { return };
-        if client.segment.plan().host != receiver.host.0 {
-            return;
-        }
-        let to = (receiver.slot.0, receiver.incarnation.0);
-        let told = client.source.as_mut().and_then(|source| source.grant(to, position));
-        if let Some((header, position)) = told {
-            if client.stream.push(&header, &position, &[]).is_ok() {
-                self.serve(token);
-            } else {
-                self.remove(token);
-            }
+        if client.stream.push(&header, &position, &[]).is_ok() {
+            self.serve(token);
+        } else {
+            self.remove(token, Ending::Broken);
         }
     }
 
     fn add(&mut self, caller: RelayCaller) {
-        let RelayCaller { socket, keys, process, far, segment, host } = caller;
-        let mut its: Vec<u64> = (self.clients.iter())
-            .filter(|(_, client)| client.process == process && client.source.is_none())
-            .map(|(token, _)| *token)
+        let RelayCaller { socket, keys, process, far, segment, host, number } = caller;
+        let mut its: Vec<u64> = (self.clients.values().map(|client| &client.connection))
+            .filter(|it| it.process == process && !self.lasting.is_source(process, it.token))
+            .map(|it| it.token)
             .collect();
         its.sort_unstable();
         if its.len() >= STREAMS_MAX {
-            self.remove(its[0]);
+            self.remove(its[0], Ending::Broken);
         }
         let Ok(stream) = RelayStream::new(socket, &keys) else { return };
         self.last += 1;
         let (token, watched) = (self.last, EventFlags::IN);
         if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
-            let (view, answer) = (None, Vec::new());
-            let (source, ends_at) = (None, None);
-            let client = Client {
-                stream,
-                process,
-                far,
-                segment,
-                view,
-                watched,
-                answer,
-                host,
-                source,
-                ends_at,
-            };
+            let connection = Connection { token, process, far, segment, host, number };
+            let (session, view, answer, ends_at) = (None, None, Vec::new(), None);
+            let client = Client { stream, connection, session, view, watched, answer, ends_at };
             self.clients.insert(token, client);
             self.serve(token);
         }
@@ -345,30 +328,31 @@ impl Worker {
 
     fn serve(&mut self, token: u64) {
         let Some(client) = self.clients.get_mut(&token) else { return };
-        let wanted = client.serve(&mut self.receivers);
-        if client.source.is_some() {
-            self.sources.insert(client.process, token);
-        }
-        let is_well = match wanted {
-            Ok(wanted) if wanted == client.watched => true,
+        let ending = match client.serve(&mut self.lasting) {
+            Ok(wanted) if wanted == client.watched => None,
             Ok(wanted) => {
                 client.watched = wanted;
                 let data = EventData::new_u64(token);
-                epoll::modify(&self.epoll, &client.stream, data, wanted).is_ok()
+                let watched = epoll::modify(&self.epoll, &client.stream, data, wanted);
+                watched.is_err().then_some(Ending::Broken)
             }
-            Err(_) => false,
+            Err(RelayEnd::Broken(_)) => Some(Ending::Refused),
+            Err(_) => Some(Ending::Broken),
         };
-        if !is_well {
-            // The process sees the end of its connection, and asks its daemon what it means.
-            self.remove(token);
+        if let Some(ending) = ending {
+            // The process sees the end of its connection, and asks its daemon for another one.
+            self.remove(token, ending);
+        }
+        for token in self.lasting.take_replaced() {
+            self.remove(token, Ending::Broken);
         }
     }
 }
 
 impl Client {
     /// Answers what has come, as far as answers have room. Returns the events that the connection waits for.
-    fn serve(&mut self, receivers: &mut Receivers) -> Result<EventFlags, RelayEnd> {
-        self.answer_all(receivers)?;
+    fn serve(&mut self, lasting: &mut Lasting) -> Result<EventFlags, RelayEnd> {
+        self.answer_all(lasting)?;
         let is_last = self.ends_at.is_some();
         let mut rounds = 0;
         while rounds < ROUNDS_MAX || is_last {
@@ -377,7 +361,7 @@ impl Client {
                 break;
             }
             // Whatever was read is answered now: nothing reports it again.
-            self.answer_all(receivers)?;
+            self.answer_all(lasting)?;
         }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.stream.unsent() <= UNSENT_MAX);
@@ -386,11 +370,11 @@ impl Client {
     }
 
     /// Answers all requests that have come whole, as far as answers have room.
-    fn answer_all(&mut self, receivers: &mut Receivers) -> Result<(), RelayEnd> {
+    fn answer_all(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
         loop {
             let mut is_done = false;
             while !is_done && self.stream.unsent() <= UNSENT_MAX {
-                is_done = !self.answer_first(receivers)?;
+                is_done = !self.answer_first(lasting)?;
             }
             self.stream.flush()?;
             if is_done || self.stream.unsent() > UNSENT_MAX {
@@ -400,72 +384,87 @@ impl Client {
     }
 
     /// Answers the first request, or lays the first message; false if none has come whole.
-    fn answer_first(&mut self, receivers: &mut Receivers) -> Result<bool, RelayEnd> {
-        self.answer.clear();
+    fn answer_first(&mut self, lasting: &mut Lasting) -> Result<bool, RelayEnd> {
+        let Connection { token, process, .. } = self.connection;
         let Some((header, data)) = self.stream.first()? else { return Ok(false) };
         match header.kind {
             Kind::Relayed => {
-                let source = self.source.as_mut().ok_or(BrokenPeer::Form)?;
-                let to = source.take(&header, data).map_err(|_| BrokenPeer::Form)?;
-                let from = (self.far, self.process.incarnation.0);
-                receivers.lay(&self.segment, to, from, header.class, data);
+                lasting.take((process, token), &header, data)?;
                 self.stream.consume();
-                return Ok(true);
             }
             Kind::RelayOpen => {
-                self.open_source(&header)?;
                 self.stream.consume();
-                self.stream.push(&Header::RELAY_OPEN, &[], &[])?;
-                return Ok(true);
+                self.open(lasting, &header)?;
             }
-            Kind::Goodbye if header == Header::GOODBYE && self.source.is_some() => {
-                self.close_source();
-                self.source = Some(RelaySource::closed());
+            Kind::Goodbye if header == Header::GOODBYE => {
+                lasting.take_goodbye(process, token)?;
                 self.stream.consume();
                 self.stream.push(&Header::GOODBYE, &[], &[])?;
-                return Ok(true);
             }
-            _ => {}
+            _ => self.answer_request(lasting)?,
         }
-        let outcome = match RelayRequest::decode(&header, data) {
-            Some((request, bytes)) => {
-                let place = (self.far, &self.segment);
-                perform(place, &mut self.view, &request, bytes, &mut self.answer)
-            }
-            None => RelayOutcome::Senseless,
-        };
-        let answer = RelayRequest::answer(header.context, outcome, self.answer.len());
-        self.stream.consume();
-        self.stream.push(&answer, &self.answer, &[])?;
         Ok(true)
     }
 
-    /// Takes messages from now on, if the process has no other connection for them.
-    fn open_source(&mut self, header: &Header) -> Result<(), RelayEnd> {
-        let word = self.segment.far_relayed(self.far);
-        let incarnation = self.process.incarnation.0;
-        let is_first = self.source.is_none() && word.load(Ordering::Acquire) != incarnation;
-        if *header != Header::RELAY_OPEN || !is_first {
+    /// Opens the connection for messages, or for requests about regions.
+    fn open(&mut self, lasting: &mut Lasting, header: &Header) -> Result<(), RelayEnd> {
+        if self.session.is_some() {
             return Err(BrokenPeer::Form.into());
         }
-        self.source = Some(RelaySource::new(self.segment.plan()));
-        word.store(incarnation, Ordering::Release);
-        Ok(())
+        if *header == Header::RELAY_OPEN {
+            for (frame, data) in lasting.open_source(&self.connection)? {
+                self.stream.push(&frame, &data, &[])?;
+            }
+            return Ok(());
+        }
+        let opening = RelayOpening::from_header(header).ok_or(BrokenPeer::Form)?;
+        let answer = lasting.open_session(&self.connection, opening)?;
+        self.session = Some(opening.session);
+        self.stream.push(&answer, &[], &[])
     }
 
-    /// Says that no more messages come, behind the last of them, to processes that wait for that.
-    fn close_source(&self) {
-        let word = self.segment.far_relayed(self.far);
-        let incarnation = self.process.incarnation.0;
-        let closed = word.compare_exchange(incarnation, 0, Ordering::AcqRel, Ordering::Acquire);
-        if closed.is_err() {
-            return;
-        }
-        for slot in 0..self.segment.plan().slots() {
-            if let Some(bell) = Doorbell::of(&self.segment, slot) {
-                bell.ring_fenced();
+    /// Answers the first request. One that was done before is not done again, unless it reads.
+    fn answer_request(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
+        let Connection { token, process, far, ref segment, .. } = self.connection;
+        let session = self.session.and_then(|session| lasting.session(process, session, token));
+        let session = session.ok_or(BrokenPeer::Form)?;
+        self.answer.clear();
+        let Some((header, data)) = self.stream.first()? else { return Ok(()) };
+        let number = header.context;
+        let before = session.answered(number)?;
+        let request = RelayRequest::decode(&header, data);
+        let reads =
+            request.is_some_and(|(it, _)| matches!(it.operation, RelayOperation::Get { .. }));
+        let outcome = match (before, request) {
+            (Some((outcome, answer)), _) if !reads => {
+                self.answer.extend_from_slice(answer);
+                *outcome
             }
-        }
+            (before, Some((request, bytes))) => {
+                let is_new = before.is_none();
+                let outcome =
+                    perform((far, segment), &mut self.view, &request, bytes, &mut self.answer);
+                if is_new {
+                    session.done(outcome, if reads { &[] } else { &self.answer });
+                }
+                outcome
+            }
+            (_, None) => {
+                session.done(RelayOutcome::Senseless, &[]);
+                RelayOutcome::Senseless
+            }
+        };
+        let answer = RelayRequest::answer(number, outcome, self.answer.len());
+        self.stream.consume();
+        self.stream.push(&answer, &self.answer, &[])
+    }
+
+    /// Whether its process is gone: it opens no further connection.
+    fn is_gone(&self) -> bool {
+        let Connection { process, far, ref segment, .. } = self.connection;
+        let record = segment.far_record(far);
+        let is_other = record.process.incarnation != process.incarnation.0;
+        self.ends_at.is_some() || is_other || record.state.is_gone()
     }
 }
 
@@ -608,6 +607,83 @@ mod tests {
             assert_eq!(asked, (RelayOutcome::Done, was.to_le_bytes().to_vec()), "{operation:?}");
         }
         assert_eq!(segment.far_hazard(0).load(Ordering::Relaxed), 0, "no access is going on");
+    }
+
+    /// The next answer on a connection in the test's hands; `None` if the relay has closed it.
+    fn hear(stream: &mut RelayStream) -> Option<(Header, Vec<u8>)> {
+        let give_up = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < give_up {
+            stream.flush().ok()?;
+            if let Some((header, data)) = stream.first().unwrap() {
+                let heard = Some((header, data.to_vec()));
+                stream.consume();
+                return heard;
+            }
+            stream.fill().ok()?;
+        }
+        panic!("the relay does not answer");
+    }
+
+    #[test]
+    fn a_change_whose_answer_was_lost_is_not_done_again() {
+        let (segment, region) = region();
+        let relay = Relay::started();
+        let process = conformance::id(7, 1);
+        let far_process = landeck_memory::FarProcess { host: 8, slot: 0, incarnation: 1 };
+        let state = SlotState::Alive;
+        let record =
+            landeck_memory::FarRecord { process: far_process, state, ..Default::default() };
+        segment.set_far_record(0, record);
+        let connect = |number: u32, opening: RelayOpening| {
+            let (mine, socket) = conformance::tcp_pair();
+            let (keys, segment) = (conformance::keys(true), segment.clone());
+            let host = HostNumber(1);
+            relay.serve_here(RelayCaller { socket, keys, process, far: 0, segment, host, number });
+            let mut stream = RelayStream::new(mine, &conformance::keys(false)).unwrap();
+            stream.push(&opening.header(), &[], &[]).unwrap();
+            let answer = hear(&mut stream).map(|(header, _)| header);
+            (stream, answer)
+        };
+        let ask = |stream: &mut RelayStream, number: u32, operation| {
+            let asked = RelayRequest { request: number, ..request(&region, 64, operation) };
+            let data: &[u8] = match operation {
+                RelayOperation::Put { .. } => &[9],
+                _ => &[],
+            };
+            let (header, head) = asked.encode(data.len());
+            stream.push(&header, &head, data).unwrap();
+            hear(stream).map(|(header, data)| (header.context, header.tag, data))
+        };
+        let done =
+            |number: u32, data: &[u8]| Some((number, RelayOutcome::Done as u32, data.to_vec()));
+        let word = |number: u64| number.to_le_bytes();
+        let opening = RelayOpening { session: 5, goes_on: false };
+        let again = RelayOpening { goes_on: true, ..opening };
+        let (mut stream, answer) = connect(1, opening);
+        assert_eq!(answer, Some(opening.header()));
+        assert_eq!(ask(&mut stream, 1, RelayOperation::Add(5)), done(1, &word(0)));
+        assert_eq!(ask(&mut stream, 2, RelayOperation::Add(5)), done(2, &word(5)));
+        let notify = RelayOperation::Put { notifies: true };
+        assert_eq!(ask(&mut stream, 3, notify), done(3, &[]));
+        // The process has heard the first answer alone.
+        let (mut next, answer) = connect(2, again);
+        assert_eq!(answer, Some(again.header()));
+        assert_eq!(hear(&mut stream), None, "its older connection is closed");
+        assert_eq!(ask(&mut next, 2, RelayOperation::Add(5)), done(2, &word(5)));
+        assert_eq!(ask(&mut next, 3, notify), done(3, &[]));
+        assert_eq!(region.notifications(), 1);
+        let get = RelayOperation::Get { bytes: 8 };
+        assert_eq!(ask(&mut next, 4, get), done(4, &word(9)), "the word is below 256");
+        assert_eq!(ask(&mut next, 5, RelayOperation::Add(1)), done(5, &word(9)));
+        assert_eq!(ask(&mut next, 4, get), done(4, &word(10)), "reading is done again");
+        // What no process asks: a number out of order, and a session that is not there.
+        assert_eq!(ask(&mut next, 7, get), None);
+        let (_, answer) = connect(3, again);
+        assert_eq!(answer, Some(Header::GOODBYE));
+        // A session without a request may be opened twice: its process did not hear the answer.
+        let other = RelayOpening { session: 6, goes_on: false };
+        assert_eq!(connect(4, other).1, Some(other.header()));
+        assert_eq!(connect(5, other).1, Some(other.header()));
     }
 
     #[test]

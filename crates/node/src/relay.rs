@@ -3,10 +3,12 @@
 //! A process has one connection to the relay of each host whose regions it uses. Its own daemon opens it, as it opens
 //! lanes. Requests go in windows, and each has one answer, so long data are on their way in several parts at once.
 //!
-//! The end of a connection is a suspicion. Whether the owner or its host is gone is the arbiter's word, for which a call
-//! waits.
+//! The end of a connection is a suspicion. Whether the owner or its host is gone is the arbiter's word. While there is none,
+//! the daemon opens another connection, and the call goes on with its first request that is not answered. The relay does
+//! no change twice, because requests are numbered.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,16 +20,14 @@ use landeck_host::address::connect_to_daemon;
 use landeck_kernel::Peer;
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::handover::{HANDOVER_BYTES, Handover};
-use landeck_wire::relay::{RelayOutcome, RelayRequest};
-use landeck_wire::{HostId, Kind};
+use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome, RelayRequest};
+use landeck_wire::{Header, HostId, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::peers::far_failure;
 
-/// The requests that may be on their way at once.
-const WINDOW: usize = 16;
 /// The bytes of requests that may wait for the network.
 const UNSENT_MAX: usize = 256 << 10;
 /// How long the daemon may take to open the connection.
@@ -50,6 +50,8 @@ pub(crate) struct Relay {
 #[derive(Default)]
 struct Link {
     stream: Option<RelayStream>,
+    /// The session that the requests belong to; 0 before the first.
+    session: u64,
     /// The number of the last request.
     last: u32,
     /// The process that opened the connection: a child made by fork must not use it.
@@ -93,37 +95,44 @@ impl Relay {
     ) -> std::result::Result<(), RelayError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         if link.stream.is_none() || link.pid != std::process::id() {
-            link.stream = Some(self.open(shared, owner).map_err(RelayError::Failed)?);
-            link.pid = std::process::id();
+            let session = RandomState::new().build_hasher().finish().max(1);
+            let opening = RelayOpening { session, goes_on: false };
+            let stream = self.open_in_time(shared, owner, opening).map_err(RelayError::Failed)?;
+            let stream = Some(stream);
+            *link = Link { stream, session, last: 0, pid: std::process::id() };
         }
-        let Link { stream: Some(stream), last, .. } = &mut *link else {
+        // Whatever ends this call early: answers may still come, and the next call begins a session of its own.
+        let Some(stream) = link.stream.take() else {
             return Err(RelayError::Failed(self.unreachable(shared, "no connection")));
         };
-        let first = last.wrapping_add(1);
-        *last = last.wrapping_add(count as u32);
+        let first = link.last.wrapping_add(1);
         let mut exchange = Exchange { stream, first, sent: 0, answered: 0, refused: None };
-        let ended = loop {
+        loop {
             match exchange.advance(count, &mut request, &mut take) {
-                Ok(true) => break None,
+                Ok(true) => break,
                 Ok(false) => {}
-                Err(end) => break Some(end.to_string()),
+                Err(_) if exchange.refused.is_some() => break,
+                Err(RelayEnd::Closed | RelayEnd::System(_)) => {
+                    let opening = RelayOpening { session: link.session, goes_on: true };
+                    exchange.stream =
+                        self.open_in_time(shared, owner, opening).map_err(RelayError::Failed)?;
+                    exchange.sent = exchange.answered;
+                    continue;
+                }
+                Err(end) => {
+                    let error = self.explain(shared, owner, &end.to_string());
+                    return Err(RelayError::Failed(error));
+                }
             }
-            let gone = self.look(shared, owner);
-            if let Err(error) = gone {
-                link.stream = None; // answers may still come
-                return Err(RelayError::Failed(error));
-            }
+            self.look(shared, owner).map_err(RelayError::Failed)?;
             exchange.wait();
-        };
-        let refused = exchange.refused;
-        match (ended, refused) {
-            (None, None) => Ok(()),
-            (None, Some((outcome, word))) => Err(RelayError::Refused(outcome, word)),
-            (Some(why), _) => {
-                link.stream = None;
-                Err(RelayError::Failed(self.explain(shared, owner, &why)))
-            }
         }
+        let Exchange { stream, sent, answered, refused, .. } = exchange;
+        if sent == answered {
+            link.last = link.last.wrapping_add(sent as u32);
+            link.stream = Some(stream);
+        }
+        refused.map_or(Ok(()), |(outcome, word)| Err(RelayError::Refused(outcome, word)))
     }
 
     /// Advances this process's messages; an error if the owner or its host is gone.
@@ -144,8 +153,60 @@ impl Relay {
         self.unreachable(shared, why)
     }
 
-    /// Has the daemon open the connection.
-    fn open(&self, shared: &Shared, owner: Peer) -> Result<RelayStream> {
+    /// Has the daemon open a connection, and tries it again until a word explains why there is none, or time is up.
+    #[cold]
+    fn open_in_time(
+        &self,
+        shared: &Shared,
+        owner: Peer,
+        opening: RelayOpening,
+    ) -> Result<RelayStream> {
+        let until = Instant::now() + WORD_TIME;
+        loop {
+            match self.open(shared, owner, opening) {
+                Err(error) if self.look(shared, owner).is_ok() && Instant::now() < until => {
+                    if matches!(error.kind, ErrorKind::NoRelay { .. }) {
+                        pause();
+                        continue;
+                    }
+                    return Err(error);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Has the daemon open a connection, and opens a session on it.
+    fn open(&self, shared: &Shared, owner: Peer, opening: RelayOpening) -> Result<RelayStream> {
+        let mut stream = self.connect(shared, owner)?;
+        let failed = |end: RelayEnd| self.unreachable(shared, &end.to_string());
+        let header = opening.header();
+        stream.push(&header, &[], &[]).map_err(failed)?;
+        let until = Instant::now() + OPEN_TIME;
+        while Instant::now() < until {
+            stream.flush().map_err(failed)?;
+            let answer = stream.first().map_err(failed)?.map(|(answer, _)| answer);
+            match answer {
+                Some(answer) if answer == header => {
+                    stream.consume();
+                    return Ok(stream);
+                }
+                Some(Header::GOODBYE) => {
+                    return Err(self.unreachable(shared, "it does not know this process any more"));
+                }
+                Some(_) => return Err(failed(landeck_channel::BrokenPeer::Form.into())),
+                None => {}
+            }
+            if !stream.fill().map_err(failed)? {
+                self.look(shared, owner)?;
+                wait_for(&stream);
+            }
+        }
+        Err(self.unreachable(shared, "it does not answer"))
+    }
+
+    /// Has the daemon open a connection.
+    fn connect(&self, shared: &Shared, owner: Peer) -> Result<RelayStream> {
         let failed = |error: io::Error| self.unreachable(shared, &error.to_string());
         let daemon = connect_to_daemon(HostId(shared.segment.plan().host)).map_err(failed)?;
         let slot = shared.slot;
@@ -169,7 +230,7 @@ impl Relay {
             Some((Handover::Lane { .. }, None)) => {
                 Err(self.unreachable(shared, "this process has no room for a descriptor"))
             }
-            _ => Err(self.explain(shared, owner, "no address of that host is reached from here")),
+            _ => Err(self.unreachable(shared, "no address of that host is reached from here")),
         }
     }
 
@@ -185,15 +246,15 @@ impl Relay {
 }
 
 /// Requests on their way.
-struct Exchange<'a> {
-    stream: &'a mut RelayStream,
+struct Exchange {
+    stream: RelayStream,
     first: u32,
     sent: usize,
     answered: usize,
     refused: Option<(RelayOutcome, u64)>,
 }
 
-impl Exchange<'_> {
+impl Exchange {
     /// Sends and takes what is possible now; true when everything that was sent is answered and nothing more follows.
     fn advance<'b>(
         &mut self,
@@ -204,7 +265,7 @@ impl Exchange<'_> {
         loop {
             while self.refused.is_none()
                 && self.sent < count
-                && self.sent - self.answered < WINDOW
+                && self.sent - self.answered < RELAY_WINDOW
                 && self.stream.unsent() < UNSENT_MAX
             {
                 let number = self.first.wrapping_add(self.sent as u32);
@@ -254,10 +315,15 @@ impl Exchange<'_> {
     }
 
     fn wait(&self) {
-        let mut wanted = PollFlags::IN;
-        wanted.set(PollFlags::OUT, self.stream.unsent() > 0);
-        is_ready(self.stream, wanted);
+        wait_for(&self.stream);
     }
+}
+
+/// Waits a moment until something has come on a connection, or what waits has room.
+fn wait_for(stream: &RelayStream) {
+    let mut wanted = PollFlags::IN;
+    wanted.set(PollFlags::OUT, stream.unsent() > 0);
+    is_ready(stream, wanted);
 }
 
 /// Lets a moment pass.

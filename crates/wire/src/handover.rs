@@ -24,13 +24,17 @@
 //!
 //! `Relay` comes first on a connection of its own, without `Hello`, for the regions of that host. The answer is a `Lane`,
 //! or `Unreachable`, with the number of the host in the place of a far process. Behind a `Hello` it is for messages, and
-//! the answer is `Relayed` or `NoRelay`. `Granted` and `Room` are for the relay of the process's own host: it may bring
+//! the answer is `Relayed` or `NoRelay`. A `Broken` with the number [`RELAY_LANE`] tells of the connection to the relay of
+//! that process's host. `Granted` and `Room` are for the relay of the process's own host: it may bring
 //! further frames of a far process, and the process's ring has room again.
 
 use crate::preamble::word;
 
 /// The length of every message.
 pub const HANDOVER_BYTES: usize = 88;
+
+/// The number by which a process reports the connection to a relay in the place of a lane's. No lane has it.
+pub const RELAY_LANE: u32 = u32::MAX;
 
 /// The way in which the frames of a lane are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +86,7 @@ pub enum Handover {
     Broken {
         /// The far process.
         far: u32,
-        /// The number of the lane.
+        /// The number of the lane, or [`RELAY_LANE`].
         lane: u32,
         /// The system's error; 0 if the stream just ended.
         errno: i32,

@@ -13,6 +13,11 @@
 //!
 //! An answer has the number of its request as context and a [`RelayOutcome`] as tag. Its data are the bytes that were
 //! read, or one word. The relay answers requests in their order.
+//!
+//! Requests are numbered in *sessions*, which outlive connections. The first frame of a connection opens a session or goes
+//! on with one ([`RelayOpening`]), and the relay answers it. A process whose connection has ended goes on over another one
+//! with its first request that is not answered. The relay does no change twice: it has the last [`RELAY_WINDOW`] answers.
+//! A relay that does not know the session answers with [`Header::GOODBYE`].
 
 use crate::header::{Header, Kind};
 use crate::preamble::{long, word};
@@ -21,6 +26,9 @@ use crate::preamble::{long, word};
 pub const RELAY_REQUEST_BYTES: usize = 48;
 /// The most bytes of a region that one request reads or writes: a frame's, but for a line.
 pub const RELAY_PART_BYTES: usize = 64 * 1024 - 64;
+
+/// The most requests of a session that may be on their way at once.
+pub const RELAY_WINDOW: usize = 16;
 
 /// The operation of the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +75,32 @@ pub struct RelayRequest {
     pub offset: u64,
     /// The operation.
     pub operation: RelayOperation,
+}
+
+/// The first frame on a connection for regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayOpening {
+    /// The number of the session, which its process has drawn by lot. It is not 0.
+    pub session: u64,
+    /// The session has had a connection before.
+    pub goes_on: bool,
+}
+
+impl RelayOpening {
+    /// The header of the frame, which has no data. The relay's answer has the same one.
+    #[must_use]
+    pub const fn header(self) -> Header {
+        let (context, tag) = (self.session as u32, (self.session >> 32) as u32);
+        Header { context, tag, sequence: self.goes_on as u16, ..Header::RELAY_OPEN }
+    }
+
+    /// The opening with this header; `None` if it is none for regions.
+    #[must_use]
+    pub fn from_header(header: &Header) -> Option<Self> {
+        let session = u64::from(header.context) | u64::from(header.tag) << 32;
+        let opening = Self { session, goes_on: header.sequence == 1 };
+        (session != 0 && opening.header() == *header).then_some(opening)
+    }
 }
 
 /// The outcome of a request.
@@ -199,6 +233,17 @@ mod tests {
             assert_eq!(header.length as usize, bytes.len());
             assert_eq!(RelayRequest::decode(&header, &bytes), Some((request(operation), data)));
         }
+    }
+
+    #[test]
+    fn openings_survive_their_encoding() {
+        for goes_on in [false, true] {
+            let opening = RelayOpening { session: 7 << 40 | 9, goes_on };
+            assert_eq!(RelayOpening::from_header(&opening.header()), Some(opening));
+        }
+        assert_eq!(RelayOpening::from_header(&Header::RELAY_OPEN), None, "for messages");
+        let header = RelayOpening { session: 1, goes_on: false }.header();
+        assert_eq!(RelayOpening::from_header(&Header { sequence: 2, ..header }), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!                  data:   header of the message (16 bytes) | a piece of its data
 //!  in the segment  header: Relayed, class, length | place of the source in the far table | source's incarnation
 //!                  data:   unchanged
-//!  to the process  header: Granted | receiver's slot | receiver's incarnation
+//!  to the process  header: Granted or Received | receiver's slot | receiver's incarnation
 //!                  data:   a position (64 bits)
 //! ```
 //!
@@ -15,8 +15,10 @@
 //! may go [`RELAYED_URGENT_MORE`] pieces further. The source is named by no frame: it is the process to which the
 //! connection belongs.
 //!
-//! A process sends nothing before the relay has answered its [`Header::RELAY_OPEN`]. Its goodbye is answered by the
-//! relay when the relay has taken everything that came before.
+//! A process sends nothing before the relay has answered its [`Header::RELAY_OPEN`]. Before that answer the relay tells
+//! the positions of each direction that it knows: how many pieces it has taken over earlier connections of the process,
+//! and the grants. The process goes on behind them. A relay that takes nothing of the process any more answers with
+//! [`Header::GOODBYE`]. The goodbye of a process is answered when the relay has taken everything that came before.
 
 use crate::header::{Class, HEADER_BYTES, Header, HeaderError, Kind};
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_memory::process_names::process_in_words;
-use landeck_wire::handover::Handover;
+use landeck_wire::handover::{Handover, RELAY_LANE};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
@@ -21,6 +21,17 @@ const BROKEN_PEER: i32 = rustix::io::Errno::PROTO.raw_os_error();
 pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one";
 /// How often, within T, a lane is tried again that broke and could not be opened at once.
 const TRIES: u32 = 8;
+/// The things that explain a report, besides a word: with one of them the job goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExplainedBy {
+    /// Nothing.
+    Word,
+    /// Another lane of the pair.
+    Lane,
+    /// Another connection to the relay of the far process's host.
+    Relay,
+}
+
 /// The connections that are accepted in one turn of the loop.
 const ACCEPTS_PER_TURN: usize = 64;
 
@@ -55,7 +66,7 @@ impl Lanes {
         self.awaited.retain(|one| one.name.0.host != host);
         self.reports.retain(|report| report.job != job);
         self.leaving.forget(job);
-        self.relays.dials.retain(|_, (_, wish)| wish.own.host != host);
+        self.relays.forget(host);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {
@@ -167,10 +178,14 @@ impl Lanes {
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, lane, errno }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
-                self.machine_of_lanes.broken(own, process, *lane);
+                let (is_relay, is_final) = (*lane == RELAY_LANE, *errno == BROKEN_PEER);
+                if !is_relay {
+                    self.machine_of_lanes.broken(own, process, *lane);
+                }
                 // Another lane may be there already: the other process was the first to notice.
                 let has_next = *lane > 0
-                    && *errno != BROKEN_PEER
+                    && !is_relay
+                    && !is_final
                     && self.machine_of_lanes.open_lane(own, process).is_some();
                 if has_next {
                     return Ok(());
@@ -181,9 +196,14 @@ impl Lanes {
                     number => io::Error::from_raw_os_error(number).to_string(),
                 };
                 let (due, again) = self.times_of_report(tools.now);
-                let (place, ends_with_lane) = (*far, *lane > 0 || *errno == UNREACHABLE);
-                let ends_with_lane = ends_with_lane && *errno != BROKEN_PEER;
-                self.report(BrokenReport { job, own, place, what, due, again, ends_with_lane });
+                let explained_by = match *lane {
+                    _ if is_final => ExplainedBy::Word,
+                    RELAY_LANE => ExplainedBy::Relay,
+                    0 if *errno != UNREACHABLE => ExplainedBy::Word,
+                    _ => ExplainedBy::Lane,
+                };
+                let place = *far;
+                self.report(BrokenReport { job, own, place, what, due, again, explained_by });
             }
             (Handover::Relay { slot, incarnation, host }, _) => {
                 let place = (*slot, *incarnation, *host);
@@ -201,31 +221,52 @@ impl Lanes {
     }
 
     pub(super) fn report(&mut self, report: BrokenReport) {
-        let is_same = |one: &&mut BrokenReport| (one.own, one.place) == (report.own, report.place);
-        match self.reports.iter_mut().find(is_same) {
-            Some(known) => known.ends_with_lane &= report.ends_with_lane,
-            None => self.reports.push(report),
+        let name = |one: &BrokenReport| (one.own, one.place, one.explained_by);
+        if !self.reports.iter().any(|known| name(known) == name(&report)) {
+            self.reports.push(report);
         }
     }
 
     /// A process has another lane: the break of the one before needs no explanation.
     pub(super) fn drop_reports(&mut self, own: ProcessId, place: u32) {
-        self.reports.retain(|one| !one.ends_with_lane || (one.own, one.place) != (own, place));
+        let name = (own, place, ExplainedBy::Lane);
+        self.reports.retain(|one| (one.own, one.place, one.explained_by) != name);
     }
 
-    /// Where no lane could be opened for one that broke, tries it again.
+    /// A process has another connection to the relay of a host.
+    pub(super) fn drop_relay_reports(
+        &mut self,
+        tools: &LaneTools,
+        own: ProcessId,
+        host: HostNumber,
+    ) {
+        self.reports.retain(|one| !one.is_of_relay(tools, own, host));
+    }
+
+    /// Whether a process has lost its connection to the relay of a host, and waits for another one.
+    pub(super) fn awaits_relay(&self, tools: &LaneTools, own: ProcessId, host: HostNumber) -> bool {
+        self.reports.iter().any(|one| one.is_of_relay(tools, own, host))
+    }
+
+    /// Where no connection could be opened for one that broke, tries it again.
     fn try_again(&mut self, tools: &mut LaneTools) {
         let now = tools.now;
         let mut wanted = Vec::new();
-        for report in self.reports.iter_mut().filter(|it| it.ends_with_lane && now >= it.again) {
+        let by_word = ExplainedBy::Word;
+        let is_due = |it: &&mut BrokenReport| it.explained_by != by_word && now >= it.again;
+        for report in self.reports.iter_mut().filter(is_due) {
             report.again = now + self.timeout / TRIES;
             let Some(part) = tools.parts.get(report.job) else { continue };
             let far = part.far.get(report.place as usize).copied();
             if let Some(far) = far.filter(|_| !part.is_over(report.place)) {
-                wanted.push((report.own, far, part.host_of(report.place)));
+                wanted.push((report.own, far, part.host_of(report.place), report.explained_by));
             }
         }
-        for (own, far, host) in wanted {
+        for (own, far, host, explained_by) in wanted {
+            if explained_by == ExplainedBy::Relay {
+                self.try_relay(tools, own, host);
+                continue;
+            }
             let outputs = self.machine_of_lanes.want(own, far, host);
             self.perform(tools, outputs, None);
         }
@@ -251,6 +292,17 @@ impl Lanes {
             now < report.due
         });
         self.reports = reports;
+    }
+}
+
+impl BrokenReport {
+    /// Whether another connection of a process to the relay of a host explains it.
+    fn is_of_relay(&self, tools: &LaneTools, own: ProcessId, host: HostNumber) -> bool {
+        let is_there = || {
+            let part = tools.parts.get(self.job);
+            part.is_some_and(|part| part.host_of(self.place) == host)
+        };
+        self.explained_by == ExplainedBy::Relay && self.own == own && is_there()
     }
 }
 

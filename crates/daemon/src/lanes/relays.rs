@@ -5,24 +5,42 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
-use landeck_wire::{HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{LaneTools, Lanes};
 use crate::dial::Dial;
 use crate::listener::Caller;
 use crate::relay::RelayCaller;
 
+/// The byte with which the other daemon confirms that its relay has taken a connection.
+const CONFIRMED: [u8; 1] = [1];
+
 /// The connections that are being opened.
 #[derive(Debug, Default)]
 pub(super) struct RelayDials {
-    pub(super) dials: HashMap<u64, (Dial, Wish)>,
+    dials: HashMap<u64, (Dial, Wish)>,
+    offered: HashMap<u64, OfferedRelay>,
     awaited: Vec<Wish>,
     /// Numbers them.
     last: u32,
+}
+
+/// A connection whose preamble was sent.
+#[derive(Debug)]
+struct OfferedRelay {
+    wish: Wish,
+    socket: OwnedFd,
+    lane: u32,
+    keys: LaneKeys,
+    deadline: Duration,
 }
 
 /// A process's wish for a relay.
@@ -38,6 +56,34 @@ pub(super) struct Wish {
     address: usize,
     /// It is for messages, and not for regions.
     is_for_messages: bool,
+}
+
+impl RelayDials {
+    /// Whether a token is one of theirs.
+    pub(super) fn has(&self, token: u64) -> bool {
+        self.dials.contains_key(&token) || self.offered.contains_key(&token)
+    }
+
+    /// When the next of them is late.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let dials = self.dials.values().map(|(dial, _)| dial.deadline());
+        dials.chain(self.offered.values().map(|one| one.deadline)).min()
+    }
+
+    /// Forgets the wishes of a segment's processes.
+    pub(super) fn forget(&mut self, segment: HostId) {
+        self.dials.retain(|_, (_, wish)| wish.own.host != segment);
+        self.offered.retain(|_, one| one.wish.own.host != segment);
+        self.awaited.retain(|wish| wish.own.host != segment);
+    }
+
+    /// Whether a connection for messages of a process to a host is being opened.
+    fn is_under_way(&self, own: ProcessId, host: HostNumber) -> bool {
+        let dials = self.dials.values().map(|(_, wish)| wish);
+        let offered = self.offered.values().map(|one| &one.wish);
+        let mut wishes = dials.chain(offered).chain(&self.awaited);
+        wishes.any(|it| it.is_for_messages && (it.own, it.host) == (own, host))
+    }
 }
 
 impl Lanes {
@@ -62,8 +108,22 @@ impl Lanes {
         if one.process.is_some_and(|process| process != own) {
             return Err(());
         }
-        self.dial_relay(tools, Wish { resident, own, there, host, address: 0, is_for_messages });
+        if !is_for_messages || !self.relays.is_under_way(own, host) {
+            self.dial_relay(
+                tools,
+                Wish { resident, own, there, host, address: 0, is_for_messages },
+            );
+        }
         Ok(())
+    }
+
+    /// Tries again to open a connection to a relay, for a process whose last one broke.
+    pub(super) fn try_relay(&mut self, tools: &mut LaneTools, own: ProcessId, host: HostNumber) {
+        if let Some(resident) = self.tokens.get(&own).copied() {
+            let wanted = (own.slot.0, own.incarnation.0, u32::from(host.0));
+            // It is known: a report has come from it.
+            let _ = self.relay_wanted(tools, resident, wanted);
+        }
     }
 
     /// Dials the next address of a relay's host.
@@ -85,6 +145,9 @@ impl Lanes {
     }
 
     fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
+        if wish.is_for_messages && self.awaits_relay(tools, wish.own, wish.host) {
+            return; // it is tried again
+        }
         let host = u32::from(wish.host.0);
         let message = match wish.is_for_messages {
             true => Handover::NoRelay { host },
@@ -94,20 +157,42 @@ impl Lanes {
     }
 
     /// Goes on with a connection to a relay that is ready.
-    pub(super) fn relay_dialled(&mut self, tools: &mut LaneTools, token: u64) {
+    pub(super) fn relay_ready(&mut self, tools: &mut LaneTools, token: u64) {
+        let Some(offered) = self.relays.offered.get(&token) else {
+            return self.relay_dialled(tools, token);
+        };
+        let mut byte = [0; CONFIRMED.len()];
+        match recv(&offered.socket, &mut byte[..], RecvFlags::DONTWAIT) {
+            Ok((_, count)) if count > 0 && byte == CONFIRMED => self.relay_confirmed(tools, token),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => self.relay_failed(tools, token),
+        }
+    }
+
+    fn relay_confirmed(&mut self, tools: &mut LaneTools, token: u64) {
+        let Some(offered) = self.relays.offered.remove(&token) else { return };
+        let OfferedRelay { wish, socket, lane, keys, .. } = offered;
+        let _ = tools.reactor.unwatch(&socket);
+        let host = u32::from(wish.host.0);
+        let message = match wish.is_for_messages {
+            true => {
+                self.drop_relay_reports(tools, wish.own, wish.host);
+                Handover::Relayed { host, keys }
+            }
+            false => Handover::Lane { far: host, lane, keys },
+        };
+        self.tell(tools.reactor, wish.resident, &message, Some(socket));
+    }
+
+    fn relay_dialled(&mut self, tools: &mut LaneTools, token: u64) {
         let Some((dial, _)) = self.relays.dials.get_mut(&token) else { return };
         match dial.go_on(tools.reactor, token) {
             Ok(false) => {}
             Ok(true) => {
                 let Some((dial, wish)) = self.relays.dials.remove(&token) else { return };
-                match self.answer_relay(tools, dial, wish) {
-                    Some((socket, lane, keys)) => {
-                        let host = u32::from(wish.host.0);
-                        let message = match wish.is_for_messages {
-                            true => Handover::Relayed { host, keys },
-                            false => Handover::Lane { far: host, lane, keys },
-                        };
-                        self.tell(tools.reactor, wish.resident, &message, Some(socket));
+                match self.answer_relay(tools, token, dial, wish) {
+                    Some(offered) => {
+                        self.relays.offered.insert(token, offered);
                     }
                     None => self.dial_relay(tools, wish),
                 }
@@ -117,7 +202,9 @@ impl Lanes {
     }
 
     fn relay_failed(&mut self, tools: &mut LaneTools, token: u64) {
-        if let Some((_, wish)) = self.relays.dials.remove(&token) {
+        let dialled = self.relays.dials.remove(&token).map(|(_, wish)| wish);
+        let offered = || self.relays.offered.remove(&token).map(|one| one.wish);
+        if let Some(wish) = dialled.or_else(offered) {
             self.dial_relay(tools, wish);
         }
     }
@@ -126,13 +213,14 @@ impl Lanes {
     fn answer_relay(
         &mut self,
         tools: &LaneTools,
+        token: u64,
         dial: Dial,
         wish: Wish,
-    ) -> Option<(OwnedFd, u32, LaneKeys)> {
+    ) -> Option<OfferedRelay> {
         let (job, _) = tools.parts.with_segment(wish.own.host)?;
         let (key_generation, secret) = tools.trunks.newest_secret(wish.host)?;
         self.relays.last = self.relays.last.wrapping_add(1);
-        let (lane, challenged) = (self.relays.last, dial.challenged());
+        let (lane, deadline, challenged) = (self.relays.last, dial.deadline(), dial.challenged());
         let preamble = Preamble {
             purpose: Purpose::Relay,
             machine: self.machine,
@@ -147,8 +235,8 @@ impl Lanes {
         };
         let cipher = self.cipher(tools.trunks, wish.host);
         let keys = challenged.prove(&preamble, secret, cipher).ok()?;
-        tools.reactor.unwatch(&challenged.socket).ok()?;
-        Some((challenged.socket, lane, keys))
+        tools.reactor.rewatch(&challenged.socket, token, EventFlags::IN).ok()?;
+        Some(OfferedRelay { wish, socket: challenged.socket, lane, keys, deadline })
     }
 
     /// The trunk to a host is new.
@@ -171,8 +259,10 @@ impl Lanes {
 
     /// Gives up connections that take too long.
     pub(super) fn look_at_relays(&mut self, tools: &mut LaneTools) {
-        let late = self.relays.dials.iter().filter(|(_, (dial, _))| tools.now >= dial.deadline());
-        for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
+        let dials = self.relays.dials.iter().map(|(token, (dial, _))| (*token, dial.deadline()));
+        let offered = self.relays.offered.iter().map(|(token, one)| (*token, one.deadline));
+        let late = dials.chain(offered).filter(|(_, deadline)| tools.now >= *deadline);
+        for token in late.map(|(token, _)| token).collect::<Vec<_>>() {
             self.relay_failed(tools, token);
         }
     }
@@ -191,7 +281,11 @@ impl Lanes {
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
         let segment = part.segment.clone();
         let process = preamble.own;
+        let number = preamble.lane;
+        // A refused connection ends without this byte.
+        send(&caller.socket, &CONFIRMED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+            .map_err(|_| "its connection has ended")?;
         let _ = tools.reactor.unwatch(&caller.socket);
-        Ok(RelayCaller { socket: caller.socket, keys, process, far, segment, host })
+        Ok(RelayCaller { socket: caller.socket, keys, process, far, segment, host, number })
     }
 }

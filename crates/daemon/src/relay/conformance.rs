@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use landeck_channel::conformance::Network;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
@@ -18,6 +19,9 @@ use rustix::net::{
 };
 
 use super::{Relay, RelayCaller};
+
+/// The number of the next connection.
+static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 /// The host of one process.
 pub(super) struct TestHost {
@@ -150,6 +154,11 @@ impl RelayedHosts {
         self.channels[number as usize] = Some(Shifted(lanes, host.segment.plan().slots()));
     }
 
+    /// The channel of a process. The daemons do nothing meanwhile.
+    pub(super) fn channel(&mut self, number: u32) -> &mut Shifted {
+        self.channels[number as usize].as_mut().unwrap()
+    }
+
     /// Does what the daemons would do.
     pub(super) fn serve(&self) {
         for number in 0..self.hosts.len() as u32 {
@@ -159,7 +168,7 @@ impl RelayedHosts {
         }
     }
 
-    fn hear(&self, number: u32) -> Option<Handover> {
+    pub(super) fn hear(&self, number: u32) -> Option<Handover> {
         let socket = self.hosts[number as usize].daemon.as_ref()?;
         let mut bytes = [0; HANDOVER_BYTES];
         match recv(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
@@ -168,7 +177,7 @@ impl RelayedHosts {
         }
     }
 
-    fn heard(&self, number: u32, message: &Handover) {
+    pub(super) fn heard(&self, number: u32, message: &Handover) {
         let own = id(number, self.incarnation(number));
         let relay = &self.hosts[number as usize].relay;
         match *message {
@@ -193,12 +202,14 @@ impl RelayedHosts {
     /// Gives the relay of a host a connection of a process.
     pub(super) fn serve_relay(&self, host: u32, from: u32, socket: OwnedFd, process: ProcessId) {
         let segment = self.hosts[host as usize].segment.clone();
-        let (keys, host_number) = (keys(true), HostNumber(from as u16));
-        let caller = RelayCaller { socket, keys, process, far: from, segment, host: host_number };
+        let keys = keys(true);
+        let (far, host_number) = (from, HostNumber(from as u16));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let caller = RelayCaller { socket, keys, process, far, segment, host: host_number, number };
         self.hosts[host as usize].relay.serve_here(caller);
     }
 
-    fn hand(&self, to: u32, message: &Handover, descriptor: BorrowedFd<'_>) {
+    pub(super) fn hand(&self, to: u32, message: &Handover, descriptor: BorrowedFd<'_>) {
         let socket = self.hosts[to as usize].daemon.as_ref().unwrap();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);

@@ -17,7 +17,7 @@ fn watchdog() -> Watchdog {
     Watchdog::start(Duration::from_secs(170))
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let give_up = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < give_up, "waited in vain until {what}");
@@ -32,10 +32,20 @@ fn possessed(hosts: &RelayedHosts) -> RelayStream {
     RelayStream::new(mine, &keys(false)).unwrap()
 }
 
+/// The relay's answer to an opening for messages: behind positions, whether it takes them.
+fn open(stream: &mut RelayStream) -> Option<Header> {
+    stream.push(&Header::RELAY_OPEN, &[], &[]).unwrap();
+    loop {
+        match answer(stream) {
+            Some(Header { kind: Kind::Received | Kind::Granted, .. }) => {}
+            other => return other,
+        }
+    }
+}
+
 fn opened(hosts: &RelayedHosts) -> RelayStream {
     let mut stream = possessed(hosts);
-    stream.push(&Header::RELAY_OPEN, &[], &[]).unwrap();
-    assert_eq!(answer(&mut stream), Some(Header::RELAY_OPEN));
+    assert_eq!(open(&mut stream), Some(Header::RELAY_OPEN));
     assert_eq!(hosts.hosts[0].segment.far_relayed(1).load(Ordering::Acquire), 1);
     stream
 }
@@ -66,7 +76,6 @@ fn piece(sequence: u16, length: usize, to: (u32, u32)) -> (Header, Vec<u8>) {
 #[test]
 fn a_frame_that_no_process_sends_ends_its_connection_alone() {
     let _watchdog = watchdog();
-    let mut hosts = RelayedHosts::with(3);
     let (good, data) = piece(0, 100, (0, 1));
     let (long, long_data) = piece(0, RELAYED_PIECE_BYTES_MAX + 1, (0, 1));
     let (late, late_data) = piece(1, 100, (0, 1));
@@ -84,20 +93,27 @@ fn a_frame_that_no_process_sends_ends_its_connection_alone() {
         ("shorter than a header", &Header { length: 9, ..good }, &data[..9].to_vec()),
         ("opened twice", &Header::RELAY_OPEN, &Vec::new()),
     ] {
+        let hosts = RelayedHosts::with(3);
         let mut stream = opened(&hosts);
         stream.push(frame, data, &[]).unwrap();
         assert_eq!(answer(&mut stream), None, "{what}");
         let relayed = hosts.hosts[0].segment.far_relayed(1);
         until("the relay takes no more", || relayed.load(Ordering::Acquire) == 0);
+        // Such a process gets no further connection.
+        let mut next = possessed(&hosts);
+        assert_eq!(open(&mut next), Some(Header::GOODBYE), "{what}");
+        assert_eq!(relayed.load(Ordering::Acquire), 0);
     }
-    // Messages before the opening, and two openings of one process.
-    let mut stream = possessed(&hosts);
-    stream.push(&good, &data, &[]).unwrap();
-    assert_eq!(answer(&mut stream), None);
-    let (mut first, mut second) = (opened(&hosts), possessed(&hosts));
-    second.push(&Header::RELAY_OPEN, &[], &[]).unwrap();
-    assert_eq!(answer(&mut second), None);
-    // The first one goes on: what it sends arrives, and nothing of the others did.
+    // Messages before the opening, and requests without a session.
+    let mut hosts = RelayedHosts::with(3);
+    for (frame, data) in [(&good, &data[..]), (&Header::user(Kind::RelayGet, 48, 1, 0), &[0; 48])] {
+        let mut stream = possessed(&hosts);
+        stream.push(frame, data, &[]).unwrap();
+        assert_eq!(answer(&mut stream), None);
+    }
+    // Another connection takes the place of the older one, and what it sends arrives.
+    let (mut older, mut first) = (opened(&hosts), opened(&hosts));
+    assert_eq!(answer(&mut older), None);
     first.push(&good, &data, &[]).unwrap();
     first.flush().unwrap();
     let mut arrivals = Arrivals::default();

@@ -73,9 +73,22 @@ impl RelaySource {
         }
     }
 
-    /// A process that has said goodbye, and sends nothing more.
-    pub(super) fn closed() -> Self {
-        Self { slots: 0, window: 0, piece_max: 0, directions: HashMap::new() }
+    /// The process has said goodbye, and sends nothing more.
+    pub(super) fn leave(&mut self) {
+        self.slots = 0;
+    }
+
+    /// The frames that tell the process how many pieces came over earlier connections, and how far it may send.
+    pub(super) fn positions(&self) -> Vec<(Header, [u8; POSITION_BYTES])> {
+        let of = |kind, (slot, it): (&u32, &SourceDirection), position: u64| {
+            let (context, tag) = (*slot, it.incarnation);
+            (Header { context, tag, ..Header::position(kind) }, position.to_le_bytes())
+        };
+        let both = |direction: (_, &SourceDirection)| {
+            let (received, granted) = (direction.1.sent, direction.1.granted);
+            [of(Kind::Received, direction, received), of(Kind::Granted, direction, granted)]
+        };
+        self.directions.iter().flat_map(both).collect()
     }
 
     /// Checks a frame, and counts it. Returns the receiver's slot and incarnation.
@@ -119,7 +132,7 @@ impl RelaySource {
         let direction =
             self.directions.get_mut(&slot).filter(|it| it.incarnation == incarnation)?;
         let is_possible = position > direction.granted && position <= direction.sent + self.window;
-        if !is_possible {
+        if !is_possible || self.slots == 0 {
             return None;
         }
         direction.granted = position;
@@ -170,6 +183,27 @@ mod tests {
         assert_eq!((told.kind, told.context, told.tag), (Kind::Granted, 1, 3));
         assert_eq!(u64::from_le_bytes(position), 6);
         assert_eq!(source.take(&header, &data), Ok((1, 3)));
+    }
+
+    #[test]
+    fn a_further_connection_is_told_where_to_go_on() {
+        let mut source = source();
+        assert!(source.positions().is_empty());
+        for sequence in 0..3 {
+            let (header, data) = frame(Kind::Eager, Class::User, sequence, 100, 1);
+            assert_eq!(source.take(&header, &data), Ok((1, 3)));
+        }
+        assert!(source.grant((1, 3), 6).is_some());
+        let told = |source: &RelaySource| -> Vec<_> {
+            let told = source.positions().into_iter();
+            told.map(|(it, data)| (it.kind, it.context, it.tag, u64::from_le_bytes(data))).collect()
+        };
+        let expected = [(Kind::Received, 1, 3, 3), (Kind::Granted, 1, 3, 6)];
+        assert_eq!(told(&source), expected);
+        source.leave();
+        assert_eq!(told(&source), expected, "the goodbye may not have been answered");
+        let (header, data) = frame(Kind::Eager, Class::User, 3, 100, 1);
+        assert!(matches!(source.take(&header, &data), Err(SourceError::NoSlot { .. })));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod messages;
 mod named_groups;
 mod regions;
 mod relayed;
+mod slow;
 #[path = "../support/mod.rs"]
 mod support;
 mod urgent;

@@ -151,7 +151,7 @@ fn a_stopped_receiver_holds_up_its_senders_alone() {
     again_over_relays(test, &[test], &[], 0);
 }
 
-fn stop_and_go(job: &Job) {
+pub(crate) fn stop_and_go(job: &Job) {
     const MESSAGES: u32 = 400;
     const ROUNDS: u32 = 100;
     const { assert!(RANKS == 4) }

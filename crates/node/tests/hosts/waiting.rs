@@ -1,9 +1,11 @@
 //! Processes that sleep are woken by memory and by lanes, whichever thread waits.
 
+use std::fs;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use landeck::{Any, Options, Progress, Tag, ThreadMode};
+use landeck::{Any, Job, Options, Progress, Tag, ThreadMode};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::job::{EACH, RANKS, on_hosts, on_hosts_with};
 
@@ -85,4 +87,92 @@ fn a_thread_advances_what_comes_from_another_host() {
             .unwrap();
         assert!(into.iter().all(|&value| value == far as u32));
     });
+}
+
+/// The processor time of this process so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[test]
+fn a_process_that_waits_for_memory_and_network_uses_no_processor() {
+    let test = "waiting::a_process_that_waits_for_memory_and_network_uses_no_processor";
+    on_hosts(test, |job| {
+        const WAIT: Duration = Duration::from_secs(2);
+        let world = job.world();
+        world.barrier().unwrap();
+        // Once it is woken from its own host, and once from the other one.
+        for sender in [1, EACH] {
+            if world.rank() == 0 {
+                world.send(&[1u8], sender, Tag(1)).unwrap();
+                let (begun, before) = (Instant::now(), processor_time());
+                let status = world.receive::<u8>(Any, Tag(2)).unwrap().1;
+                let (waited, used) = (begun.elapsed(), processor_time() - before);
+                assert_eq!(status.rank(), sender);
+                println!("waited {waited:?} and used {used:?}");
+                assert!(used < waited / 100, "{used:?} of {waited:?}");
+            } else if world.rank() == sender {
+                world.receive::<u8>(0, Tag(1)).unwrap();
+                thread::sleep(WAIT);
+                world.send(&[2u8], 0, Tag(2)).unwrap();
+            }
+        }
+        world.barrier().unwrap();
+    });
+}
+
+/// The bytes that this host has exchanged with others.
+fn moved_bytes() -> u64 {
+    let table = fs::read_to_string("/proc/self/net/dev").unwrap();
+    let line = table.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    numbers[0] + numbers[8]
+}
+
+/// Rank 0 sends 8 MiB to another host. Both ranks compute then, and only the offer moves.
+fn send_and_compute(job: &Job) {
+    const BYTES: usize = 8 << 20;
+    const COMPUTE: Duration = Duration::from_millis(300);
+    let world = job.world();
+    let data: Vec<u8> = (0..BYTES).map(|at| (at * 7 + at / 251) as u8).collect();
+    let mut into = vec![0; BYTES];
+    world.barrier().unwrap();
+    let before = moved_bytes();
+    let compute = || {
+        thread::sleep(COMPUTE);
+        let moved = moved_bytes() - before;
+        assert!(moved < BYTES as u64 / 8, "{moved} bytes moved without a call");
+    };
+    match world.rank() {
+        0 => world
+            .scope(|scope| {
+                let send = scope.send(&data, EACH, Tag(1))?;
+                compute();
+                fs::write("/run/hosts/has-computed", "").unwrap();
+                send.wait().map(drop)
+            })
+            .unwrap(),
+        EACH => {
+            world
+                .scope(|scope| {
+                    let receive = scope.receive_into(&mut into, 0, Tag(1))?;
+                    compute();
+                    while !fs::exists("/run/hosts/has-computed").unwrap() {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    receive.wait().map(drop)
+                })
+                .unwrap();
+            assert!(into == data);
+        }
+        _ => {}
+    }
+    world.barrier().unwrap();
+}
+
+#[test]
+fn a_long_message_without_helpers_moves_in_calls_of_both() {
+    let test = "waiting::a_long_message_without_helpers_moves_in_calls_of_both";
+    on_hosts(test, send_and_compute);
 }

@@ -13,7 +13,7 @@
 //!
 //! Nothing here decides that a process is gone. A connection that ends without a goodbye is reported to the daemon, and
 //! sends stay without room ([`SendError::Full`]) until there is another one, or the membership says what has happened.
-//! The lane goes on with the frames that are not received. So nothing is lost, and nothing comes twice.
+//! The lane goes on with the frames that are not received. So nothing is lost, and nothing comes twice. Relays do so too.
 //!
 //! | module | content |
 //! |---|---|
@@ -465,7 +465,7 @@ impl Lanes {
                 }
                 Some(Heard::Message(Handover::NoRelay { host }, _)) => {
                     if let Some(relayed) = &mut self.relayed {
-                        relayed.refused(host, &mut self.daemon, &self.epoll);
+                        relayed.refused(host, &mut self.daemon);
                     }
                 }
                 Some(Heard::Message(Handover::Welcome, _)) => self.is_welcome = true,

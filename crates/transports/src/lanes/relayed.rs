@@ -4,6 +4,10 @@
 //! A process has one such connection to each host, whatever number of processes it sends to there. It belongs to the
 //! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
 //! goes as far as its receiver has granted. So a receiver that does nothing stops its own senders alone.
+//!
+//! A sent piece is kept until the receiver is known to have taken it, which grants tell. So at most a window is kept for
+//! each receiver, 4 MiB for all. When a connection breaks, the daemon opens another one. The relay says first how many
+//! pieces of each direction it has, and the process sends the others again. Nothing is lost, and nothing comes twice.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -11,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::{Bytes, FarProcess, Segment};
-use landeck_wire::handover::{Handover, LaneKeys};
+use landeck_wire::handover::{Handover, LaneKeys, RELAY_LANE};
 use landeck_wire::relayed::{
     RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
 };
@@ -66,7 +70,7 @@ struct Link {
     has_left: bool,
     /// The relay has everything that came before the goodbye.
     is_left: bool,
-    /// The connection has ended, or none leads there.
+    /// The relay takes nothing of this process any more.
     is_over: bool,
     /// The far processes that wait for the connection, or have used it.
     users: Vec<u32>,
@@ -83,6 +87,18 @@ struct Outgoing {
     sequence: u16,
     /// The message that is not sent to its end.
     rest: Option<Rest>,
+    /// The pieces that the receiver is not known to have taken. The last of them is the last one sent.
+    kept: VecDeque<KeptPiece>,
+    /// The position of the next piece for the connection: below that of the next new one, it is one of those kept.
+    next: u64,
+    /// The number of pieces that the relay has, by its word on a new connection.
+    told: u64,
+}
+
+/// A piece that was sent: its frame, and the data of that.
+struct KeptPiece {
+    frame: Header,
+    data: Vec<u8>,
 }
 
 struct Rest {
@@ -161,7 +177,7 @@ impl Relayed {
             true => (out.granted + RELAYED_URGENT_MORE, UNSENT_MAX_URGENT),
             false => (out.granted, UNSENT_MAX),
         };
-        let is_in_order = is_urgent || out.rest.is_none();
+        let is_in_order = !out.is_behind() && (is_urgent || out.rest.is_none());
         if !is_in_order || out.sent >= most || stream.unsent() >= unsent_max {
             return Err(SendError::Full);
         }
@@ -177,7 +193,7 @@ impl Relayed {
             }
         }
         if let Err(end) = pushed.and_then(|()| stream.flush()) {
-            self.end(host, &end, daemon, epoll);
+            self.end(host, &end, daemon, epoll); // the message is kept
         } else {
             self.watch(host, epoll);
         }
@@ -217,11 +233,23 @@ impl Relayed {
         }
     }
 
-    /// No address leads to the relay of a host.
-    pub(super) fn refused(&mut self, host: u32, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
-        if let Ok(host) = u16::try_from(host) {
-            self.end(host, &RelayEnd::System(rustix::io::Errno::HOSTUNREACH), daemon, epoll);
+    /// No address leads to the relay of a host. The daemon tries it again for a while, and the arbiter decides then.
+    pub(super) fn refused(&self, host: u32, daemon: &mut DaemonSocket) {
+        let link = u16::try_from(host).ok().and_then(|host| self.links.get(&host));
+        if let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) {
+            self.report(link, libc::EHOSTUNREACH, daemon);
         }
+    }
+
+    /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
+    fn report(&self, link: &Link, errno: i32, daemon: &mut DaemonSocket) {
+        for &far in link.users.iter().filter(|far| !self.is_gone(**far)) {
+            daemon.say(Handover::Broken { far, lane: RELAY_LANE, errno });
+        }
+    }
+
+    fn is_gone(&self, far: u32) -> bool {
+        self.segment.far_record(far).state.is_gone()
     }
 
     /// Goes on with a connection whose socket is ready.
@@ -242,14 +270,33 @@ impl Relayed {
             }
             while let Some((header, data)) = stream.first()? {
                 match header.kind {
-                    Kind::RelayOpen if header == Header::RELAY_OPEN => link.is_open = true,
+                    Kind::RelayOpen if header == Header::RELAY_OPEN && !link.is_open => {
+                        link.is_open = true;
+                        let its = self.outgoing.iter_mut().filter(|(_, out)| out.host == host);
+                        for (far, out) in its {
+                            let is_gone = self.segment.far_record(*far).state.is_gone();
+                            out.go_on(is_gone)?;
+                            if out.is_behind() && !self.unfinished.contains(far) {
+                                self.unfinished.push(*far);
+                            }
+                        }
+                    }
                     Kind::Goodbye if link.has_left => link.is_left = true,
-                    Kind::Granted => {
+                    kind @ (Kind::Granted | Kind::Received) => {
                         let far = self.receivers.get(&(host, header.context));
                         let out = far.and_then(|far| self.outgoing.get_mut(far));
                         // Another process may have had the slot before.
-                        if let Some(out) = out.filter(|it| it.process.incarnation == header.tag) {
-                            out.hear_grant(data, self.window)?;
+                        let out = out.filter(|it| it.process.incarnation == header.tag);
+                        let data: &[u8; POSITION_BYTES] =
+                            data.try_into().map_err(|_| BrokenPeer::Form)?;
+                        let position = u64::from_le_bytes(*data);
+                        match out {
+                            Some(out) if kind == Kind::Granted => {
+                                out.hear_grant(position, self.window)?;
+                            }
+                            Some(out) if !link.is_open => out.told = position,
+                            Some(_) => return Err(BrokenPeer::Form.into()),
+                            None => {}
                         }
                     }
                     _ => return Err(BrokenPeer::Form.into()),
@@ -260,18 +307,24 @@ impl Relayed {
         Ok(())
     }
 
-    /// Sends what waits: further pieces, and goodbyes behind them.
+    /// Sends what waits: pieces that were lost with a connection, further pieces, and goodbyes behind them.
     pub(super) fn tend(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
         for far in std::mem::take(&mut self.unfinished) {
-            let is_gone = self.segment.far_record(far).state.is_gone();
+            let is_gone = self.is_gone(far);
             let Some(out) = self.outgoing.get_mut(&far) else { continue };
-            let stream = self.links.get_mut(&out.host).and_then(|link| link.stream.as_mut());
-            let Some(stream) = stream.filter(|_| !is_gone) else {
-                out.rest = None;
+            let Some(link) = self.links.get_mut(&out.host).filter(|it| !is_gone && !it.is_over)
+            else {
+                out.drop_all();
                 continue;
             };
-            let (host, pushed) = (out.host, out.push_rest(stream, self.piece_max));
-            if out.rest.is_some() {
+            let Some(stream) = link.stream.as_mut().filter(|_| link.is_open) else {
+                self.unfinished.push(far);
+                continue;
+            };
+            let again = out.push_again(stream);
+            let pushed = again.and_then(|()| out.push_rest(stream, self.piece_max));
+            let host = out.host;
+            if out.rest.is_some() || out.is_behind() {
                 self.unfinished.push(far);
             }
             if let Err(end) = pushed.and_then(|()| stream.flush()) {
@@ -282,7 +335,8 @@ impl Relayed {
             return;
         }
         for host in self.links.keys().copied().collect::<Vec<_>>() {
-            let is_whole = !self.unfinished.iter().any(|far| self.outgoing[far].host == host);
+            let is_its = |far: &u32| self.outgoing.get(far).is_some_and(|out| out.host == host);
+            let is_whole = !self.unfinished.iter().any(is_its);
             let says_goodbye = self.has_left && is_whole;
             let Some(link) = self.links.get_mut(&host) else { continue };
             let Some(stream) = &mut link.stream else { continue };
@@ -323,24 +377,34 @@ impl Relayed {
         }
     }
 
-    /// A connection has ended. What follows is the arbiter's word.
+    /// A connection has ended. There is another one, or the arbiter gives a word.
     fn end(&mut self, host: u16, end: &RelayEnd, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
         let Some(link) = self.links.get_mut(&host) else { return };
         if let Some(stream) = link.stream.take() {
             let _ = epoll::delete(epoll, &stream);
         }
-        link.is_open = false;
-        let was_over = std::mem::replace(&mut link.is_over, true);
-        if was_over || link.has_left {
+        link.watched = EventFlags::empty();
+        if link.is_over || link.is_left {
             return;
         }
-        let errno = match end {
-            RelayEnd::Closed => 0,
-            RelayEnd::System(errno) => errno.raw_os_error(),
-            RelayEnd::Broken(_) | RelayEnd::Keys(_) => libc::EPROTO,
+        // The goodbye may be lost as well.
+        (link.is_open, link.has_left) = (false, false);
+        let (errno, is_over) = match end {
+            RelayEnd::Closed => (0, false),
+            RelayEnd::System(errno) => (errno.raw_os_error(), false),
+            RelayEnd::Broken(_) | RelayEnd::Keys(_) => (libc::EPROTO, true),
         };
-        for far in &link.users {
-            daemon.say(Handover::Broken { far: *far, lane: 0, errno });
+        link.is_over = is_over;
+        for out in self.outgoing.values_mut().filter(|out| out.host == host) {
+            out.told = 0;
+        }
+        let Some(link) = self.links.get(&host) else { return };
+        self.report(link, errno, daemon);
+        if link.users.iter().all(|far| self.is_gone(*far)) {
+            self.links.remove(&host); // the next message asks for another one
+        } else if !is_over {
+            let (slot, incarnation) = (self.slot, self.incarnation);
+            daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
         }
     }
 
@@ -451,11 +515,18 @@ impl Relayed {
 
     /// Whether something waits for the network, for a grant, or for a relay's word that it has everything.
     pub(super) fn has_unsent(&self) -> bool {
-        let waits = |link: &Link| {
-            let is_leaving = self.has_left && link.is_open && !link.is_left;
-            link.stream.as_ref().is_some_and(|stream| stream.unsent() > 0 || is_leaving)
+        let waits = |(host, link): (&u16, &Link)| {
+            let is_leaving = self.has_left && !link.is_left && !link.is_over;
+            link.stream.as_ref().is_some_and(|stream| stream.unsent() > 0)
+                || is_leaving && (link.is_open || self.keeps_pieces_for(*host))
         };
-        !self.unfinished.is_empty() || self.links.values().any(waits)
+        !self.unfinished.is_empty() || self.links.iter().any(waits)
+    }
+
+    /// Whether a living process of a host may not have all pieces.
+    fn keeps_pieces_for(&self, host: u16) -> bool {
+        let its = self.outgoing.iter().filter(|(_, out)| out.host == host && !out.kept.is_empty());
+        its.into_iter().any(|(far, _)| !self.is_gone(*far))
     }
 
     /// Forgets a far process.
@@ -485,7 +556,53 @@ pub(super) fn host_of(key: u64) -> Option<u16> {
 
 impl Outgoing {
     fn new(process: FarProcess, host: u16, granted: u64) -> Self {
-        Self { process, host, sent: 0, granted, sequence: 0, rest: None }
+        let (kept, rest) = (VecDeque::new(), None);
+        Self { process, host, sent: 0, granted, sequence: 0, rest, kept, next: 0, told: 0 }
+    }
+
+    /// Whether pieces are to be sent again, before any new one.
+    fn is_behind(&self) -> bool {
+        self.next < self.sent
+    }
+
+    /// The position of the first piece that is kept.
+    fn first_kept(&self) -> u64 {
+        self.sent - self.kept.len() as u64
+    }
+
+    /// Everything up to a position is known to have arrived.
+    fn drop_before(&mut self, position: u64) {
+        let count = position.saturating_sub(self.first_kept());
+        self.kept.drain(..self.kept.len().min(count as usize));
+    }
+
+    fn drop_all(&mut self) {
+        self.kept.clear();
+        (self.rest, self.next) = (None, self.sent);
+    }
+
+    /// Goes on over a new connection, behind the pieces that the relay has.
+    fn go_on(&mut self, is_gone: bool) -> Result<(), BrokenPeer> {
+        if is_gone {
+            self.drop_all();
+            return Ok(());
+        }
+        if self.told < self.first_kept() || self.told > self.sent {
+            return Err(BrokenPeer::Form);
+        }
+        self.next = self.told;
+        Ok(())
+    }
+
+    /// Appends pieces again that the relay does not have.
+    fn push_again(&mut self, stream: &mut RelayStream) -> Result<(), RelayEnd> {
+        while self.is_behind() && stream.unsent() < UNSENT_MAX {
+            let place = (self.next - self.first_kept()) as usize;
+            let Some(piece) = self.kept.get(place) else { break };
+            stream.push(&piece.frame, &piece.data, &[])?;
+            self.next += 1;
+        }
+        Ok(())
     }
 
     /// Appends a piece.
@@ -498,22 +615,32 @@ impl Outgoing {
         let message = Header { sequence: self.sequence, ..*header };
         let receiver = (self.process.slot, self.process.incarnation);
         let frame = RelayedPiece::frame(header.class, piece.len(), receiver);
-        stream.push(&frame, &message.encode(), piece)?;
+        let data = [&message.encode()[..], piece].concat();
+        let pushed = stream.push(&frame, &data, &[]);
+        self.kept.push_back(KeptPiece { frame, data });
         self.sent += 1;
+        self.next += 1;
         if header.class != Class::Urgent {
             self.sequence = self.sequence.wrapping_add(1);
         }
-        Ok(())
+        pushed
     }
 
     /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
     fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
+        if self.is_behind() {
+            return Ok(());
+        }
         let Some(mut rest) = self.rest.take() else { return Ok(()) };
         while self.sent < self.granted && rest.at < rest.data.len() && stream.unsent() < UNSENT_MAX
         {
             let end = rest.data.len().min(rest.at + piece_max);
-            self.push(stream, &rest.header, &rest.data[rest.at..end])?;
+            let pushed = self.push(stream, &rest.header, &rest.data[rest.at..end]);
             rest.at = end;
+            if pushed.is_err() {
+                self.rest = Some(rest);
+                return pushed;
+            }
         }
         if rest.at < rest.data.len() {
             self.rest = Some(rest);
@@ -521,14 +648,14 @@ impl Outgoing {
         Ok(())
     }
 
-    fn hear_grant(&mut self, data: &[u8], window: u64) -> Result<(), BrokenPeer> {
-        let position: &[u8; POSITION_BYTES] = data.try_into().map_err(|_| BrokenPeer::Form)?;
-        let position = u64::from_le_bytes(*position);
+    fn hear_grant(&mut self, position: u64, window: u64) -> Result<(), BrokenPeer> {
         // Positions only grow, and nobody grants beyond what was sent and a window.
         if position < self.granted || position > self.sent + window {
             return Err(BrokenPeer::Form);
         }
         self.granted = position;
+        // A receiver grants a window beyond what it has taken.
+        self.drop_before(position.saturating_sub(window));
         Ok(())
     }
 }

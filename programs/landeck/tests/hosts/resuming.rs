@@ -1,4 +1,4 @@
-//! A lane whose connection is reset again and again under load: everything arrives once, whole and in order.
+//! Lanes and relays whose connections are reset again and again under load: everything arrives once, whole and in order.
 //!
 //! Two processes on two hosts give each other numbered messages of all kinds, in which each word follows from the number. A
 //! thread of each resets its connections meanwhile, and says what the process was in. `LANDECK_SOAK=1` makes a thousand
@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use landeck::{Job, SendMode, Tag, World};
+use landeck::{Job, Region, RegionAddress, RemoteRegion, SendMode, Tag, World};
 use landeck_testing::Random;
 use rustix::net::{Shutdown, connect_unspec, shutdown, sockopt};
 
@@ -40,11 +40,14 @@ enum Phase {
     Long,
     /// A synchronous send, which waits for its receive.
     Synchronous,
+    /// Requests about the other's region.
+    Region,
     /// The time in which the last connection is gone and the next one is not there.
     Redial,
 }
 
-const PHASES: [&str; 7] = ["idle", "short", "eager", "offered", "long", "synchronous", "redial"];
+const PHASES: [&str; 8] =
+    ["idle", "short", "eager", "offered", "long", "synchronous", "region", "redial"];
 
 static NOW: AtomicUsize = AtomicUsize::new(Phase::Idle as usize);
 static DONE: AtomicBool = AtomicBool::new(false);
@@ -100,6 +103,20 @@ struct Talk<'a> {
     other: usize,
     number: u64,
     random: Random,
+    /// The other's region, and the changes that were made there.
+    region: RemoteRegion,
+    changes: u64,
+}
+
+/// The bytes of a region: a counter, a word that is put with a notification, and data.
+const REGION_BYTES: usize = 64 + 8 * LONG;
+
+/// Opens the region of the other process.
+fn open_region(job: &Job, own: &Region, other: usize) -> RemoteRegion {
+    let mut words = [0u64; 4];
+    let (to, from) = ((other, Tag(2)), (other, Tag(2)));
+    job.world().send_receive(&own.address().to_words(), to, &mut words, from).unwrap();
+    job.open_region(RegionAddress::from_words(words)).unwrap()
 }
 
 impl Talk<'_> {
@@ -175,6 +192,21 @@ impl Talk<'_> {
         self.number += 1;
     }
 
+    /// Changes of the other's region, each done once, and long data there and back.
+    fn changes(&mut self, count: u64) {
+        for _ in 0..count {
+            assert_eq!(self.region.fetch_add(0, 1).unwrap(), self.changes);
+            self.region.put_and_notify(8, &[self.changes]).unwrap();
+            self.changes += 1;
+        }
+        let data = words(self.number, self.own, LONG);
+        self.region.put(64, &data).unwrap();
+        let mut got = vec![0u64; LONG];
+        self.region.get(64, &mut got).unwrap();
+        assert!(got == data, "region {}", self.number);
+        self.number += 1;
+    }
+
     /// Whether both have made their resets.
     fn is_over(&mut self) -> bool {
         let (own, mut other) = ([u8::from(DONE.load(Ordering::Acquire))], [0]);
@@ -192,7 +224,10 @@ fn talk_and_reset() {
     let count = std::env::var(RESETS).unwrap().parse().unwrap();
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let random = Random::new(seed.wrapping_add(own as u64));
+    let region = job.create_region(REGION_BYTES).unwrap();
     let mut talk = Talk {
+        region: open_region(&job, &region, 1 - own),
+        changes: 0,
         world: &world,
         own,
         other: 1 - own,
@@ -216,10 +251,18 @@ fn talk_and_reset() {
         (0..3).for_each(|_| talk.exchange(LONG));
         enter(Phase::Synchronous);
         talk.synchronous();
+        enter(Phase::Region);
+        talk.changes(20);
         enter(Phase::Idle);
         thread::sleep(Duration::from_micros(talk.random.below(2_000)));
     }
     resetter.join().unwrap();
+    talk.exchange(1); // the other has made its last change
+    assert_eq!(region.notifications().unwrap(), talk.changes);
+    let mut counter = [0u64];
+    region.read(0, &mut counter).unwrap();
+    assert_eq!(counter, [talk.changes]);
+    talk.exchange(1);
     println!("whole: {} messages", talk.number);
     job.leave().unwrap();
 }
@@ -265,4 +308,13 @@ fn a_sealed_lane_that_is_reset_under_load_loses_and_repeats_nothing() {
         return talk_and_reset();
     }
     reset_under_load(test, &[]);
+}
+
+#[test]
+fn a_relay_whose_connection_is_reset_under_load_loses_and_repeats_nothing() {
+    let test = "resuming::a_relay_whose_connection_is_reset_under_load_loses_and_repeats_nothing";
+    if is_member() {
+        return talk_and_reset();
+    }
+    reset_under_load(test, &["--path", "relay"]);
 }

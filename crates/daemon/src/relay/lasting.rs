@@ -1,0 +1,322 @@
+//! The part of a relay that outlives connections: how far each process elsewhere has come, with messages and with regions.
+//!
+//! A connection may break at any byte. The process opens another one, which takes the place of the older one: that is
+//! closed unread. Messages go on behind the last piece that was taken, and changes of regions behind the last that was
+//! done. So nothing is lost, and nothing comes twice.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use landeck_channel::BrokenPeer;
+use landeck_memory::Segment;
+use landeck_memory::waiter::Doorbell;
+use landeck_transports::lanes::relay::RelayEnd;
+use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome};
+use landeck_wire::{Header, HostId, HostNumber, ProcessId};
+
+use super::receivers::Receivers;
+use super::source::RelaySource;
+
+/// The sessions for regions that one process may have. A further one ends its oldest without a connection.
+const SESSIONS_MAX: usize = 8;
+
+/// A connection with its process.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) token: u64,
+    pub(super) process: ProcessId,
+    /// The place of the process in the segment's table of far processes.
+    pub(super) far: u32,
+    pub(super) segment: Segment,
+    pub(super) host: HostNumber,
+    /// The number that the process's daemon has given it: later ones are higher.
+    pub(super) number: u32,
+}
+
+/// The way in which a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The process may open another one.
+    Broken,
+    /// The process has sent what no process sends: it gets no further one.
+    Refused,
+    /// The process is gone.
+    Gone,
+}
+
+/// The progress of the processes elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Lasting {
+    /// The processes of this host, for which messages are laid.
+    pub(super) receivers: Receivers,
+    sources: HashMap<ProcessId, SourceProcess>,
+    sessions: HashMap<(ProcessId, u64), RegionSession>,
+    sessions_begun: u64,
+    /// Connections in whose place there is another one.
+    replaced: Vec<u64>,
+}
+
+/// A process elsewhere that sends messages.
+#[derive(Debug)]
+struct SourceProcess {
+    checks: RelaySource,
+    /// The newest connection, and its token while it is there.
+    connection: Connection,
+    is_connected: bool,
+    is_refused: bool,
+}
+
+/// The requests of a process about regions.
+#[derive(Debug)]
+pub(super) struct RegionSession {
+    begun: u64,
+    /// The segment of this host that its regions lie in.
+    segment: HostId,
+    token: Option<u64>,
+    /// The number of the last request that was done.
+    last: u32,
+    /// The answers to the last requests. Those to reading ones are empty, as reading can be repeated.
+    answers: VecDeque<(RelayOutcome, Vec<u8>)>,
+}
+
+impl Lasting {
+    /// Takes messages over a connection from now on. Returns the frames of the answer.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if no process opens like that.
+    pub(super) fn open_source(
+        &mut self,
+        from: &Connection,
+    ) -> Result<Vec<(Header, Vec<u8>)>, RelayEnd> {
+        let source = self.sources.entry(from.process).or_insert_with(|| {
+            let word = from.segment.far_relayed(from.far);
+            word.store(from.process.incarnation.0, Ordering::Release);
+            let checks = RelaySource::new(from.segment.plan());
+            let connection = Connection { token: 0, number: 0, ..from.clone() };
+            SourceProcess { checks, connection, is_connected: false, is_refused: false }
+        });
+        if source.is_refused {
+            return Ok(vec![(Header::GOODBYE, Vec::new())]);
+        }
+        let is_newer = from.token != source.connection.token
+            && from.number.wrapping_sub(source.connection.number).cast_signed() >= 0;
+        if !is_newer {
+            return Err(BrokenPeer::Form.into());
+        }
+        if source.is_connected {
+            self.replaced.push(source.connection.token);
+        }
+        source.connection = from.clone();
+        source.is_connected = true;
+        let positions = source.checks.positions().into_iter();
+        let mut frames: Vec<_> = positions.map(|(frame, data)| (frame, data.to_vec())).collect();
+        frames.push((Header::RELAY_OPEN, Vec::new()));
+        Ok(frames)
+    }
+
+    /// Whether messages come over this connection.
+    pub(super) fn is_source(&self, process: ProcessId, token: u64) -> bool {
+        let source = self.sources.get(&process);
+        source.is_some_and(|it| it.is_connected && it.connection.token == token)
+    }
+
+    /// Checks a frame and lays its piece.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if no process sends it, or not over this connection.
+    pub(super) fn take(
+        &mut self,
+        (process, token): (ProcessId, u64),
+        frame: &Header,
+        data: &[u8],
+    ) -> Result<(), RelayEnd> {
+        let its = |it: &&mut SourceProcess| it.is_connected && it.connection.token == token;
+        let source = self.sources.get_mut(&process).filter(its).ok_or(BrokenPeer::Form)?;
+        let to = source.checks.take(frame, data).map_err(|_| BrokenPeer::Form)?;
+        let Connection { far, segment, .. } = &source.connection;
+        self.receivers.lay(segment, to, (*far, process.incarnation.0), frame.class, data);
+        Ok(())
+    }
+
+    /// A process has said goodbye. It may say so again over another connection, if the answer was lost.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if the process has sent no messages over this connection.
+    pub(super) fn take_goodbye(&mut self, process: ProcessId, token: u64) -> Result<(), RelayEnd> {
+        let its = |it: &&mut SourceProcess| it.is_connected && it.connection.token == token;
+        let source = self.sources.get_mut(&process).filter(its).ok_or(BrokenPeer::Form)?;
+        source.checks.leave();
+        source.close();
+        Ok(())
+    }
+
+    /// A receiver lets a process send up to a position. Returns the connection, and the frame that tells the process.
+    pub(super) fn granted(
+        &mut self,
+        receiver: ProcessId,
+        process: ProcessId,
+        position: u64,
+    ) -> Option<(u64, Header, Vec<u8>)> {
+        let its = |it: &&mut SourceProcess| it.connection.segment.plan().host == receiver.host.0;
+        let source = self.sources.get_mut(&process).filter(its)?;
+        let to = (receiver.slot.0, receiver.incarnation.0);
+        let (header, position) = source.checks.grant(to, position)?;
+        source.is_connected.then(|| (source.connection.token, header, position.to_vec()))
+    }
+
+    /// Begins a session, or goes on with it. Returns the answer.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if no process opens like that.
+    pub(super) fn open_session(
+        &mut self,
+        from: &Connection,
+        opening: RelayOpening,
+    ) -> Result<Header, RelayEnd> {
+        let RelayOpening { session, goes_on } = opening;
+        let name = (from.process, session);
+        match self.sessions.get_mut(&name) {
+            // Its process may not have heard the first answer.
+            Some(known) if goes_on || known.last == 0 => {
+                if let Some(before) = known.token.replace(from.token) {
+                    self.replaced.push(before);
+                }
+            }
+            None if goes_on => return Ok(Header::GOODBYE),
+            Some(_) => return Err(BrokenPeer::Form.into()),
+            None => {
+                self.make_room_for_session(from.process);
+                self.sessions_begun += 1;
+                let (begun, token) = (self.sessions_begun, Some(from.token));
+                let answers = VecDeque::with_capacity(RELAY_WINDOW);
+                let segment = HostId(from.segment.plan().host);
+                let new = RegionSession { begun, segment, token, last: 0, answers };
+                self.sessions.insert(name, new);
+            }
+        }
+        Ok(opening.header())
+    }
+
+    fn make_room_for_session(&mut self, process: ProcessId) {
+        let its = || self.sessions.iter().filter(|((of, _), _)| *of == process);
+        if its().count() >= SESSIONS_MAX {
+            let oldest = its().min_by_key(|(_, it)| (it.token.is_some(), it.begun));
+            if let Some((&name, _)) = oldest {
+                self.replaced.extend(self.sessions.remove(&name).and_then(|it| it.token));
+            }
+        }
+    }
+
+    /// The session of a connection.
+    pub(super) fn session(
+        &mut self,
+        process: ProcessId,
+        session: u64,
+        token: u64,
+    ) -> Option<&mut RegionSession> {
+        self.sessions.get_mut(&(process, session)).filter(|it| it.token == Some(token))
+    }
+
+    /// The connections that are to be closed because there are others in their place.
+    pub(super) fn take_replaced(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.replaced)
+    }
+
+    /// A connection has ended. Everything that came over it has been laid, or is held.
+    pub(super) fn disconnected(&mut self, process: ProcessId, token: u64, ending: Ending) {
+        self.sessions.retain(|(of, _), it| {
+            if *of != process || it.token != Some(token) {
+                return true;
+            }
+            it.token = None;
+            ending == Ending::Broken
+        });
+        if !self.is_source(process, token) {
+            return;
+        }
+        if ending == Ending::Gone {
+            return self.forget(|it| it.connection.process == process);
+        }
+        if let Some(source) = self.sources.get_mut(&process) {
+            source.is_connected = false;
+            if ending == Ending::Refused {
+                source.is_refused = true;
+                source.close();
+            }
+        }
+    }
+
+    /// A process has ended, here or elsewhere. A connection that it still has is read to its end first.
+    pub(super) fn process_ended(&mut self, process: ProcessId) {
+        self.receivers.process_ended(process);
+        self.sessions.retain(|(of, _), it| *of != process || it.token.is_some());
+        self.forget(|it| it.connection.process == process && !it.is_connected);
+    }
+
+    /// A host is lost.
+    pub(super) fn host_lost(&mut self, host: HostNumber) {
+        self.forget(|it| it.connection.host == host && !it.is_connected);
+    }
+
+    /// The part of a job with this segment is over.
+    pub(super) fn part_over(&mut self, segment: HostId) {
+        self.receivers.part_over(segment);
+        self.forget(|it| it.connection.segment.plan().host == segment.0);
+        self.sessions.retain(|_, it| it.segment != segment);
+    }
+
+    fn forget(&mut self, is_over: impl Fn(&SourceProcess) -> bool) {
+        self.sources.retain(|_, source| {
+            let is_over = is_over(source);
+            if is_over {
+                source.close();
+            }
+            !is_over
+        });
+    }
+}
+
+impl SourceProcess {
+    /// Says that no more messages come, behind the last of them, to processes that wait for that.
+    fn close(&self) {
+        let Connection { segment, far, process, .. } = &self.connection;
+        let (word, incarnation) = (segment.far_relayed(*far), process.incarnation.0);
+        let closed = word.compare_exchange(incarnation, 0, Ordering::AcqRel, Ordering::Acquire);
+        if closed.is_err() {
+            return;
+        }
+        for slot in 0..segment.plan().slots() {
+            if let Some(bell) = Doorbell::of(segment, slot) {
+                bell.ring_fenced();
+            }
+        }
+    }
+}
+
+impl RegionSession {
+    /// The answer to a request that was done before; `None` if it is the next one.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if it is neither.
+    pub(super) fn answered(
+        &self,
+        number: u32,
+    ) -> Result<Option<&(RelayOutcome, Vec<u8>)>, RelayEnd> {
+        let back = self.last.wrapping_sub(number);
+        if back == u32::MAX {
+            return Ok(None);
+        }
+        let place = self.answers.len().checked_sub(1 + back as usize);
+        let answer = place.and_then(|place| self.answers.get(place));
+        answer.map(Some).ok_or_else(|| BrokenPeer::Form.into())
+    }
+
+    /// The next request is done.
+    pub(super) fn done(&mut self, outcome: RelayOutcome, answer: &[u8]) {
+        self.last = self.last.wrapping_add(1);
+        if self.answers.len() == RELAY_WINDOW {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((outcome, answer.to_vec()));
+    }
+}

@@ -1,0 +1,233 @@
+//! Connections of a process to a relay that break: at each byte, and again and again. Nothing is lost, nothing comes twice,
+//! and the order stays.
+//!
+//! The test is the cable between the process and the relay.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use landeck_channel::conformance::{Arrival, Arrivals};
+use landeck_channel::{Channel, Peer, SendError};
+use landeck_memory::Bytes;
+use landeck_testing::{Random, Watchdog, seed};
+use landeck_wire::handover::{Handover, RELAY_LANE};
+use landeck_wire::{Class, Header, Kind};
+use rustix::net::sockopt;
+
+use super::conformance::{RelayedHosts, id, keys, tcp_pair};
+use super::hostile::until;
+
+/// The process that sends, and the one that receives.
+const FROM: u32 = 1;
+const TO: u32 = 0;
+
+struct Cabled {
+    hosts: RelayedHosts,
+    /// The test's ends: the process's cable and the relay's.
+    cable: Option<[TcpStream; 2]>,
+    /// The bytes that have passed on this cable, by the side that sent them.
+    passed: [usize; 2],
+    /// The connections that the process has reported as broken.
+    reported: usize,
+    /// The messages to send, the next one first.
+    waiting: Vec<(Header, Vec<u8>)>,
+    arrivals: Arrivals,
+    arrived: Vec<Arrival>,
+}
+
+/// A message of a class with so many bytes.
+fn message(tag: u32, class: Class, length: usize) -> (Header, Vec<u8>) {
+    let header = Header { class, ..Header::user(Kind::Eager, length as u32, 3, tag) };
+    (header, (0..length).map(|at| (at * 7 + tag as usize * 31 + at / 251) as u8).collect())
+}
+
+impl Cabled {
+    fn new(messages: &[(Header, Vec<u8>)]) -> Self {
+        Self {
+            hosts: RelayedHosts::with(2),
+            cable: None,
+            passed: [0; 2],
+            reported: 0,
+            waiting: messages.iter().rev().cloned().collect(),
+            arrivals: Arrivals::default(),
+            arrived: Vec::new(),
+        }
+    }
+
+    /// Does what the daemons would do. A connection of the sender goes through the test.
+    fn serve(&mut self) {
+        for number in [TO, FROM] {
+            while let Some(message) = self.hosts.hear(number) {
+                match message {
+                    Handover::Relay { host, .. } if number == FROM => {
+                        let (mine, process) = tcp_pair();
+                        let (mine_too, relay) = tcp_pair();
+                        self.hosts.serve_relay(TO, FROM, relay, id(FROM, 1));
+                        let message = Handover::Relayed { host, keys: keys(false) };
+                        self.hosts.hand(FROM, &message, process.as_fd());
+                        let ends = [mine, mine_too].map(TcpStream::from);
+                        ends.iter().for_each(|end| end.set_nonblocking(true).unwrap());
+                        (self.cable, self.passed) = (Some(ends), [0; 2]);
+                    }
+                    Handover::Broken { lane, .. } => {
+                        assert_eq!(lane, RELAY_LANE);
+                        self.reported += 1;
+                    }
+                    message => self.hosts.heard(number, &message),
+                }
+            }
+        }
+    }
+
+    /// Both processes send and look.
+    fn turn(&mut self) {
+        self.serve();
+        let sender = self.hosts.channel(FROM);
+        while let Some((header, data)) = self.waiting.last() {
+            match sender.try_send(Peer(TO), header, Bytes::from(&data[..])) {
+                Ok(()) => drop(self.waiting.pop()),
+                Err(SendError::Full) => break,
+                Err(error) => panic!("{error:?}"),
+            }
+            if self.waiting.is_empty() {
+                sender.leave();
+            }
+        }
+        sender.poll_thoroughly(&mut Arrivals::default());
+        self.hosts.channel(TO).poll_thoroughly(&mut self.arrivals);
+        self.arrived.extend(self.arrivals.take());
+        self.serve();
+    }
+
+    /// Passes on what has come, in each direction at most up to these numbers of bytes in all.
+    fn pass(&mut self, most: [usize; 2]) {
+        for (from, most) in most.into_iter().enumerate() {
+            let Some(cable) = &mut self.cable else { return };
+            let mut room = vec![0; (most - self.passed[from]).min(100_000)];
+            if room.is_empty() {
+                continue;
+            }
+            let count = match cable[from].read(&mut room) {
+                Ok(count) => count,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    continue;
+                }
+            };
+            let mut left = &room[..count];
+            while !left.is_empty() {
+                let Some(cable) = &mut self.cable else { return };
+                match cable[1 - from].write(left) {
+                    Ok(count) => left = &left[count..],
+                    // The relay reads in its own thread, and the process when it has its turn.
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.turn(),
+                    Err(_) => return,
+                }
+            }
+            self.passed[from] += count;
+        }
+    }
+
+    /// Cuts the cable, and goes on when the process has asked for another one.
+    fn cut(&mut self) {
+        let Some(cable) = self.cable.take() else { return };
+        for end in &cable {
+            sockopt::set_socket_linger(end, Some(Duration::ZERO)).unwrap();
+        }
+        drop(cable);
+        if self.is_over() {
+            return;
+        }
+        until("there is another cable", || {
+            self.turn();
+            self.cable.is_some() || self.is_over()
+        });
+    }
+
+    /// Whether the sender has left and the receiver has everything.
+    fn is_over(&mut self) -> bool {
+        self.waiting.is_empty()
+            && !self.hosts.channel(FROM).has_unsent()
+            && self.hosts.channel(TO).is_read_out(Peer(FROM))
+    }
+
+    fn finish(&mut self, what: &str, messages: &[(Header, Vec<u8>)]) {
+        until(what, || {
+            self.turn();
+            self.pass([usize::MAX; 2]);
+            self.is_over()
+        });
+        self.turn();
+        assert_eq!(self.arrivals.broken_peers(), [], "{what}");
+        // Urgent messages have no order.
+        for class in [Class::User, Class::Urgent] {
+            let arrived = self.arrived.iter().filter(|it| it.header.class == class);
+            let sent = messages.iter().filter(|(header, _)| header.class == class);
+            let names: Vec<u32> = arrived.clone().map(|it| it.header.tag).collect();
+            assert!(sent.clone().map(|(header, _)| header.tag).eq(names.iter().copied()), "{what}");
+            for (arrival, (_, data)) in arrived.zip(sent) {
+                assert!(arrival.data == *data, "{what}: {:?}", arrival.header);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_relayed_direction_goes_on_wherever_its_connection_breaks() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let messages = [
+        message(0, Class::User, 8),
+        message(1, Class::User, 70),
+        message(2, Class::Urgent, 20),
+        message(3, Class::User, 0),
+    ];
+    let mut whole = Cabled::new(&messages);
+    whole.finish("a cable without a cut", &messages);
+    let bytes = whole.passed;
+    assert!(bytes[0] > 250 && bytes[1] >= 64 && whole.reported == 0, "{bytes:?}");
+    for from in 0..2 {
+        for at in 0..=bytes[from] {
+            let mut most = [usize::MAX; 2];
+            most[from] = at;
+            let mut cabled = Cabled::new(&messages);
+            let what = format!("{most:?} bytes");
+            until(&what, || {
+                cabled.turn();
+                cabled.pass(most);
+                cabled.passed[from] == at && cabled.cable.is_some() || cabled.is_over()
+            });
+            cabled.cut();
+            cabled.finish(&what, &messages);
+            assert!(cabled.reported > 0 || at == bytes[from], "{what}: the break is reported");
+        }
+    }
+}
+
+#[test]
+fn a_relayed_direction_goes_on_however_often_its_connection_breaks() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    const CUTS: usize = 60;
+    let mut random = Random::new(seed());
+    let mut one = |tag| match random.below(8) {
+        0 => message(tag, Class::User, 16_000 + random.below(48_000) as usize),
+        1 => message(tag, Class::Urgent, random.below(48) as usize),
+        2..5 => message(tag, Class::User, random.below(5_000) as usize),
+        _ => message(tag, Class::User, random.below(100) as usize),
+    };
+    let messages: Vec<_> = (0..1_000).map(&mut one).collect();
+    let mut cabled = Cabled::new(&messages);
+    let mut done = 0;
+    for _ in 0..CUTS {
+        let most = [0, 1].map(|_| random.below(200_000) as usize);
+        for _ in 0..random.below(60) {
+            cabled.turn();
+            cabled.pass(most);
+        }
+        done += usize::from(!cabled.waiting.is_empty() && cabled.cable.is_some());
+        cabled.cut();
+    }
+    assert!(done > CUTS / 4, "only {done} cuts were under load");
+    cabled.finish("the end of many cuts", &messages);
+}
