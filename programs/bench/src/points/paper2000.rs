@@ -91,7 +91,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
 fn world_of_members_measures(party: &mut Party<'_>) -> std::result::Result<(), Trouble> {
     let bench = party.bench;
     let (world, settings) = (&bench.world, &bench.settings);
-    let mut data = vec![0; settings.largest()];
+    let mut data = vec![0u8; settings.largest()];
     for &bytes in &settings.bytes {
         let data = &mut data[..bytes];
         for _ in 0..WARM {
@@ -165,7 +165,7 @@ impl Party<'_> {
     fn serve(&mut self) -> std::result::Result<(), Trouble> {
         let mut members: Vec<usize> = Vec::new();
         let mut waiting: Vec<usize> = Vec::new();
-        let mut data = vec![0; self.bench.settings.largest()];
+        let mut data = vec![0u8; self.bench.settings.largest()];
         // Broadcasts begin when all have joined: the minimum of the group.
         let minimum = self.world().size() - 1;
         loop {

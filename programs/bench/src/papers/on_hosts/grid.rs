@@ -9,6 +9,8 @@ use crate::papers::measure::{MPI, SERVER_OF_ITS_OWN};
 
 /// The bytes of a broadcast beside which others join.
 const LONG_BYTES: u64 = 64 << 20;
+/// The same in a quick run.
+const QUICK_LONG_BYTES: u64 = 8 << 20;
 
 /// What is measured, and by whom.
 #[derive(Debug)]
@@ -77,6 +79,7 @@ impl Grid {
             true => vec![1, 1 << 10, 32 << 10],
             false => (0..=15).map(|power| 1 << power).collect(),
         };
+        let long = if self.is_quick { QUICK_LONG_BYTES } else { LONG_BYTES };
         let launch = |n, figure, way| Launch {
             n,
             hosts: n,
@@ -89,7 +92,7 @@ impl Grid {
         let of = |n| {
             let usual = launch(n, "service", USUAL);
             let calls = Launch { sizes: vec![1_000], ..launch(n, "service_calls", "calls") };
-            let joins = Launch { sizes: vec![LONG_BYTES], ..launch(n, "service_joins", "joins") };
+            let joins = Launch { sizes: vec![long], ..launch(n, "service_joins", "joins") };
             let own = vec![
                 launch(n, SERVER_OF_ITS_OWN, "paper"),
                 launch(n, "service_served", "served"),

@@ -44,7 +44,7 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
     let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { 3 });
     let effort = Effort {
         rounds: usize::from(rounds),
-        batches: if options.quick { 3 } else { 5 },
+        batches: if options.quick { 2 } else { 5 },
         patience: Duration::from_secs(options.patience.unwrap_or(0)),
     };
     let (mut checked, mut troubles) = (Vec::new(), 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::counts::Count;
-use crate::papers::grid::{Study, USUAL};
+use crate::papers::grid::{FIXED_PROCESSES, Study, USUAL};
 use crate::papers::measure::MPI;
 use crate::papers::paper2005::TABLE_1;
 use crate::papers::tables::{collective_title, decimal_label, end_line, operations, write_us};
@@ -105,9 +105,9 @@ fn sizes(text: &mut String, values: &Values) {
             times.iter().for_each(|&us| write_us(text, us, 11));
             let known: Vec<f64> = times.into_iter().flatten().collect();
             write_us(text, mean(&known), 11);
-            let paper = TABLE_1
-                .iter()
-                .find(|row| who == "landeck" && way.split('@').next() == Some(row.architecture));
+            let architecture = way.split('@').next();
+            let paper = TABLE_1.iter().find(|row| Some(row.architecture) == architecture);
+            let paper = paper.filter(|_| who == "landeck" && n == FIXED_PROCESSES);
             write_us(text, paper.map(|row| row.sizes_us), 14);
             end_line(text);
         }
