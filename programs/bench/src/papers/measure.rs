@@ -74,7 +74,7 @@ pub(crate) fn measure(
     Values { study, title: study.title(), machine, rounds, values, facts, troubles }
 }
 
-/// What a launch gave.
+/// The values and counts of one launch.
 #[derive(Debug)]
 struct Gained {
     values: Vec<Value>,

@@ -20,7 +20,7 @@ pub(crate) struct Values {
     pub(crate) machine: Machine,
     pub(crate) rounds: usize,
     pub(crate) values: Vec<Value>,
-    /// What was counted.
+    /// Counted numbers.
     pub(crate) facts: Vec<Fact>,
     /// Launches that did not end well.
     pub(crate) troubles: Vec<String>,
@@ -90,7 +90,7 @@ impl Values {
         self.at(place).map(|spread| spread.median)
     }
 
-    /// What was counted at a place, in order; the same number stands there once.
+    /// The counted numbers of a place, in order; equal ones stand there once.
     pub(crate) fn facts_at(&self, place: &Place, unit: &str) -> Vec<f64> {
         let of = self.facts.iter().filter(|fact| fact.place == *place && fact.unit == unit);
         let mut all: Vec<f64> = of.map(|fact| fact.value).collect();

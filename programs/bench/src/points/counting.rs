@@ -72,7 +72,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// What the process of this host and servers beside it have sent.
+    /// The number of messages that the process of this host and servers beside it have sent.
     fn sent_here(&self) -> u64 {
         let segment = self.bench.job.segment();
         (0..segment.plan().slots()).map(|slot| segment.counters(slot).messages_sent).sum()

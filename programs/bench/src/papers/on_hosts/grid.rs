@@ -9,10 +9,10 @@ use crate::papers::measure::{MPI, SERVER_OF_ITS_OWN};
 
 /// The bytes of a broadcast beside which others join.
 const LONG_BYTES: u64 = 64 << 20;
-/// The same in a quick run.
+/// Fewer bytes, for a quick run.
 const QUICK_LONG_BYTES: u64 = 8 << 20;
 
-/// What is measured, and by whom.
+/// The selection of jobs: their hosts, processes and libraries.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// At most so many hosts.
