@@ -12,6 +12,9 @@ const LONG_BYTES: u64 = 64 << 20;
 /// Fewer bytes, for a quick run.
 const QUICK_LONG_BYTES: u64 = 8 << 20;
 
+/// Figures of named groups that a run with another number of processes leaves out: they have tests of their own.
+const NAMED_GROUPS: [&str; 3] = ["service_served", "service_group", "service_joins"];
+
 /// The selection of jobs: their hosts, processes and libraries.
 #[derive(Debug)]
 pub(super) struct Grid {
@@ -93,7 +96,7 @@ impl Grid {
             let usual = launch(n, "service", USUAL);
             let calls = Launch { sizes: vec![1_000], ..launch(n, "service_calls", "calls") };
             let joins = Launch { sizes: vec![long], ..launch(n, "service_joins", "joins") };
-            let own = vec![
+            let mut own = vec![
                 launch(n, SERVER_OF_ITS_OWN, "paper"),
                 launch(n, "service_served", "served"),
                 launch(n, "service_group", "group"),
@@ -101,6 +104,9 @@ impl Grid {
                 calls,
                 joins,
             ];
+            if self.processes.is_some() {
+                own.retain(|launch| !NAMED_GROUPS.contains(&launch.figure));
+            }
             self.with_libraries(own, &usual)
         };
         self.hosts_of(&[2, 3, 4]).into_iter().flat_map(of).collect()
