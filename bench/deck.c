@@ -8,6 +8,8 @@
  *     deck_scatter_gather  a scatter, and a gather of what it gave
  *     deck_reduce          a sum of doubles
  *     deck_barrier
+ *     roots                a round of root finding (examples/c/roots.c): all tell each other in which part the sign
+ *                          changes, `iterations` searches in a batch
  *
  * Settings are those of collectives.c. Operations run back to back, a multiple of n of them, and the root, or who
  * broadcasts, moves on with each. Messages are packed beforehand, as the buffers of MPI are filled. Before a size is
@@ -16,6 +18,7 @@
 #define _GNU_SOURCE
 #include <deck.h>
 
+#include "../examples/c/sections.h"
 #include "measure.h"
 
 static deck_group_t all, group;
@@ -158,6 +161,49 @@ static void measure(const char *figure, long bytes) {
                                   .followers = size - 1, .slowest_counts = true, .divisor = 1, .step = size});
 }
 
+/* ------------------------------------------------------------------ 1997 */
+
+static int part_with_change(const interval *now, int parts) {
+    int own = parts, each = parts / size;
+    for (int part = (rank + 1) * each - 1; part >= rank * each; part--) {
+        double left = quartic(point_of(now, part, parts)), right = quartic(point_of(now, part + 1, parts));
+        if ((left < 0) != (right < 0)) own = part;
+    }
+    return own;
+}
+
+/* Returns the number of rounds. */
+static int search(void) {
+    interval now = {2, 4};
+    int rounds = 0, parts = size == 1 ? 2 : size;
+    while (now.to - now.from > 1e-12) {
+        int first = part_with_change(&now, parts);
+        call(deck_msg_clear(&control));
+        call(deck_msg_pack(&control, DECK_INT, &first, 1));
+        call(deck_collective_allreduce(&all, &control, &control, DECK_MIN));
+        call(deck_msg_unpack(&control, DECK_INT, &first, 1));
+        if (first == parts) fail("the sign changes nowhere");
+        interval next = {point_of(&now, first, parts), point_of(&now, first + 1, parts)};
+        rounds++;
+        if (next.from == now.from && next.to == now.to) break; /* no numbers in between */
+        now = next;
+    }
+    return rounds;
+}
+
+static void roots(void) {
+    int rounds = search();
+    if (rank == 0) print_value("roots", "deck", 0, 0, "rounds", rounds);
+    for (int batch = 0; batch < settings.batches; batch++) {
+        call(deck_collective_barrier(&all));
+        double start = now_s();
+        rounds = 0;
+        for (int i = 0; i < settings.iterations; i++) rounds += search();
+        double elapsed = now_s() - start;
+        if (rank == 0) print_value("roots", "deck", 0, 0, "ns", 1e9 * elapsed / rounds);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *name = "measured";
     call(deck_init(&argc, &argv));
@@ -167,6 +213,11 @@ int main(int argc, char **argv) {
     deck_msg_t *messages[] = {&whole, &own, &result, &outgoing, &incoming, &control};
     for (int i = 0; i < 6; i++) call(deck_msg_create(messages[i], 0));
     const char *figure = parse_command_line(argc, argv);
+    if (!strcmp(figure, "roots")) {
+        roots();
+        call(deck_done());
+        return 0;
+    }
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         if (!strcmp(operations[i].name, figure)) operation = &operations[i];
     }

@@ -25,10 +25,12 @@ static struct {
     int batches;
     double batch_ms, limit_s, wait_ms;
     const char *flag;
+    int iterations;   /* operations in a batch, where their number is given */
+    const char *ways; /* ways of a broadcast, with commas between them */
     bool is_multiple; /* whether several threads may call MPI at once */
     bool is_new;      /* whether data are written anew before each operation, in the time that counts */
 } settings = {
-    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL, .is_multiple = false, .is_new = false,
+    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL, .iterations = 20, .ways = "mpi", .is_multiple = false, .is_new = false,
 };
 
 static int rank, size;
@@ -143,6 +145,8 @@ static inline bool parse_setting(const char *argument) {
     else if ((value = value_of(argument, "limit_s"))) settings.limit_s = atof(value);
     else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
     else if ((value = value_of(argument, "flag"))) settings.flag = value;
+    else if ((value = value_of(argument, "iterations"))) settings.iterations = atoi(value) > 0 ? atoi(value) : 1;
+    else if ((value = value_of(argument, "ways"))) settings.ways = value;
     else if ((value = value_of(argument, "level"))) settings.is_multiple = !strcmp(value, "multiple");
     else if ((value = value_of(argument, "new"))) settings.is_new = atoi(value) != 0;
     else return false;

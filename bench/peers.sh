@@ -90,7 +90,8 @@ fetch() {
 
 # is_fresh PROGRAM SOURCE NAME: newer than its source, the headers and the environment venv-NAME?
 is_fresh() {
-    for older in "$sources/$2.c" "$sources/measure.h" "$sources/batches.h" "$folder/venv-$3/.installed"; do
+    for older in "$sources/$2.c" "$sources/measure.h" "$sources/batches.h" "$sources/../examples/c/architectures.h" \
+        "$sources/../examples/c/relay.h" "$sources/../examples/c/search.h" "$folder/venv-$3/.installed"; do
         [ "$1" -nt "$older" ] || return 1
     done
 }
@@ -115,7 +116,7 @@ compile() {
 }
 
 compile_both() {
-    compile "$1" points && compile "$1" collectives && compile "$1" gather
+    compile "$1" points && compile "$1" collectives && compile "$1" gather && compile "$1" papers
 }
 
 # compile_standard SOURCE: SOURCE.c against MPI's standard binary interface, for any library that has it.
@@ -173,4 +174,4 @@ for peer in $peers; do
         say "$peer: left out: $why"
     fi
 done
-[ $programs = no ] || { compile_standard points; compile_standard collectives; compile_standard gather; }
+[ $programs = no ] || { compile_standard points; compile_standard collectives; compile_standard gather; compile_standard papers; }

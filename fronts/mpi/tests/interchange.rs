@@ -85,6 +85,23 @@ fn architectures_are_built_from_communicators_with_both_libraries() {
     }
 }
 
+#[test]
+fn a_root_is_found_with_both_libraries() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c/roots.c");
+    let program = compiled_by(Compiler::Ours, &source);
+    // Six processes are no whole cube. In each round a relay sends one message to everybody but the master.
+    let output = run(Launcher::Landeck, Library::Ours, 6, &program, &["1e-12", "relay"]);
+    assert_wrote(&output, "root 2.9629804519 after 16 rounds");
+    assert_wrote(&output, "80 messages were relayed to 5 others");
+    let output = run(Launcher::Landeck, Library::Ours, 6, &program, &[]);
+    assert_wrote(&output, "root 2.9629804519 after 16 rounds");
+    if mpich_or_skip("a_root_is_found_with_both_libraries (MPICH)") {
+        let output = run(Launcher::Mpiexec, Library::Mpich, 3, &program, &["1e-12", "relay"]);
+        assert_wrote(&output, "52 messages were relayed to 2 others");
+    }
+}
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"))
 }

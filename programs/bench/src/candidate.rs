@@ -228,6 +228,11 @@ impl Places {
         }
     }
 
+    /// bench/papers.c, which runs over any MPI.
+    pub(crate) fn papers(&self, candidate: Candidate) -> PathBuf {
+        self.peers.join(format!("papers.{}", candidate.peer().unwrap_or("abi")))
+    }
+
     /// The program for messages between two processes, and for figures without MPI.
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {

@@ -212,7 +212,7 @@ impl IncastOptions {
 
     fn launch(&self, cluster: &Cluster, places: &Places, gatherer: &Gatherer, one: &mut Measured) {
         let n = one.senders + 1;
-        let part = Part { n, arguments: &[], hosts: n, form: None, kills: false };
+        let part = Part::spread(n, n);
         let (first, then) = Self::gathers(gatherer);
         let arguments = [one.bytes.to_string(), (first + then).to_string()];
         let name = gatherer.candidate.peer().unwrap_or("abi");

@@ -67,7 +67,7 @@ enum Subject {
     List,
     /// Measure the machine alone
     Probe,
-    /// Measure what three papers on group communication measured
+    /// Measure what the papers on group communication measured
     Papers(PapersOptions),
     /// Measure many senders that answer one receiver through a small port, as the paper of 1997 did
     Incast(IncastOptions),
@@ -139,7 +139,11 @@ fn main() -> ExitCode {
         Some(Subject::List) => say(&list(&places)).map_err(Problem::from),
         Some(Subject::Probe) => say(&table::probes(&probe::all())).map_err(Problem::from),
         Some(Subject::Papers(options)) => {
-            let built = if arguments.no_build { Ok(()) } else { build_own(&places) };
+            let built = match options.has_peers() {
+                true => prepare(&arguments, &places),
+                false if arguments.no_build => Ok(()),
+                false => build_own(&places),
+            };
             built.and_then(|()| papers::run(options, &places))
         }
         Some(Subject::Incast(options)) => {

@@ -47,11 +47,13 @@ fn line(
 ) -> Line {
     let (n, hosts) = (part.n, part.hosts);
     let each = n.div_ceil(hosts.max(1));
-    let named = |separator: &str| {
-        let hosts: Vec<String> = (1..=hosts).map(|host| format!("n{host}{separator}")).collect();
-        hosts.join(",")
+    let named = |slots: &dyn Fn(u32) -> String| {
+        let hosts = (1..=hosts).map(|host| format!("n{host}{}", slots(host)));
+        hosts.collect::<Vec<_>>().join(",")
     };
-    let with_slots = named(&format!(":{each}"));
+    let more = |host| if host == 1 { part.extra } else { 0 };
+    let with_slots = named(&|host| format!(":{}", each + more(host)));
+    let bare = named(&|_| String::new());
     let mut environment = Vec::new();
     let mut words = vec![places.launcher(candidate).display().to_string()];
     let mut say = |text: &str| words.extend(text.split(' ').map(str::to_owned));
@@ -64,7 +66,7 @@ fn line(
             }
         }
         Candidate::IntelMpi => {
-            say(&format!("-hosts {} -ppn {each} -n {n}", named("")));
+            say(&format!("-hosts {} -ppn {each} -n {n}", bare));
             // Its package has the provider beside the library, and looks elsewhere.
             let library = places.peers.join("venv-impi/lib").display().to_string();
             environment.extend([
@@ -78,12 +80,12 @@ fn line(
         }
         Candidate::Mpich | Candidate::MpichThrottled => {
             say(&format!("-launcher rsh -launcher-exec {REMOTE_SHELL}"));
-            say(&format!("-hosts {} -ppn {each} -n {n}", named("")));
+            say(&format!("-hosts {} -ppn {each} -n {n}", bare));
             environment.push(("UCX_TLS", "self,tcp".to_owned()));
         }
         Candidate::Sockets => say(&format!("{REMOTE_SHELL} n2")),
         _ => {
-            say(&format!("run -n {n}"));
+            say(&format!("run -n {}", n + part.extra));
             if hosts > 1 {
                 say(&format!("--rsh {REMOTE_SHELL} --host {with_slots}"));
             }

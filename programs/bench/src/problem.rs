@@ -32,6 +32,18 @@ pub(crate) enum Problem {
     NeedsHosts { name: String },
     #[error("figure '{name}' is one of one host: leave --hosts out.")]
     NeedsOneHost { name: String },
+    #[error("study '{name}' needs several hosts: add --hosts 4.")]
+    StudyNeedsHosts { name: &'static str },
+    #[error(
+        "study '{name}' is one of one host: leave --hosts out. Over hosts, sizes has 24 and 48 processes, and the simulator the others."
+    )]
+    StudyNeedsOneHost { name: &'static str },
+    #[error(
+        "{wrong} of {all} counts of messages are not those of the paper or of the plan: {first}. All stand in report.txt."
+    )]
+    OtherCounts { wrong: usize, all: usize, first: String },
+    #[error("{troubles} launches did not end well. They are named in report.txt.")]
+    Troubles { troubles: usize },
     #[error("there are no hosts to measure on: {why}")]
     NoHosts { why: String },
     #[error("{path} is not there: run without --no-build.")]

@@ -88,7 +88,7 @@ const POINTS: Figure = Figure {
 
 /// Half of the processes on each of two hosts.
 const fn over_both(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { n, arguments, hosts: 2, form: None, kills: false }
+    Part { n, arguments, hosts: 2, form: None, kills: false, extra: 0 }
 }
 
 const fn target(n: u32, bytes: u64, must: Limit, goal: Limit) -> Target {

@@ -38,6 +38,8 @@ pub(crate) struct Part {
     pub(crate) form: Option<&'static str>,
     /// Whether processes of it are killed, and the others go on.
     pub(crate) kills: bool,
+    /// So many processes more on the first host.
+    pub(crate) extra: u32,
 }
 
 /// The candidates that can run a figure.
@@ -217,8 +219,15 @@ impl Figure {
     }
 }
 
+impl Part {
+    /// So many processes, evenly on so many hosts, in blocks.
+    pub(crate) const fn spread(n: u32, hosts: u32) -> Part {
+        Part { n, arguments: &[], hosts, form: None, kills: false, extra: 0 }
+    }
+}
+
 const fn part(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { n, arguments, hosts: 1, form: None, kills: false }
+    Part { n, arguments, hosts: 1, form: None, kills: false, extra: 0 }
 }
 
 fn no_rule(_: &Point, _: u32) -> Limits {

@@ -3,6 +3,8 @@
 
 use clap::ValueEnum;
 
+use crate::candidate::Candidate;
+
 /// One of the papers' measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Study {
@@ -14,6 +16,8 @@ pub(crate) enum Study {
     Service,
     /// Silva, Avila, Barreto, Navaux 2003: scatter and gather, reduce, barrier
     Collective,
+    /// Davies, Matloff 1997: root finding, on several hosts
+    Roots,
 }
 
 /// Clusters in an architecture.
@@ -29,12 +33,31 @@ pub(crate) struct Arrangement {
 pub(crate) struct Launch {
     pub(crate) study: Study,
     pub(crate) n: u32,
+    /// The job's hosts; 0 for a job on this host alone.
+    pub(crate) hosts: u32,
+    /// The program, and the library that it runs with.
+    pub(crate) program: Program,
+    pub(crate) by: Candidate,
+    pub(crate) figure: &'static str,
+    /// The name of the way, where the program's forms are operations.
+    pub(crate) way: &'static str,
     /// The preset for all operations of the job; the usual table, if none.
     pub(crate) preset: Option<&'static str>,
     pub(crate) arrangements: Vec<Arrangement>,
     pub(crate) sizes: Vec<u64>,
     /// Operations in a batch.
     pub(crate) iterations: u32,
+}
+
+/// A measuring program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// landeck-points.
+    Points,
+    /// bench/papers.c.
+    Mpi,
+    /// bench/deck.c.
+    Deck,
 }
 
 /// Names the way that nobody has asked for.
@@ -46,8 +69,8 @@ pub(crate) const FIXED_BYTES: u64 = 4;
 /// From 1 to 10,000 integers: "from 4 bytes to 40K bytes".
 pub(crate) const SIZES: [u64; 5] = [4, 40, 400, 4_000, 40_000];
 pub(crate) const PROCESSES: [u32; 4] = [24, 48, 96, 120];
-const SERVICE_REPEATS: u32 = 500;
-const COLLECTIVE_REPEATS: u32 = 100;
+pub(super) const SERVICE_REPEATS: u32 = 500;
+pub(super) const COLLECTIVE_REPEATS: u32 = 100;
 const DELIVERIES: u32 = 20;
 
 impl Study {
@@ -60,6 +83,7 @@ impl Study {
             Study::Processes => "processes",
             Study::Service => "service",
             Study::Collective => "collective",
+            Study::Roots => "roots",
         }
     }
 
@@ -71,6 +95,7 @@ impl Study {
             Study::Processes => "2005: broadcast of 4 B, from the root's call to the last return",
             Study::Service => "2000: broadcast and sync",
             Study::Collective => "2003: scatter and gather, reduce, barrier",
+            Study::Roots => "1997: root finding, a round",
         }
     }
 
@@ -86,6 +111,30 @@ impl Study {
                 let members = collective_members(quick);
                 repeated(self, &members, &["deck2003", "mpi2003"], COLLECTIVE_REPEATS)
             }
+            Study::Roots => Vec::new(),
+        }
+    }
+}
+
+impl Launch {
+    /// A job of one study on this host, over Landeck's own interface.
+    pub(crate) fn of(study: Study) -> Launch {
+        let figure = match study {
+            Study::Sizes | Study::Processes => "delivery",
+            repeated => repeated.name(),
+        };
+        Launch {
+            study,
+            n: 1,
+            hosts: 0,
+            program: Program::Points,
+            by: Candidate::Landeck,
+            figure,
+            way: USUAL,
+            preset: None,
+            arrangements: Vec::new(),
+            sizes: Vec::new(),
+            iterations: 1,
         }
     }
 }
@@ -119,7 +168,8 @@ pub(crate) fn arrangements(study: Study, n: u32) -> Vec<Arrangement> {
 
 fn deliveries(study: Study, n: u32, sizes: &[u64]) -> Launch {
     let arrangements = arrangements(study, n);
-    Launch { study, n, preset: None, arrangements, sizes: sizes.to_vec(), iterations: DELIVERIES }
+    let sizes = sizes.to_vec();
+    Launch { n, arrangements, sizes, iterations: DELIVERIES, ..Launch::of(study) }
 }
 
 fn repeated(
@@ -134,13 +184,13 @@ fn repeated(
         vec![100, 10_000]
     };
     let ways = || presets.iter().copied().map(Some).chain([None]);
-    let launch = |n, preset| Launch {
-        study,
+    let launch = |n, preset: Option<&'static str>| Launch {
         n,
         preset,
-        arrangements: Vec::new(),
+        way: preset.unwrap_or(USUAL),
         sizes: sizes.clone(),
         iterations,
+        ..Launch::of(study)
     };
     members
         .iter()

@@ -7,15 +7,18 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use landeck::unstable::collectives::Operation;
 
-use crate::candidate::{Candidate, Places};
+use crate::candidate::{self, Candidate, Places};
 use crate::disturbance::{self, DISTURBED_SHARE, Usage};
+use crate::figure::Part;
 use crate::launch;
 use crate::machine::Machine;
+use crate::over_hosts;
 use crate::papers::counts::{self, Counts};
-use crate::papers::grid::{Launch, Study, USUAL};
-use crate::papers::values::{Place, Value, Values};
+use crate::papers::grid::{Launch, Program, Study, USUAL};
+use crate::papers::values::{Fact, Place, Value, Values};
 use crate::results::LaunchValue;
 use crate::rounds::summarise;
+use crate::sample::{Point, Sample};
 use crate::statistics::median;
 
 /// How much is measured.
@@ -30,6 +33,12 @@ pub(crate) struct Effort {
 
 /// A launch that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// Starting processes on 20 hosts takes seconds.
+const TIMEOUT_OVER_HOSTS: Duration = Duration::from_secs(100);
+/// The library's own broadcast, as bench/papers.c calls it.
+pub(super) const MPI: &str = "mpi";
+/// The figure whose job has a process more on the first host.
+pub(super) const SERVER_OF_ITS_OWN: &str = "service_paper";
 
 /// Every launch in every round.
 pub(crate) fn measure(
@@ -40,16 +49,20 @@ pub(crate) fn measure(
     progress: &ProgressBar,
 ) -> Values {
     let machine = Machine::here();
-    let (mut values, mut troubles) = (Vec::new(), Vec::new());
+    let (mut values, mut facts, mut troubles) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..effort.rounds {
         for place in 0..launches.len() {
             let launch = &launches[(place + round) % launches.len()];
             progress.set_message(format!("{} n = {}", study.name(), launch.n));
             match patiently(launch, round, places, effort) {
-                Ok(measured) => values.extend(measured),
+                Ok(measured) => {
+                    values.extend(measured.values);
+                    facts.extend(measured.facts);
+                }
                 Err(trouble) => troubles.push(format!(
-                    "{} with {} processes, round {}: {trouble}",
-                    launch.preset.unwrap_or(USUAL),
+                    "{}, {} with {} processes, round {}: {trouble}",
+                    launch.by.name(),
+                    launch.way,
                     launch.n,
                     round + 1
                 )),
@@ -57,7 +70,15 @@ pub(crate) fn measure(
             progress.inc(1);
         }
     }
-    Values { study, title: study.title(), machine, rounds: effort.rounds, values, troubles }
+    let rounds = effort.rounds;
+    Values { study, title: study.title(), machine, rounds, values, facts, troubles }
+}
+
+/// The values and counts of one launch.
+#[derive(Debug)]
+struct Gained {
+    values: Vec<Value>,
+    facts: Vec<Fact>,
 }
 
 /// Repeats a launch while others disturb it and there is time; the least disturbed counts.
@@ -66,7 +87,7 @@ fn patiently(
     round: usize,
     places: &Places,
     effort: &Effort,
-) -> Result<Vec<Value>, String> {
+) -> Result<Gained, String> {
     let deadline = Instant::now() + effort.patience;
     disturbance::wait_for_calm(deadline);
     let (mut share, mut best) = once(launch, round, places, effort)?;
@@ -85,54 +106,85 @@ fn once(
     round: usize,
     places: &Places,
     effort: &Effort,
-) -> Result<(f64, Vec<Value>), String> {
+) -> Result<(f64, Gained), String> {
     let usage = Usage::now();
-    let outcome = launch::run(&mut command(launch, places, effort), TIMEOUT);
+    let timeout = if launch.hosts > 0 { TIMEOUT_OVER_HOSTS } else { TIMEOUT };
+    let outcome = launch::run(&mut command(launch, places, effort)?, timeout);
     let others_share = Usage::now().others_share_since(&usage);
     if let Some(trouble) = outcome.trouble {
+        if let Some(cluster) = places.cluster.as_ref().filter(|_| launch.hosts > 0) {
+            cluster.end();
+        }
         return Err(trouble);
     }
-    let values: Vec<Value> = summarise(outcome.samples, median)
+    let (timed, counted): (Vec<Sample>, Vec<Sample>) =
+        outcome.samples.into_iter().partition(|sample| sample.unit == "ns");
+    let values: Vec<Value> = summarise(timed, median)
         .into_iter()
         .map(|measured| value(launch, round, others_share, measured))
         .collect();
-    if values.is_empty() { Err("printed no value".to_owned()) } else { Ok((others_share, values)) }
+    let fact = |sample: Sample| Fact {
+        place: place(launch, sample.point),
+        unit: sample.unit,
+        value: sample.value,
+    };
+    let facts: Vec<Fact> = counted.into_iter().map(fact).collect();
+    if values.is_empty() && facts.is_empty() {
+        return Err("printed no value".to_owned());
+    }
+    Ok((others_share, Gained { values, facts }))
 }
 
-fn command(launch: &Launch, places: &Places, effort: &Effort) -> Command {
+fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command, String> {
     let sizes: Vec<String> = launch.sizes.iter().map(u64::to_string).collect();
-    let figure = match launch.study {
-        Study::Sizes | Study::Processes => "delivery",
-        repeated => repeated.name(),
-    };
     let mut arguments = vec![
-        figure.to_owned(),
-        format!("bytes={}", sizes.join(",")),
+        launch.figure.to_owned(),
         format!("iterations={}", launch.iterations),
         format!("batches={}", effort.batches),
     ];
+    if !sizes.is_empty() {
+        arguments.push(format!("bytes={}", sizes.join(",")));
+    }
     if !launch.arrangements.is_empty() {
+        let own = if launch.program == Program::Points { USUAL } else { MPI };
         let ways = launch.arrangements.iter().map(|arrangement| arrangement.way());
-        let ways: Vec<String> = ways.chain([USUAL.to_owned()]).collect();
+        let ways: Vec<String> = ways.chain([own.to_owned()]).collect();
         arguments.push(format!("ways={}", ways.join(",")));
     }
-    let program = places.points(Candidate::Landeck);
-    let mut command = places.command(Candidate::Landeck, launch.n, Path::new(&program), &arguments);
+    let program = match launch.program {
+        Program::Points => places.points(Candidate::Landeck),
+        Program::Mpi => places.papers(launch.by),
+        Program::Deck => places.program(Candidate::Landeck, candidate::Program::Deck),
+    };
+    let mut command = match &places.cluster {
+        Some(cluster) if launch.hosts > 0 => {
+            let extra = u32::from(launch.figure == SERVER_OF_ITS_OWN);
+            let part = Part { extra, ..Part::spread(launch.n, launch.hosts) };
+            over_hosts::command(cluster, places, launch.by, &part, &program, &arguments)?
+        }
+        _ => places.command(launch.by, launch.n, Path::new(&program), &arguments),
+    };
     // The ways that are compared are those that are named here.
     command.env_remove(landeck::tuning::VARIABLE);
     if let Some(preset) = launch.preset {
         command.env(landeck::tuning::VARIABLE, preset);
     }
-    command
+    Ok(command)
+}
+
+/// The case that a point of a launch is one of.
+fn place(launch: &Launch, point: Point) -> Place {
+    let (operation, way) = match launch.study {
+        Study::Sizes | Study::Processes => ("broadcast".to_owned(), point.form),
+        Study::Roots => ("roots".to_owned(), point.form),
+        _ => (point.form, launch.way.to_owned()),
+    };
+    let (who, hosts) = (launch.by.name(), launch.hosts);
+    Place { operation, way, who, hosts, n: point.n, bytes: point.bytes }
 }
 
 fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue) -> Value {
-    let form = measured.point.form;
-    let (operation, way) = match launch.study {
-        Study::Sizes | Study::Processes => ("broadcast".to_owned(), form),
-        _ => (form, launch.preset.unwrap_or(USUAL).to_owned()),
-    };
-    let place = Place { operation, way, n: measured.point.n, bytes: measured.point.bytes };
+    let place = place(launch, measured.point);
     Value {
         counts: counts_of(&place),
         place,
@@ -146,7 +198,7 @@ fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue
 }
 
 /// Returns the counts of the plans of a place.
-fn counts_of(place: &Place) -> Option<Counts> {
+pub(super) fn counts_of(place: &Place) -> Option<Counts> {
     let (preset, groups) = match place.way.split_once('@') {
         Some((preset, groups)) => (preset, groups.parse().ok()?),
         None => (place.way.as_str(), 1),
@@ -195,7 +247,8 @@ mod tests {
             }
             _ => Vec::new(),
         };
-        Launch { study, n, preset, arrangements, sizes: vec![4, 400], iterations: 3 }
+        let (sizes, way) = (vec![4, 400], preset.unwrap_or(USUAL));
+        Launch { n, preset, way, arrangements, sizes, iterations: 3, ..Launch::of(study) }
     }
 
     #[test]

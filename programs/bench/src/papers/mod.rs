@@ -8,10 +8,12 @@
 //! | `values.rs` | what was measured |
 //! | `paper2005.rs` | what the paper of 2005 says in numbers |
 //! | `tables.rs`, `pictures.rs` | what is shown |
+//! | `on_hosts/` | the same on several hosts, beside other libraries |
 
 mod counts;
 mod grid;
 mod measure;
+mod on_hosts;
 mod paper2005;
 mod pictures;
 mod tables;
@@ -26,6 +28,7 @@ use clap::Args;
 use landeck::unstable::host::say::say;
 
 use crate::candidate::{Candidate, Places};
+use crate::chart::Chart;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::{launch, rounds};
@@ -49,6 +52,15 @@ pub(crate) struct PapersOptions {
     /// [default: 3, quick: 0]
     #[arg(long, value_name = "S")]
     patience: Option<u64>,
+    /// Measure jobs on two to so many hosts, which are made of network namespaces, beside MPICH and Open MPI
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=20))]
+    hosts: Option<u32>,
+    /// The peers to compare with over hosts, of mpich, ompi and impi; or none
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi")]
+    with: Vec<String>,
+    /// So many processes instead of 24 and 48, over hosts
+    #[arg(long, value_name = "N", hide = true)]
+    processes: Option<u32>,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/papers")]
     output: PathBuf,
@@ -62,16 +74,22 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     fs::create_dir_all(&options.output)
         .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
     launch::adopt_orphans();
+    if let Some(hosts) = options.hosts {
+        return on_hosts::run(options, hosts, places);
+    }
     let effort = options.effort();
     let mut report = Report::begin(&options.output)?;
     let mut measured: Vec<Values> = Vec::new();
+    if options.studies.contains(&Study::Roots) {
+        return Err(Problem::StudyNeedsHosts { name: Study::Roots.name() });
+    }
     for study in options.studies() {
         let launches = study.launches(options.quick);
         let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
         let values = measure::measure(study, &launches, places, &effort, &progress);
         progress.finish_and_clear();
         report.add(&tables::study(&values))?;
-        keep(&values, &options.output)?;
+        keep(&values, pictures::pictures(&values), &options.output)?;
         measured.push(values);
     }
     let of = |study| measured.iter().find(|values| values.study == study);
@@ -82,6 +100,11 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
 }
 
 impl PapersOptions {
+    /// Whether other libraries are measured as well.
+    pub(crate) fn has_peers(&self) -> bool {
+        self.hosts.is_some()
+    }
+
     fn studies(&self) -> Vec<Study> {
         let wanted = |study: &Study| self.studies.is_empty() || self.studies.contains(study);
         Study::ALL.into_iter().filter(wanted).collect()
@@ -98,12 +121,12 @@ impl PapersOptions {
     }
 }
 
-fn keep(values: &Values, folder: &Path) -> Result<(), Problem> {
+fn keep(values: &Values, pictures: Vec<(String, Chart)>, folder: &Path) -> Result<(), Problem> {
     let path = folder.join(values.study.name()).with_extension("json");
     let text = serde_json::to_string_pretty(values).map_err(io::Error::from);
     let written = text.and_then(|text| fs::write(&path, text));
     written.map_err(|error| Problem::NotWritten { path, error })?;
-    for (name, chart) in pictures::pictures(values) {
+    for (name, chart) in pictures {
         let path = folder.join(name).with_extension("png");
         let drawn = chart.draw(&path);
         drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;

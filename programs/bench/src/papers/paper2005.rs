@@ -57,7 +57,7 @@ pub(crate) fn best_over_processes(values: &Values, architecture: &str) -> Option
 /// A broadcast of 4 B.
 pub(crate) fn at(way: &str, n: u32) -> Place {
     let bytes = crate::papers::grid::FIXED_BYTES;
-    Place { operation: "broadcast".to_owned(), way: way.to_owned(), n, bytes }
+    Place::here("broadcast", way, n, bytes)
 }
 
 /// Whether the way is this architecture in some number of groups.

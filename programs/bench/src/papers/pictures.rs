@@ -42,6 +42,7 @@ pub(crate) fn pictures(values: &Values) -> Vec<(String, Chart)> {
                 (format!("{operation}{size}"), collective(values, &operation, bytes))
             })
             .collect(),
+        Study::Roots => Vec::new(),
     };
     all.into_iter().filter(|(_, chart)| !chart.lines.is_empty()).collect()
 }
@@ -135,7 +136,7 @@ fn service_compared(values: &Values) -> Chart {
 fn service_line(values: &Values, way: &str, n: u32, colour: RGBColor) -> Line {
     let operation = "broadcast-sync";
     let value = |&bytes: &u64| {
-        let place = Place { operation: operation.to_owned(), way: way.to_owned(), n, bytes };
+        let place = Place::here(operation, way, n, bytes);
         Some((bytes as f64, values.at(&place)?))
     };
     Line {
@@ -150,7 +151,7 @@ fn collective(values: &Values, operation: &str, bytes: u64) -> Chart {
     let processes = values.processes();
     let line = |way: &str| {
         let value = |&n: &u32| {
-            let place = Place { operation: operation.to_owned(), way: way.to_owned(), n, bytes };
+            let place = Place::here(operation, way, n, bytes);
             Some((f64::from(n), values.at(&place)?))
         };
         Line {
@@ -175,19 +176,19 @@ fn along_sizes(values: &Values, way: &str, colour: RGBColor) -> Line {
     }
 }
 
-fn chart(values: &Values, title: String, axis: ChartAxis, lines: Vec<Line>) -> Chart {
+pub(super) fn chart(values: &Values, title: String, axis: ChartAxis, lines: Vec<Line>) -> Chart {
     let rounds = values.rounds;
     let machine = machine_words(&values.machine);
     let note = format!("{machine} Medians of {rounds} rounds, and their spread.");
     Chart { title, note, unit: "us".to_owned(), axis, lines }
 }
 
-fn message_axis() -> ChartAxis {
+pub(super) fn message_axis() -> ChartAxis {
     let label = |bytes: f64| decimal_label(bytes as u64);
     ChartAxis { name: "size of the message", is_logarithmic: true, label }
 }
 
-fn bytes_axis() -> ChartAxis {
+pub(super) fn bytes_axis() -> ChartAxis {
     let label = |bytes: f64| size_label(bytes as u64);
     ChartAxis { name: "size of the message", is_logarithmic: true, label }
 }
@@ -196,7 +197,7 @@ fn processes_axis() -> ChartAxis {
     ChartAxis { name: "processes", is_logarithmic: true, label: short }
 }
 
-fn members_axis() -> ChartAxis {
+pub(super) fn members_axis() -> ChartAxis {
     ChartAxis { name: "members", is_logarithmic: false, label: short }
 }
 
@@ -208,7 +209,7 @@ fn groups_words(way: &str) -> String {
     way.split_once('@').map_or(way.to_owned(), |(_, groups)| format!("{groups} groups"))
 }
 
-fn way_words(way: &str) -> String {
+pub(super) fn way_words(way: &str) -> String {
     match way.split_once('@') {
         Some(("hierarchy", groups)) => format!("binary tree of {groups}"),
         Some(("hypercube", groups)) => {

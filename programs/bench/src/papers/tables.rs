@@ -26,6 +26,7 @@ pub(crate) fn study(values: &Values) -> String {
         Study::Processes => processes(&mut text, values),
         Study::Service => service(&mut text, values),
         Study::Collective => collective(&mut text, values),
+        Study::Roots => {}
     }
     for trouble in &values.troubles {
         let _ = writeln!(text, "  {trouble}");
@@ -133,12 +134,7 @@ fn service(text: &mut String, values: &Values) {
     end_line(text);
     for n in values.processes() {
         for way in values.ways() {
-            let place = |bytes| Place {
-                operation: "broadcast-sync".to_owned(),
-                way: way.to_owned(),
-                n,
-                bytes,
-            };
+            let place = |bytes| Place::here("broadcast-sync", way, n, bytes);
             let _ = write!(text, "  {n:<8}{way:<12}");
             write_counts(text, values.counts(&place(1)));
             for bytes in SERVICE_SIZES {
@@ -162,8 +158,7 @@ fn collective(text: &mut String, values: &Values) {
         for n in values.processes() {
             let _ = write!(text, "  {n:<8}");
             for way in values.ways() {
-                let (operation, way) = (operation.clone(), way.to_owned());
-                let place = Place { operation, way, n, bytes };
+                let place = Place::here(&operation, way, n, bytes);
                 write_us(text, values.median_us(&place), 11);
                 write_counts(text, values.counts(&place));
             }
@@ -198,22 +193,22 @@ pub(crate) fn decimal_label(bytes: u64) -> String {
     format!("{} B", short(bytes as f64))
 }
 
-fn begin_way(text: &mut String, way: &str) {
+pub(super) fn begin_way(text: &mut String, way: &str) {
     let (name, groups) = way.split_once('@').unwrap_or((way, ""));
     let _ = write!(text, "  {name:<14}{groups:>6}");
 }
 
-fn write_counts(text: &mut String, counts: Option<Counts>) {
+pub(super) fn write_counts(text: &mut String, counts: Option<Counts>) {
     let words = counts.map(|counts| (counts.messages.to_string(), counts.steps.to_string()));
     let (messages, steps) = words.unwrap_or_default();
     let _ = write!(text, "{messages:>9}{steps:>7}");
 }
 
-fn write_us(text: &mut String, us: Option<f64>, width: usize) {
+pub(super) fn write_us(text: &mut String, us: Option<f64>, width: usize) {
     let _ = write!(text, "{:>width$}", us.map(short).unwrap_or_default());
 }
 
-fn end_line(text: &mut String) {
+pub(super) fn end_line(text: &mut String) {
     let end = text.trim_end_matches(' ').len();
     text.truncate(end);
     text.push('\n');

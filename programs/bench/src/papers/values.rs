@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::candidate::{self, Candidate};
 use crate::disturbance::DISTURBED_SHARE;
 use crate::machine::Machine;
 use crate::papers::counts::Counts;
@@ -19,6 +20,8 @@ pub(crate) struct Values {
     pub(crate) machine: Machine,
     pub(crate) rounds: usize,
     pub(crate) values: Vec<Value>,
+    /// Counted numbers.
+    pub(crate) facts: Vec<Fact>,
     /// Launches that did not end well.
     pub(crate) troubles: Vec<String>,
 }
@@ -29,8 +32,29 @@ pub(crate) struct Place {
     pub(crate) operation: String,
     /// A preset, behind `@` its number of groups; or ours.
     pub(crate) way: String,
+    /// The library that does it: the name of a candidate.
+    pub(crate) who: &'static str,
+    /// The job's hosts; 0 for a job that has no list of them.
+    pub(crate) hosts: u32,
     pub(crate) n: u32,
     pub(crate) bytes: u64,
+}
+
+/// A number that is counted and not timed: the messages of an operation, the rounds of a search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Fact {
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    pub(crate) unit: String,
+    pub(crate) value: f64,
+}
+
+impl Place {
+    /// A case of a job on this host alone, measured over Landeck's own interface.
+    pub(crate) fn here(operation: &str, way: &str, n: u32, bytes: u64) -> Place {
+        let (operation, way) = (operation.to_owned(), way.to_owned());
+        Place { operation, way, who: Candidate::Landeck.name(), hosts: 0, n, bytes }
+    }
 }
 
 /// The median of one launch's batches.
@@ -64,6 +88,26 @@ impl Values {
 
     pub(crate) fn median_us(&self, place: &Place) -> Option<f64> {
         self.at(place).map(|spread| spread.median)
+    }
+
+    /// The counted numbers of a place, in order; equal ones stand there once.
+    pub(crate) fn facts_at(&self, place: &Place, unit: &str) -> Vec<f64> {
+        let of = self.facts.iter().filter(|fact| fact.place == *place && fact.unit == unit);
+        let mut all: Vec<f64> = of.map(|fact| fact.value).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// The ways with the libraries that do them, ours first.
+    pub(crate) fn series(&self) -> Vec<(&str, &'static str)> {
+        let rank = |who| candidate::ALL.iter().position(|candidate| candidate.name() == who);
+        let all: BTreeSet<_> = self
+            .values
+            .iter()
+            .map(|value| (rank(value.place.who), order(&value.place.way), value.place.who))
+            .collect();
+        all.into_iter().map(|(_, (.., way), who)| (way, who)).collect()
     }
 
     pub(crate) fn counts(&self, place: &Place) -> Option<Counts> {
@@ -129,7 +173,7 @@ pub(super) mod tests {
 
     pub(crate) fn values(study: Study, entries: &[(&str, u32, u64, f64, f64)]) -> Values {
         let value = |&(way, n, bytes, us, others_share): &(&str, u32, u64, f64, f64)| Value {
-            place: Place { operation: "broadcast".into(), way: way.into(), n, bytes },
+            place: Place::here("broadcast", way, n, bytes),
             round: 0,
             us,
             batches: 1,
@@ -144,6 +188,7 @@ pub(super) mod tests {
             machine: Machine::here(),
             rounds: 1,
             values: entries.iter().map(value).collect(),
+            facts: Vec::new(),
             troubles: Vec::new(),
         }
     }
@@ -160,14 +205,7 @@ pub(super) mod tests {
                 ("daisy@3", 24, 4, 50.0, 0.9),
             ],
         );
-        let at = |way: &str| {
-            all.median_us(&Place {
-                operation: "broadcast".into(),
-                way: way.into(),
-                n: 24,
-                bytes: 4,
-            })
-        };
+        let at = |way: &str| all.median_us(&Place::here("broadcast", way, 24, 4));
         assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(6.5)));
     }
 

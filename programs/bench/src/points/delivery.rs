@@ -8,6 +8,7 @@ use landeck::unstable::collectives::{Group, Operation, Preset};
 use landeck::{Maximum, World};
 
 use crate::collective::{fill, holds, now_s};
+use crate::counting::print_messages;
 use crate::{Bench, Trouble, report};
 
 /// Names the way that nobody has asked for.
@@ -28,7 +29,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), Trouble> {
         settings.ways.iter().map(|way| By::new(bench, way)).collect::<Result<Vec<_>, _>>()?;
     let mut block = vec![0; settings.largest()];
     for by in &ways {
-        settings.bytes.iter().try_for_each(|&bytes| check(bench, by, &mut block[..bytes]))?;
+        for &bytes in &settings.bytes {
+            check(bench, by, &mut block[..bytes])?;
+            let once = || by.world.broadcast(&mut block[..bytes], 0);
+            print_messages(bench, &by.way, bytes, once)?;
+        }
     }
     for batch in 0..settings.batches {
         for place in 0..ways.len() {

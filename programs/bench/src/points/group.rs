@@ -7,6 +7,7 @@ use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result, ServedBy};
 
 use crate::batches::Batches;
 use crate::collective::{fill, holds};
+use crate::counting::Counting;
 use crate::{Bench, Trouble, report};
 
 /// Bytes that are broadcast while others join.
@@ -40,6 +41,91 @@ fn group(bench: &Bench, options: GroupOptions) -> Result<Group> {
 pub(crate) fn served(bench: &Bench) -> GroupOptions {
     let last = bench.world.size() as u32 - 1;
     GroupOptions::default().served_by(ServedBy::Process(last))
+}
+
+/// As the paper of 2000 has it, on any number of hosts: the server is a thread beside the process that makes the group.
+pub(crate) fn served_by_creator() -> GroupOptions {
+    GroupOptions::default().served_by(ServedBy::Creator)
+}
+
+/// The measurement of the paper of 2000: rank 0 broadcasts and all synchronise, `iterations` times in a row.
+pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    let group = group(bench, options.minimum(world.size() as u32))?;
+    let mut inbox = bench.job.create_mailbox()?;
+    let member = group.join(&mut inbox)?;
+    let mut part = Part { member, inbox, data: vec![0; settings.largest()] };
+    for &bytes in &settings.bytes {
+        part.check(bench, 0, bytes)?;
+        let message = message_of(&part.data[..bytes]);
+        for _ in 0..settings.batches {
+            world.barrier()?;
+            let start = Instant::now();
+            for _ in 0..settings.iterations {
+                part.once(world.rank() == 0, &message, bytes)?;
+            }
+            let mean_ns = start.elapsed().as_nanos() as f64 / settings.iterations as f64;
+            if world.rank() == 0 {
+                let n = world.size();
+                report::print(&settings.figure, "broadcast-sync", n, bytes, 0, "ns", mean_ns);
+            }
+        }
+    }
+    Ok(part.member.leave()?)
+}
+
+/// The messages that each call costs, on all hosts together: with a server, and without.
+pub(crate) fn calls(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let counting = Counting::new(bench)?;
+    calls_of(bench, &counting, "served", served_by_creator())?;
+    calls_of(bench, &counting, "group", GroupOptions::default())
+}
+
+fn calls_of(
+    bench: &Bench,
+    counting: &Counting<'_>,
+    name: &str,
+    options: GroupOptions,
+) -> std::result::Result<(), Trouble> {
+    let (world, largest) = (&bench.world, bench.settings.largest());
+    let is = |rank: usize| world.rank() == rank;
+    let print =
+        |call: &str, bytes, messages| counting.print(&format!("{name}: {call}"), bytes, messages);
+    let options = options.minimum(world.size() as u32);
+    let (messages, made) =
+        counting.cost(|| is(0).then(|| bench.job.create_group(name, options)).transpose())?;
+    print("create", 0, messages);
+    let group = made.map_or_else(|| bench.job.open_group(name), Ok)?;
+    let mut inbox = bench.job.create_mailbox()?;
+    let mut member = None;
+    for joining in 0..world.size() {
+        let join = || is(joining).then(|| group.join(&mut inbox)).transpose();
+        let (messages, joined) = counting.cost(join)?;
+        member = joined.or(member);
+        print(&format!("join of rank {joining}"), 0, messages);
+    }
+    let mut member = member.ok_or_else(|| bench.wrong("no place in the group"))?;
+    for (sender, bytes) in [(0, 1), (0, largest), (1, 1), (1, largest)] {
+        let mut data = vec![0; bytes];
+        let message = message_of(&data);
+        let (messages, ()) = counting.cost(|| {
+            if is(sender) {
+                member.broadcast(&message)?;
+            }
+            inbox.retrieve_values(&mut data).map(|_| ())
+        })?;
+        print(&format!("broadcast of rank {sender}"), bytes, messages);
+    }
+    for _ in 0..2 {
+        print("sync", 0, counting.cost(|| member.sync())?.0);
+    }
+    let mut member = Some(member);
+    for leaving in (0..world.size()).rev() {
+        let its = if is(leaving) { member.take() } else { None };
+        let (messages, _) = counting.cost(|| its.map(Member::leave).transpose())?;
+        print(&format!("leave of rank {leaving}"), 0, messages);
+    }
+    Ok(())
 }
 
 /// Synchronisations one after the other: the median of the first ones (`first`) and of the last ones
@@ -191,19 +277,71 @@ pub(crate) fn join_beside(
     Ok(())
 }
 
-/// Joins and leaves until there are more broadcasts than `before`.
+/// Joins of rank 1 while rank 0 broadcasts `bytes`, to a group with a server and to one without: the median and the
+/// longest join, and the broadcast itself.
+pub(crate) fn service_joins(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    bench.needs(world.size() >= 2, "at least 2 processes")?;
+    let bytes = settings.largest();
+    for (name, options) in [("served", served_by_creator()), ("group", GroupOptions::default())] {
+        let options = options.bytes(bytes as u64 + (1 << 20)).persistent(true);
+        let made =
+            (world.rank() == 0).then(|| bench.job.create_group(name, options)).transpose()?;
+        world.barrier()?;
+        let group = made.map_or_else(|| bench.job.open_group(name), Ok)?;
+        let long = if world.rank() == 0 { message_of(&vec![1; bytes]) } else { Message::new() };
+        let print = |what: &str, time: Duration| {
+            let (form, time_ns) = (format!("{name}: {what}"), time.as_nanos() as f64);
+            report::print(&settings.figure, &form, world.size(), bytes, 0, "ns", time_ns);
+        };
+        for before in 0..settings.batches as u64 {
+            world.barrier()?;
+            let start = Instant::now();
+            match world.rank() {
+                0 => {
+                    group.broadcast(&long)?;
+                    print("broadcast", start.elapsed());
+                }
+                1 => {
+                    let times = joins_until_sent(bench, &group, before)?;
+                    print("join", times[times.len() / 2]);
+                    print("longest join", times[times.len() - 1]);
+                }
+                _ => {}
+            }
+            world.barrier()?;
+        }
+    }
+    Ok(())
+}
+
+/// The median of joins until there are more broadcasts than `before`.
 fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Result<f64, Trouble> {
+    let times = joins_until_sent(bench, group, before)?;
+    if times.len() < JOINS_MIN {
+        return Err(bench.wrong("that the broadcast left no time for joins"));
+    }
+    Ok(times[times.len() / 2].as_nanos() as f64)
+}
+
+/// Joins and leaves at least once, and until there are more broadcasts than `before`. Returns the times of the joins,
+/// sorted.
+fn joins_until_sent(
+    bench: &Bench,
+    group: &Group,
+    before: u64,
+) -> std::result::Result<Vec<Duration>, Trouble> {
     let mut inbox = bench.job.create_mailbox()?;
     let mut times: Vec<Duration> = Vec::new();
-    while group.broadcasts()? == before {
+    loop {
         let start = Instant::now();
         let member = group.join(&mut inbox)?;
         times.push(start.elapsed());
         member.leave()?;
-    }
-    if times.len() < JOINS_MIN {
-        return Err(bench.wrong("that the broadcast left no time for joins"));
+        if group.broadcasts()? > before {
+            break;
+        }
     }
     times.sort_unstable();
-    Ok(times[times.len() / 2].as_nanos() as f64)
+    Ok(times)
 }

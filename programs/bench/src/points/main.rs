@@ -24,6 +24,11 @@
 //! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
 //! | `group_join`, `group_join_served` | a join while another process broadcasts a gigabyte to the group |
 //! | `copies` | the copies of broadcast, gather, allgather and alltoall, while nobody waits for anybody |
+//! | `service_group`, `service_served` | the same over a named group; with a server, as in the paper of 2000 |
+//! | `service_joins` | a join while rank 0 broadcasts `bytes` to such groups, and how long the broadcast takes |
+//! | `service_paper` | the same as the paper describes it, with rank 0 as the server, and the messages of each call |
+//! | `service_calls` | the messages of each call of a group with a server, and of one without; one process on each host |
+//! | `roots` | a round of root finding: all tell each other, or a master and messages through a hypercube |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
@@ -32,6 +37,7 @@ mod batches;
 mod collective;
 mod copies;
 mod cost;
+mod counting;
 mod delivery;
 mod exchange;
 mod group;
@@ -40,9 +46,11 @@ mod memory;
 mod objects;
 mod outside;
 mod overlap;
+mod paper2000;
 mod repeated;
 mod report;
 mod reproducible;
+mod roots;
 mod settings;
 mod stream;
 mod words;
@@ -139,6 +147,12 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "delivery" => delivery::measure(bench),
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
+        "roots" => roots::measure(bench),
+        "service_group" => group::service(bench, GroupOptions::default()),
+        "service_served" => group::service(bench, group::served_by_creator()),
+        "service_joins" => group::service_joins(bench),
+        "service_paper" => paper2000::measure(bench),
+        "service_calls" => group::calls(bench),
         "group" => group::broadcast(bench, GroupOptions::default()),
         "group_served" => group::broadcast(bench, group::served(bench)),
         "group_rounds" => group::rounds(bench, GroupOptions::default()),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use landeck::{Result, Sum, World};
 
 use crate::collective::{fill, holds};
+use crate::counting::print_messages;
 use crate::{Bench, Trouble, report};
 
 /// Operations, one after the other.
@@ -39,6 +40,7 @@ fn measure(bench: &Bench, rows: &[Row]) -> std::result::Result<(), Trouble> {
     let mut data = Data::new(world.size(), settings.largest());
     for (row, bytes) in points() {
         data.check(bench, row, bytes)?;
+        print_messages(bench, row.name(), bytes, || row.call(world, &mut data, bytes))?;
     }
     for _ in 0..settings.batches {
         for (row, bytes) in points() {

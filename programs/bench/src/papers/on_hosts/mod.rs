@@ -1,0 +1,115 @@
+//! The papers' studies on several hosts: Landeck beside other libraries, in the same rounds.
+//!
+//! | file | what |
+//! |---|---|
+//! | `grid.rs` | what is measured |
+//! | `counts.rs` | counts of messages, which must be those of the papers and of the plans |
+//! | `tables.rs`, `pictures.rs` | what is shown |
+
+mod counts;
+mod grid;
+mod pictures;
+mod tables;
+
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+
+use landeck::unstable::host::say::say;
+
+use super::grid::Study;
+use super::measure::{self, Effort};
+use super::{PapersOptions, keep};
+use crate::candidate::{Candidate, Places};
+use crate::cluster::Cluster;
+use crate::problem::Problem;
+use crate::report::{Report, leave_out};
+use crate::rounds;
+use grid::Grid;
+
+/// Measures on two to `hosts` hosts.
+pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Result<(), Problem> {
+    if options.studies.contains(&Study::Processes) {
+        return Err(Problem::StudyNeedsOneHost { name: Study::Processes.name() });
+    }
+    let mut places = places.clone();
+    places.cluster = Some(Rc::new(Cluster::make(hosts)?));
+    let mut report = Report::begin(&options.output)?;
+    let grid = Grid {
+        hosts,
+        is_quick: options.quick,
+        processes: options.processes,
+        libraries: libraries(options, &places)?,
+    };
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { 3 });
+    let effort = Effort {
+        rounds: usize::from(rounds),
+        batches: if options.quick { 2 } else { 5 },
+        patience: Duration::from_secs(options.patience.unwrap_or(0)),
+    };
+    let (mut checked, mut troubles) = (Vec::new(), 0);
+    let studies = [Study::Service, Study::Sizes, Study::Collective, Study::Roots];
+    let is_wanted = |study: &Study| options.studies.is_empty() || options.studies.contains(study);
+    for study in studies.into_iter().filter(is_wanted) {
+        let launches = grid.launches(study);
+        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
+        let values = measure::measure(study, &launches, &places, &effort, &progress);
+        progress.finish_and_clear();
+        let counted = counts::check(&values);
+        report.add(&tables::study(&values, &counted))?;
+        if study == Study::Sizes && options.processes.is_none() {
+            report.add(&simulated(options, &places)?)?;
+        }
+        keep(&values, pictures::pictures(&values), &options.output)?;
+        checked.extend(counted);
+        troubles += values.troubles.len();
+    }
+    say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?;
+    let wrong: Vec<_> = checked.iter().filter(|count| !count.is_right()).collect();
+    match wrong.first() {
+        Some(first) => Err(Problem::OtherCounts {
+            wrong: wrong.len(),
+            all: checked.len(),
+            first: first.to_string(),
+        }),
+        None if troubles > 0 => Err(Problem::Troubles { troubles }),
+        None => Ok(()),
+    }
+}
+
+/// The libraries that run bench/papers.c: Landeck's MPI and its peers.
+fn libraries(options: &PapersOptions, places: &Places) -> Result<Vec<Candidate>, Problem> {
+    let is_wanted = |candidate: &Candidate| {
+        candidate.peer().is_none_or(|peer| options.with.iter().any(|with| with == peer))
+    };
+    let all =
+        [Candidate::LandeckMpi, Candidate::OpenMpi, Candidate::IntelMpi, Candidate::MpichThrottled];
+    let mut present = Vec::new();
+    for candidate in all.into_iter().filter(is_wanted) {
+        let needed = [places.launcher(candidate), places.papers(candidate)];
+        match needed.into_iter().find(|path| !path.exists()) {
+            None => present.push(candidate),
+            Some(path) => leave_out(candidate, &path)?,
+        }
+    }
+    Ok(present)
+}
+
+/// The whole grid of the paper of 2005, up to 120 processes, by the simulator.
+fn simulated(options: &PapersOptions, places: &Places) -> Result<String, Problem> {
+    let launcher = places.launcher(Candidate::Landeck);
+    let folder = options.output.join("simulated");
+    let mut simulate = Command::new(&launcher);
+    simulate.args(["simulate", "broadcast", "--paper", "--platform", "myrinet2000", "--out"]);
+    match simulate.arg(&folder).output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok(format!(
+                "\n2005: the whole grid, simulated on the paper's network; pictures: {}\n{}",
+                folder.display(),
+                said
+            ))
+        }
+        Err(error) => Err(Problem::NotStarted { program: launcher, error }),
+    }
+}
