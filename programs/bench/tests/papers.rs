@@ -32,8 +32,7 @@ fn compile(
 
 /// A folder with everything that the command looks for.
 fn folder() -> PathBuf {
-    let packages = ["landeck-launcher", "landeckd", "landeck-mpi", "landeck-deck"];
-    let built = build(env!("CARGO"), &packages);
+    let built = build(env!("CARGO"));
     // The hosts have a /tmp of their own.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-papers");
     let _ = fs::remove_dir_all(&folder);
