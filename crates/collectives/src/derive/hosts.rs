@@ -36,6 +36,7 @@ use crate::plan::{Action, Cells, Store};
 use crate::program::{Drivers, Program};
 
 mod exchange;
+mod started;
 
 /// Whether there are plans of this task over the hosts of a group.
 pub(super) fn is_derived(task: &Task, group: &Group) -> bool {
@@ -83,6 +84,13 @@ pub(super) fn plan(
     let paths = Paths { group: &group_of_hosts, to: architecture, back: architecture, split };
     let between = Task { root: root_host.unwrap_or(0) as u32, ..*task };
     Hosts { program, task, between, members, drivers }.plan(&paths);
+}
+
+/// Adds the actions of all members in a started operation, in which these members come last to the boards of their hosts.
+pub(super) fn plan_started(program: &mut Program, task: &Task, group: &Group, drivers: Vec<u32>) {
+    let members = group.hosts();
+    program.set_boards(&members);
+    started::plan(&mut Hosts { program, task, between: *task, members, drivers });
 }
 
 struct Hosts<'a> {
