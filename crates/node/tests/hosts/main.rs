@@ -4,6 +4,7 @@
 
 mod across;
 mod collectives;
+mod computing;
 mod deaths;
 mod faults;
 mod groups;
