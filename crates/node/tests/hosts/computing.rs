@@ -19,7 +19,7 @@ use crate::support::{is_member, launcher, shared_file, text};
 const LENGTHS: [usize; 2] = [3, 60];
 
 /// Runs a test of this program in jobs of two and three ranks on each of two hosts, in blocks and in turn.
-fn in_jobs(test: &str, body: impl FnOnce(&Meeting<'_>)) {
+fn in_jobs(test: &str, body: impl FnOnce(&Meeting)) {
     if is_member() {
         let job = Job::join().unwrap();
         body(&Meeting::of(&job));
@@ -35,8 +35,7 @@ fn in_jobs(test: &str, body: impl FnOnce(&Meeting<'_>)) {
 }
 
 /// The members of a job, who can say something to each other without the library.
-struct Meeting<'a> {
-    job: &'a Job,
+struct Meeting {
     world: World,
     folder: PathBuf,
 }
@@ -48,8 +47,8 @@ struct Busy {
     is_first: bool,
 }
 
-impl<'a> Meeting<'a> {
-    fn of(job: &'a Job) -> Self {
+impl Meeting {
+    fn of(job: &Job) -> Self {
         let folder = shared_file(job, "computing");
         fs::create_dir_all(&folder).unwrap();
         let world = job.world();
@@ -60,7 +59,7 @@ impl<'a> Meeting<'a> {
             world.send(&[rank], to, Tag(1)).unwrap();
             assert_eq!(world.receive::<usize>(from, Tag(1)).unwrap().0, from);
         }
-        Self { job, world, folder }
+        Self { world, folder }
     }
 
     fn say(&self, what: &str) {
@@ -154,7 +153,7 @@ fn nobody_waits_for_a_member_that_computes() {
 }
 
 /// The root is the busy member, or the one behind it.
-fn rooted(meeting: &Meeting<'_>, busy: Busy) {
+fn rooted(meeting: &Meeting, busy: Busy) {
     let (rank, size) = (meeting.world.rank(), meeting.world.size());
     let length = LENGTHS[busy.rank % 2];
     let (root, own) = ((busy.rank + usize::from(busy.is_first)) % size, values(rank, length));
@@ -175,7 +174,7 @@ fn rooted(meeting: &Meeting<'_>, busy: Busy) {
     assert!(rank != root || reduced == sum(0..size, length), "{busy:?}");
 }
 
-fn not_rooted(meeting: &Meeting<'_>, busy: Busy) {
+fn not_rooted(meeting: &Meeting, busy: Busy) {
     let (rank, size) = (meeting.world.rank(), meeting.world.size());
     let length = LENGTHS[busy.rank % 2];
     let (own, blocks) = (values(rank, length), row(rank, size, length));
@@ -230,12 +229,7 @@ fn nobody_waits_in_a_repeated_operation_for_a_member_that_computes() {
     });
 }
 
-fn repeated<T: Plain>(
-    meeting: &Meeting<'_>,
-    what: &str,
-    busy: Busy,
-    operation: &mut Persistent<T>,
-) {
+fn repeated<T: Plain>(meeting: &Meeting, what: &str, busy: Busy, operation: &mut Persistent<T>) {
     let start = || {
         operation.start().unwrap();
         operation
