@@ -28,7 +28,6 @@
 //! | `call`, `call_fit`, `call_facts` | a call as plans take it; whether its data fit; the facts that decide its route |
 //! | `check`, `entry_check`, `value_type` | the words that members compare in checking mode |
 //! | `oversize` | blocks too long for the board, which go as messages beside it |
-//! | `driving` | which member drives its host in a started operation |
 //! | `scan_scope` | whose words a waiting member checks before it sleeps |
 //! | `combine` | combining data wherever they lie |
 //! | `identity`, [`context`] | the contexts and members of groups |
@@ -49,7 +48,6 @@ mod call_options;
 mod check;
 mod combine;
 pub mod context;
-mod driving;
 mod engine;
 mod entry;
 mod entry_check;

@@ -10,16 +10,17 @@ use landeck_board::{Board, Coming};
 use landeck_collectives::{Action, Cells, Execution, Signature};
 use landeck_kernel::Endpoint;
 use landeck_memory::Bytes;
+use landeck_objects::crash_point;
 use landeck_transports::SharedMemory;
 
 use crate::binding::{Binding, Blocks, Owned, Placement, Sizes};
 use crate::board_steps::{BoardSteps, is_at_board};
 use crate::call::Call;
 use crate::check::Check;
-use crate::driving::{Direct, Driving};
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::driving::{Direct, Driving};
 use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
 use crate::mismatch::Mismatch;
@@ -77,6 +78,7 @@ impl MessageSteps {
         if steps.is_open()
             && let (Some(at), Some(deposit)) = (&mut steps.board_steps, steps.execution.begin())
         {
+            crash_point::begins_step();
             at.begin(deposit);
         }
         (state, steps)
@@ -401,6 +403,7 @@ impl MessageSteps {
         let mut any = false;
         while !state.has_ended() {
             let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
+            crash_point::begins_step();
             if let Some(board_steps) = &mut self.board_steps
                 && is_at_board(self.execution.action(step))
             {

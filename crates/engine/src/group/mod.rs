@@ -20,8 +20,8 @@ use crate::call::Call;
 use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
-use crate::driving::{Direct, Driving};
 use crate::fault::Fault;
+use crate::group::driving::{Direct, Driving};
 use crate::group::holdings::Holdings;
 use crate::group::host_boards::{Boards, LocalBoard};
 use crate::group::plans::{Plans, Prepared};
@@ -31,6 +31,7 @@ use crate::mismatch::{Mismatch, Remark};
 use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
+pub(crate) mod driving;
 pub(crate) mod holdings;
 pub(crate) mod host_boards;
 mod mismatches;

@@ -10,6 +10,7 @@ mod faults;
 mod groups;
 mod incast;
 mod job;
+mod killed_drivers;
 mod leaving;
 mod long;
 mod mailboxes;
