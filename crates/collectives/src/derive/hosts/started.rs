@@ -24,7 +24,7 @@ pub(super) fn plan(hosts: &mut Hosts<'_>) {
     let mut started = Started { stores: vec![Vec::new(); hosts.program.size() as usize], hosts };
     match started.hosts.task.operation {
         Operation::Barrier => started.barrier(),
-        Operation::Broadcast | Operation::Scatter => started.from_root(),
+        Operation::Broadcast | Operation::Scatter => started.root_to_all(),
         _ => {
             started.bring();
             started.send();
@@ -55,7 +55,7 @@ impl Started<'_, '_> {
     }
 
     /// The root's data go to its board and to each member of another host.
-    fn from_root(&mut self) {
+    fn root_to_all(&mut self) {
         let (root, size) = (self.hosts.task.root, self.hosts.program.size());
         let is_scatter = self.hosts.task.operation == Operation::Scatter;
         let all = match is_scatter {
