@@ -291,8 +291,8 @@ impl World {
         (0..self.size()).try_for_each(|member| self.advance(member))
     }
 
-    /// Whoever waits waits for a member that has not started: for one that it needs itself, or for one of another host from
-    /// which it needs something.
+    /// A member that waits needs one that has not started: one of its own host, or any of another host from which it needs
+    /// something.
     fn nobody_waits(&self) -> Check {
         let has_started = |member: &u32| self.members.contains_key(member);
         for (&number, member) in &self.members {
