@@ -198,7 +198,7 @@ pub fn is_derived_over_hosts(task: &Task, group: &Group) -> bool {
 /// of another host's first member may come from any member there, but for the root's in a broadcast and a scatter.
 pub fn plan_of_started(task: &Task, group: &Group, member: u32, drives: bool) -> Plan {
     let is_driver =
-        |host: &&Vec<u32>, one: u32| !host.contains(&member) || drives <= (one == member);
+        |host: &&Vec<u32>, one: u32| !host.contains(&member) || drives == (one == member);
     let driver =
         |host: Vec<u32>| host.iter().copied().find(|&one| is_driver(&&host, one)).unwrap_or(member);
     let drivers = group.hosts().into_iter().map(driver).collect();
