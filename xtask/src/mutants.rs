@@ -31,8 +31,38 @@ const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
 const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const GRANTS: &str = "crates/channel/src/grants.rs";
+const DERIVE: &str = "crates/collectives/src/derive/mod.rs";
+const STARTED: &str = "crates/collectives/src/derive/hosts/started.rs";
 
 const MUTANTS: &[Mutant] = &[
+    Mutant {
+        breaks: "a host is driven once in a started operation",
+        file: DERIVE,
+        line: "drives == (one == member)",
+        changed: "drives <= (one == member)",
+        test: "driving::",
+    },
+    Mutant {
+        breaks: "nobody waits for a member that computes (the first of a host drives it)",
+        file: STARTED,
+        line: "let driver = self.hosts.drivers[host];",
+        changed: "let driver = self.hosts.members[host][0];",
+        test: "driving::",
+    },
+    Mutant {
+        breaks: "nobody waits for a member that computes (a scan takes all of its host)",
+        file: STARTED,
+        line: "if !is_needed && !passes_on {",
+        changed: "if false {",
+        test: "driving::",
+    },
+    Mutant {
+        breaks: "all data of a started operation, each once",
+        file: STARTED,
+        line: "sent.push(cells.at(self.store(driver, from)));",
+        changed: "sent.push(cells.at(self.store(driver, driver)));",
+        test: "driving::",
+    },
     Mutant {
         breaks: "no view is valid after a loss",
         file: LEASE,

@@ -66,7 +66,8 @@ pub use calibration::Calibration;
 pub use choose::{Choice, Facts, Request, Table};
 pub use cost_parameters::CostParameters;
 pub use derive::{
-    BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plans, segments as segments_of,
+    BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plan_of_started, plans,
+    plans_of_started, segments as segments_of,
 };
 pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Precedence, Walk};

@@ -23,6 +23,11 @@ pub const CALL_BITS: u32 = OPERATION_BITS + ROOT_BITS;
 
 /// Added to the number of an operation in checking mode, so that calls with and without checking never match.
 const CHECKED: u32 = 1 << (OPERATION_BITS - 1);
+/// The most members of a group whose started operations go directly to all members of other hosts.
+pub const DIRECT_MEMBERS_MAX: u32 = 64;
+/// The roots of such operations are numbered from here on, so only such calls match each other. Larger groups have none,
+/// and groups with so many members are not told from them in texts.
+const DIRECT: u32 = (1 << ROOT_BITS) - DIRECT_MEMBERS_MAX;
 /// The operation of a message that tells of a mismatch.
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 /// The operation of a message that names the call its sender is in.
@@ -40,6 +45,20 @@ impl Signature {
     #[inline]
     pub fn checked(self) -> Self {
         Self { operation: self.operation | CHECKED, ..self }
+    }
+
+    /// Returns the signature of a started operation that goes directly to all members of other hosts.
+    #[must_use]
+    pub fn direct(self) -> Self {
+        Self { root_or_rounds: DIRECT + self.root_or_rounds % DIRECT_MEMBERS_MAX, ..self }
+    }
+
+    /// The root or the rounds, and whether the operation goes directly.
+    fn called(self) -> (u32, bool) {
+        match self.root_or_rounds.checked_sub(DIRECT) {
+            Some(root) => (root, true),
+            None => (self.root_or_rounds, false),
+        }
     }
 
     #[inline]
@@ -86,7 +105,7 @@ impl Signature {
     /// The root of the call, where an operation with one is called.
     #[inline]
     pub fn root(self) -> Option<u32> {
-        self.operation()?.has_root().then_some(self.root_or_rounds)
+        self.operation()?.has_root().then_some(self.called().0)
     }
 
     /// The message that tells of a mismatch at this call.
@@ -122,12 +141,16 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (root_or_rounds, is_direct) = self.called();
+        if is_direct {
+            formatter.write_str("started ")?;
+        }
         match self.operation() {
             Some(operation) if operation.has_root() => {
-                write!(formatter, "{operation} with root {}", self.root_or_rounds)
+                write!(formatter, "{operation} with root {root_or_rounds}")
             }
-            Some(operation) if self.root_or_rounds > 0 => {
-                write!(formatter, "{operation} of much data, in {} rounds", self.root_or_rounds)
+            Some(operation) if root_or_rounds > 0 => {
+                write!(formatter, "{operation} of much data, in {root_or_rounds} rounds")
             }
             Some(operation) => write!(formatter, "{operation}"),
             None => write!(formatter, "operation {}, which is unknown here", self.operation),
@@ -150,6 +173,17 @@ mod tests {
         assert!(checked != signature && !checked.is_remark() && !checked.is_alarm());
         assert_eq!(checked.to_string(), format!("{signature} in checking mode"));
         assert_eq!(Signature::at_board(8_192, checked.call()), checked);
+    }
+
+    #[test]
+    fn a_started_operation_that_goes_directly_is_another_call() {
+        let waited_for = Signature::new(3, Operation::Broadcast, 5);
+        let started = waited_for.direct();
+        assert!(started != waited_for && Signature::of_tag(started.tag()) == started);
+        assert_eq!((started.root(), started.number()), (Some(5), 3));
+        assert_eq!(started.to_string(), "started broadcast with root 5");
+        let barrier = Signature::new(3, Operation::Barrier, 0).direct();
+        assert_eq!(barrier.to_string(), "started barrier");
     }
 
     #[test]

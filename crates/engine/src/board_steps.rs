@@ -168,6 +168,12 @@ impl BoardSteps {
         self.begun.push_back(step);
     }
 
+    /// The number and the word of the visit to which this member has come, with all of its deposit.
+    pub(super) fn come(&self) -> Option<(u32, u32)> {
+        let has_come = self.at.has_come() && self.begun.is_empty();
+        self.visits.get(self.visit).copied().filter(|_| has_come)
+    }
+
     /// This member takes part with nothing from now on.
     pub(super) fn give_up(&mut self, for_want_of_memory: ForWantOfMemory) {
         self.given_up.get_or_insert(for_want_of_memory);

@@ -32,6 +32,8 @@ pub struct Call {
     pub(crate) in_place: bool,
     /// Blocks may differ in length, and not all members know all of them.
     pub(crate) is_varying: bool,
+    /// The caller does not wait for it now, and may compute before it does.
+    pub(crate) is_started: bool,
     /// Only looked at in checking mode.
     pub(crate) value_type: ValueType,
     /// How the operation is to be done.
@@ -53,10 +55,17 @@ impl Call {
             operator: None,
             in_place: false,
             is_varying: false,
+            is_started: false,
             value_type: ValueType::default(),
             options: options.clone(),
             missing: None,
         }
+    }
+
+    /// Returns the call as one whose caller does not wait now.
+    #[must_use]
+    pub fn started(self) -> Self {
+        Self { is_started: true, ..self }
     }
 
     /// The task that all members' plans are made for.

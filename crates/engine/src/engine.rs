@@ -400,6 +400,9 @@ impl Engine {
         if let Some((fault, kept)) = blame {
             running.blame(fault, kept);
         }
+        if running.starts_whole() {
+            allowance = u64::MAX;
+        }
         running.advance(&mut self.endpoint, group.any_board_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) if running.goes_by_messages() => self.in_step(context).map(|()| None),

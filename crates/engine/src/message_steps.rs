@@ -6,10 +6,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_arithmetic::{Operator, Scratch};
-use landeck_board::Board;
-use landeck_collectives::{Action, Cells, Execution};
+use landeck_board::{Board, Coming};
+use landeck_collectives::{Action, Cells, Execution, Signature};
 use landeck_kernel::Endpoint;
 use landeck_memory::Bytes;
+use landeck_objects::crash_point;
 use landeck_transports::SharedMemory;
 
 use crate::binding::{Binding, Blocks, Owned, Placement, Sizes};
@@ -19,6 +20,7 @@ use crate::check::Check;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::driving::{Direct, Driving};
 use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
 use crate::mismatch::Mismatch;
@@ -41,6 +43,8 @@ pub(super) struct MessageSteps {
     entry_check: Option<EntryCheck>,
     /// The steps at the board, where the plan has any.
     board_steps: Option<BoardSteps>,
+    /// In a started operation that goes directly to all members of other hosts.
+    driving: Option<Box<Driving>>,
 }
 
 impl MessageSteps {
@@ -48,7 +52,7 @@ impl MessageSteps {
     /// found.
     pub(super) fn begin(
         group: &mut GroupState,
-        mut call: Call,
+        call: Call,
         prepared: &Prepared,
         segments: u32,
         check: Check,
@@ -56,6 +60,39 @@ impl MessageSteps {
         let number = group.next_number;
         let root_or_rounds = group.root_or_rounds(&call, segments);
         let signature = group.count(call.operation, root_or_rounds, call.options.is_checked);
+        Self::begin_as((number, signature), group, call, prepared, segments, check)
+    }
+
+    /// Binds a started call that goes directly to all members of other hosts to its plan.
+    pub(super) fn begin_directly(
+        group: &mut GroupState,
+        call: Call,
+        direct: Direct,
+    ) -> (OperationState, Self) {
+        let number = group.next_number;
+        let signature = group.count_direct(call.operation, call.root);
+        let called = (number, signature);
+        let (mut state, mut steps) =
+            Self::begin_as(called, group, call, &direct.plan, 1, Check::NONE);
+        state.is_direct = true;
+        steps.driving = direct.driving.map(Box::new);
+        if steps.is_open()
+            && let (Some(at), Some(deposit)) = (&mut steps.board_steps, steps.execution.begin())
+        {
+            crash_point::begins_step();
+            at.begin(deposit);
+        }
+        (state, steps)
+    }
+
+    fn begin_as(
+        (number, signature): (u32, Signature),
+        group: &mut GroupState,
+        mut call: Call,
+        prepared: &Prepared,
+        segments: u32,
+        check: Check,
+    ) -> (OperationState, Self) {
         let copied = call.set_aside();
         let (plan, is_telling) = (prepared.walk.plan(), call.is_varying && prepared.relays);
         let mut binding = match is_telling {
@@ -82,6 +119,7 @@ impl MessageSteps {
             announced: None,
             entry_check: None,
             board_steps: None,
+            driving: None,
         };
         steps.come_to_board(&mut state, group, prepared, check);
         (state, steps)
@@ -218,6 +256,41 @@ impl MessageSteps {
         true
     }
 
+    /// Whether this member has not come to the board of its host, and may drive the host.
+    fn is_open(&self) -> bool {
+        self.driving.as_ref().is_some_and(|driving| driving.is_open())
+    }
+
+    /// In a started operation: comes to the board of the host before anything else. The last of the host to come drives it,
+    /// by another plan that begins with the same deposit. False while this member has not come.
+    fn has_claimed(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: Option<&mut Board>,
+        allowance: &mut u64,
+    ) -> bool {
+        let Some(board) = board.filter(|_| self.is_open()) else { return true };
+        self.advance_at_board(state, endpoint, Some(&mut *board), allowance);
+        let come = self.board_steps.as_ref().and_then(BoardSteps::come);
+        let (Some((number, word)), Some(driving)) = (come, &mut self.driving) else { return false };
+        // One that comes last to members who called something else finds that out in their deposits.
+        let is_last = board.count(number, word) != Coming::NotLast;
+        if let Some(prepared) = driving.close(is_last) {
+            let mut binding = bound(&state.call, prepared.walk.plan(), 1);
+            if state.call.missing.is_none() && state.call.operation.reduces() {
+                binding.pack();
+            }
+            state.go_without(binding.missing());
+            self.binding = binding;
+            self.execution = Execution::new(prepared.walk);
+            if let Some(deposit) = self.execution.begin() {
+                self.execution.end(deposit);
+            }
+        }
+        true
+    }
+
     fn advance_steps(
         &mut self,
         state: &mut OperationState,
@@ -226,6 +299,9 @@ impl MessageSteps {
         allowance: &mut u64,
     ) -> bool {
         let mut moved = false;
+        if !self.has_claimed(state, endpoint, board.as_deref_mut(), allowance) {
+            return false;
+        }
         while !state.has_ended() {
             let mut any = state.collect(endpoint, |step| self.execution.end(step));
             any |= self.begin_steps(state, endpoint, allowance);
@@ -329,6 +405,7 @@ impl MessageSteps {
         let mut any = false;
         while !state.has_ended() {
             let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
+            crash_point::begins_step();
             if let Some(board_steps) = &mut self.board_steps
                 && is_at_board(self.execution.action(step))
             {
@@ -377,7 +454,11 @@ impl MessageSteps {
         match *self.execution.action(step) {
             Action::Send { to, ref cells } => state.send(endpoint, to, self.binding.message(cells)),
             Action::Receive { from, ref cells } => {
-                Ok(state.receive(endpoint, from, self.binding.message(cells)))
+                let area = self.binding.message(cells);
+                Ok(match &self.driving {
+                    Some(driving) => state.receive_of(endpoint, step, driving.senders(from), &area),
+                    None => state.receive(endpoint, from, area),
+                })
             }
             Action::Copy { .. } | Action::Combine { .. } if state.brings_nothing() => {
                 Ok(Stepped::Done)

@@ -201,6 +201,7 @@ impl<'a> CallDescription<'a> {
             operator: self.operator.cloned(),
             in_place,
             is_varying,
+            is_started: false,
             value_type: self.value_type,
             options: self.options.into_owned(),
             missing: self.missing,

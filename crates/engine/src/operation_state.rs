@@ -59,6 +59,8 @@ pub(crate) struct OperationState {
     kept: Vec<Owned>,
     /// The messages tell the lengths of blocks; the data follow.
     pub(super) is_telling: bool,
+    /// It was started, and goes directly to all members of other hosts.
+    pub(super) is_direct: bool,
     /// The first fault, while the operation goes on for the sake of the others.
     deferred_error: Option<Fault>,
     /// The memory that there is none of: this member takes part with nothing.
@@ -86,6 +88,7 @@ impl OperationState {
             in_flight: Vec::new(),
             kept: Vec::new(),
             is_telling: false,
+            is_direct: false,
             deferred_error: None,
             missing: None,
             is_empty_handed: false,
@@ -242,7 +245,7 @@ impl OperationState {
         let context = self.place.collective_context;
         let started = match self.call.operation {
             // The members of a whole group answer one, who knows best when their data may come.
-            Operation::Gather | Operation::Reduce => {
+            Operation::Gather | Operation::Reduce if !self.is_direct => {
                 let senders = self.place.members.len() as u32 - 1;
                 endpoint.send_of_many(peer, context, self.signature.tag(), (area, senders))?
             }
@@ -271,6 +274,32 @@ impl OperationState {
         let wanted = Wanted { context: self.place.collective_context, source, tag };
         let id = endpoint.receive(wanted, area);
         Stepped::Out(id, Message { peer: from, expected_bytes, is_received: true })
+    }
+
+    /// Receives data that one of these members sends, and nobody knows which. Members do not differ in what they may send.
+    pub(super) fn receive_of(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        step: u32,
+        senders: &[u32],
+        area: &Area,
+    ) -> Stepped {
+        let mut received = Stepped::Done;
+        for &from in senders {
+            if let Stepped::Out(id, message) = received {
+                self.await_message(Some(step), id, message);
+            }
+            received = self.receive(endpoint, from, area.clone());
+        }
+        received
+    }
+
+    /// One of several members has sent: nothing comes of the others.
+    fn abandon_others(&mut self, endpoint: &mut Endpoint<SharedMemory>, step: u32) {
+        let of_step = |one: &mut InFlight| one.step == Some(step);
+        for other in self.in_flight.extract_if(.., of_step) {
+            endpoint.abandon(other.id);
+        }
     }
 
     /// Keeps a message on its way, with the step that it completes.
@@ -308,6 +337,15 @@ impl OperationState {
             let InFlight { step, message, .. } = self.in_flight.swap_remove(at);
             any = true;
             let result = endpoint.take(id).map_or(Err(Failure::Gone), |ended| ended.result);
+            let has_others = |step| self.in_flight.iter().any(|one| one.step == Some(step));
+            if let Some(step) = step.filter(|&step| message.is_received && has_others(step)) {
+                if matches!(result, Err(ref failure) if !matches!(failure, Failure::Truncated { .. }))
+                {
+                    continue; // It may come from another member.
+                }
+                self.abandon_others(endpoint, step);
+                at = 0;
+            }
             match result.map(|status| status.bytes) {
                 Ok(bytes) => self.message_ended(&message, bytes),
                 Err(Failure::Truncated { message_bytes, .. }) => {

@@ -37,6 +37,10 @@ enum Steps {
 impl Running {
     /// An operation over messages that has not begun.
     pub(crate) fn by_messages(group: &mut GroupState, call: Call, way: &Way) -> Self {
+        if let Some(direct) = group.direct(&call) {
+            let (state, steps) = MessageSteps::begin_directly(group, call, direct);
+            return Self { state, steps: Steps::Messages(steps) };
+        }
         let way = &group.without_whole_board(&call, way);
         let (prepared, segments) = group.plan(&call, way);
         let check = call.check_of(way);
@@ -106,6 +110,11 @@ impl Running {
         let Steps::Messages(steps) = &self.steps else { return None };
         let member = steps.awaited_member(board)?;
         self.state.place.members.get(member as usize).map(|peer| peer.0)
+    }
+
+    /// Whether the call that starts it moves all that it can: others may wait for it while this member computes.
+    pub(crate) fn starts_whole(&self) -> bool {
+        self.state.is_direct
     }
 
     /// Whether steps have begun since this was last asked, and it goes on: the messages that they wait for may have come.

@@ -555,7 +555,7 @@ impl World {
         let operation = asked.operation;
         let call = asked.into_call(self.group());
         match call {
-            Ok(call) => self.start_call(operation, call),
+            Ok(call) => self.start_call(operation, call.started()),
             Err(fault) => Err(self.failed(operation, WaitError::Collective(fault))),
         }
     }

@@ -1,5 +1,5 @@
-//! Crash points for tests: kills or stops a process after a store. The stores are numbered as the process comes to
-//! them, so that tests can try all of them, one after the other.
+//! Crash points for tests: kills or stops a process after a store, or kills it at a step of a collective operation. Both
+//! are numbered as the process comes to them, so that tests can try all of them, one after the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,6 +9,33 @@ use rustix::process::{Signal, getpid, kill_process};
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Whether the process is stopped then, once, rather than killed.
 static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Steps of collective operations that this process may still begin.
+static STEPS_LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Kills this process when it is about to begin a step of a collective operation, after so many others. Steps are those of
+/// plans that have messages.
+pub fn die_at_step(steps: u64) {
+    STEPS_LEFT.store(steps, Ordering::SeqCst);
+}
+
+/// A step of a collective operation is about to begin.
+#[inline]
+pub fn begins_step() {
+    if STEPS_LEFT.load(Ordering::Relaxed) != u64::MAX {
+        count_step();
+    }
+}
+
+#[cold]
+fn count_step() {
+    match STEPS_LEFT.fetch_sub(1, Ordering::SeqCst) {
+        0 => die(),
+        // It was taken back meanwhile.
+        u64::MAX => STEPS_LEFT.store(u64::MAX, Ordering::SeqCst),
+        _ => {}
+    }
+}
 
 /// Kills this process after so many further stores to the logs of groups; at once if there are none.
 pub fn die_after(stores: u64) {

@@ -42,6 +42,7 @@ use crate::program::{Drivers, Program};
 
 mod exchange;
 mod scan;
+mod started;
 
 /// So many units are at the boards before the members take the result of the first.
 const UNITS_AHEAD: u32 = 2;
@@ -124,6 +125,17 @@ fn aligned_runs(members: &[u32]) -> usize {
         }
     }
     runs.len()
+}
+
+/// Adds the actions of all members in a started operation, in which these members come last to the boards of their hosts.
+pub(super) fn plan_started(program: &mut Program, task: &Task, group: &Group, drivers: Vec<u32>) {
+    let members = group.hosts();
+    program.set_boards(&members);
+    let in_unit = if task.operation.has_segments() { task.segments } else { program.size() };
+    let places = (0..program.size()).collect();
+    let units = 1;
+    let between = *task;
+    started::plan(&mut Hosts { program, task, between, members, drivers, places, in_unit, units });
 }
 
 struct Hosts<'a> {

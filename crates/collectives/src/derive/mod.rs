@@ -193,6 +193,30 @@ pub fn is_derived_over_hosts(task: &Task, group: &Group) -> bool {
     hosts::is_derived(task, group)
 }
 
+/// The plan of one member for a started operation over hosts: the one in which it comes last to the board of its host and
+/// drives it, or the one in which another member does. Both begin with the same deposit, if the host has a board. A message
+/// of another host's first member may come from any member there, but for the root's in a broadcast and a scatter.
+pub fn plan_of_started(task: &Task, group: &Group, member: u32, drives: bool) -> Plan {
+    let is_driver =
+        |host: &&Vec<u32>, one: u32| !host.contains(&member) || drives == (one == member);
+    let driver =
+        |host: Vec<u32>| host.iter().copied().find(|&one| is_driver(&&host, one)).unwrap_or(member);
+    let drivers = group.hosts().into_iter().map(driver).collect();
+    started(task, group, drivers, Some(member)).remove(0)
+}
+
+/// The plans of all members for a started operation, in which these members come last, one on each host.
+pub fn plans_of_started(task: &Task, group: &Group, drivers: &[u32]) -> Vec<Plan> {
+    started(task, group, drivers.to_vec(), None)
+}
+
+fn started(task: &Task, group: &Group, drivers: Vec<u32>, member: Option<u32>) -> Vec<Plan> {
+    let task = &Task { segments: 1, ..*task };
+    let mut program = Program::new(task.operation, task.root, 1, group.size(), member);
+    hosts::plan_started(&mut program, task, group, drivers);
+    program.finish()
+}
+
 /// Returns the number of segments into which the data are cut: one for each member if each gets or makes a part of
 /// them; over hosts a multiple of their number then.
 pub fn segments(task: &Task, way: &Way, group: &Group) -> u32 {

@@ -10,7 +10,7 @@ use crate::cases::{ORDERS, SEGMENTS, clustered, is_soak, unclustered, watchdog};
 use crate::derivation;
 
 /// The placement of so many members: blocks of some, round robin, or as chance has it.
-fn placed(size: u32, number: u32) -> Group {
+pub(crate) fn placed(size: u32, number: u32) -> Group {
     let hosts = 1 + number / 3 % 5;
     let mut word = u64::from(size * 7_919 + number);
     let key = move |member: u32| {

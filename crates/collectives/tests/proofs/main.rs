@@ -17,3 +17,4 @@ mod drawn;
 mod hosts;
 mod renaming;
 mod sizes;
+mod started;

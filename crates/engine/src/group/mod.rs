@@ -5,6 +5,7 @@ use std::sync::Arc;
 use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
+use landeck_collectives::signature::DIRECT_MEMBERS_MAX;
 use landeck_collectives::{
     BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Settings,
     Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
@@ -20,6 +21,7 @@ use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
 use crate::fault::Fault;
+use crate::group::driving::{Direct, Driving};
 use crate::group::holdings::Holdings;
 use crate::group::host_boards::{Boards, LocalBoard};
 use crate::group::plans::{Plans, Prepared};
@@ -29,6 +31,7 @@ use crate::mismatch::{Mismatch, Remark};
 use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
+pub(crate) mod driving;
 pub(crate) mod holdings;
 pub(crate) mod host_boards;
 mod mismatches;
@@ -63,6 +66,8 @@ pub(crate) struct GroupState {
     pub(super) holdings: Holdings,
 }
 
+/// The most bytes that a member sends, and that it has of others, in a started operation that goes directly.
+const DIRECT_BYTES_MAX: u64 = 64 << 10;
 const CALLS_KEPT: usize = 64;
 /// No call's tag.
 const NOTHING: u32 = u32::MAX;
@@ -343,6 +348,39 @@ impl GroupState {
         (prepared.clone(), segments)
     }
 
+    /// How this member takes part in a started operation that goes directly to all members of other hosts; `None` where the
+    /// call takes another way. All members find the same.
+    pub(crate) fn direct(&mut self, call: &Call) -> Option<Direct> {
+        let facts = self.table.facts();
+        let is_usual = call.options.way.is_none()
+            && !call.options.is_checked
+            && facts.settings.overrides.preset(call.operation).is_none();
+        let may = call.is_started && !call.is_varying && is_usual && facts.hosts_have_boards;
+        if !may || self.size() > DIRECT_MEMBERS_MAX {
+            return None;
+        }
+        let hosts: Arc<[Vec<u32>]> = facts.group.hosts().into();
+        let has_one_source = matches!(call.operation, Operation::Broadcast | Operation::Scatter);
+        let largest = if has_one_source { 1 } else { hosts.iter().map(Vec::len).max()? as u64 };
+        if call.known_bytes().saturating_mul(largest * u64::from(self.size())) > DIRECT_BYTES_MAX {
+            return None;
+        }
+        let order = self.table.way(&call.request()).order;
+        let task = Task { order, ..call.task(1) };
+        let group = &self.table.facts().group;
+        let member = self.place.member;
+        let mut plan = |drives| self.plans.of_started(&task, drives, group, member);
+        let own = hosts.iter().find(|host| host.contains(&member))?;
+        Some(match (has_one_source, own.len()) {
+            (true, _) => Direct { plan: plan(false), driving: None },
+            (false, 1) => Direct { plan: plan(true), driving: Some(Driving::alone(hosts)) },
+            (false, _) => {
+                let drives = plan(true);
+                Direct { plan: plan(false), driving: Some(Driving::open(hosts, drives)) }
+            }
+        })
+    }
+
     /// A way that goes to no board of all members, as this group can take it: what its hosts have no boards for goes over
     /// messages between all members. All members find the same.
     pub(crate) fn without_whole_board(&self, call: &Call, way: &Way) -> Way {
@@ -368,7 +406,15 @@ impl GroupState {
     /// Counts a call.
     pub(crate) fn count(&mut self, operation: Operation, root: u32, is_checked: bool) -> Signature {
         let usual = Signature::new(self.next_number, operation, root);
-        let signature = if is_checked { usual.checked() } else { usual };
+        self.count_as(if is_checked { usual.checked() } else { usual })
+    }
+
+    /// Counts a started call that goes directly.
+    pub(crate) fn count_direct(&mut self, operation: Operation, root: u32) -> Signature {
+        self.count_as(Signature::new(self.next_number, operation, root).direct())
+    }
+
+    fn count_as(&mut self, signature: Signature) -> Signature {
         self.called[self.next_number as usize % CALLS_KEPT] = signature.tag();
         self.next_number = self.next_number.wrapping_add(1);
         signature

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use landeck_collectives::{Action, Group, Operation, Plan, Task, Walk, Way, plan_of};
+use landeck_collectives::{
+    Action, Group, Operation, Plan, Task, Walk, Way, plan_of, plan_of_started,
+};
 use landeck_kernel::matching::KeyHasher;
 
 /// A plan ready to be walked any number of times.
@@ -21,6 +23,8 @@ pub(crate) struct Prepared {
 #[derive(Default)]
 pub(crate) struct Plans {
     by_task: HashMap<Key, Vec<(Way, Prepared)>, BuildHasherDefault<KeyHasher>>,
+    /// Those of started operations, by task and by whether the member drives its host.
+    started: HashMap<(Key, bool), Prepared, BuildHasherDefault<KeyHasher>>,
     count: usize,
 }
 
@@ -46,16 +50,34 @@ impl Plans {
         &plans[at].1
     }
 
+    /// The plan for a started operation that goes directly, made if it was not asked for before.
+    pub(crate) fn of_started(
+        &mut self,
+        task: &Task,
+        drives: bool,
+        group: &Group,
+        member: u32,
+    ) -> Prepared {
+        if self.started.len() >= PLANS_MAX {
+            self.started.clear();
+        }
+        let make = || prepared(plan_of_started(task, group, member, drives), false);
+        self.started.entry((key(task), drives)).or_insert_with(make).clone()
+    }
+
     fn find(&self, task: &Task, way: &Way) -> Option<usize> {
         self.by_task.get(&key(task))?.iter().position(|(known, _)| are_same(known, way))
     }
 }
 
 fn prepare(task: &Task, way: &Way, group: &Group, member: u32) -> Prepared {
-    let mut plan = plan_of(task, way, group, member);
+    prepared(plan_of(task, way, group, member), relays(task, way, group))
+}
+
+fn prepared(mut plan: Plan, relays: bool) -> Prepared {
     name_places(&mut plan);
     let uses_board = plan.uses_board();
-    Prepared { walk: Walk::new(plan), relays: relays(task, way, group), uses_board }
+    Prepared { walk: Walk::new(plan), relays, uses_board }
 }
 
 /// Names other members at the board of a host by their places there, as the board does.

@@ -43,7 +43,8 @@ fn in_both_placements(test: &str, each: usize, body: impl FnOnce(&Job)) {
     }
 }
 
-fn check(world: &World, length: usize) {
+/// All blocking operations with so many values give what naive ones give.
+pub(crate) fn check(world: &World, length: usize) {
     let (rank, size) = (world.rank(), world.size());
     let own = values(rank, length);
     let all: Vec<u64> = (0..size).flat_map(|rank| values(rank, length)).collect();

@@ -4,11 +4,13 @@
 
 mod across;
 mod collectives;
+mod computing;
 mod deaths;
 mod faults;
 mod groups;
 mod incast;
 mod job;
+mod killed_drivers;
 mod leaving;
 mod long;
 mod mailboxes;

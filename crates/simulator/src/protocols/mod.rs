@@ -6,6 +6,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`driving`] | a started collective operation, whose members compute |
 //! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
 //! | [`incast`] | many senders and one receiver behind a port with a small buffer |
 //! | [`lanes`] | two daemons that open lanes between their processes |
@@ -17,6 +18,7 @@
 
 mod clock;
 mod draw;
+pub mod driving;
 mod event_log;
 mod host_checks;
 pub mod hosts;

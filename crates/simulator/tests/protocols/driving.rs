@@ -1,0 +1,15 @@
+//! Started collective operations over hosts, whose members compute between start and wait.
+
+use landeck_simulator::protocols::driving;
+
+use crate::by_seed;
+
+#[test]
+fn whoever_comes_last_drives_its_host_and_nobody_waits_for_one_that_computes() {
+    let reports = by_seed(4_000, driving::run);
+    if reports.len() > 1 {
+        let messages: usize = reports.iter().map(|report| report.messages).sum();
+        let early: usize = reports.iter().map(|report| report.early).sum();
+        assert!(messages > 10_000 && early > 4_000, "{messages} messages, {early} through early");
+    }
+}
