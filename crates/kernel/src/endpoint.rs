@@ -700,7 +700,8 @@ impl<N: Channel> Endpoint<N> {
 
     /// Whether everything that was begun is complete.
     pub fn is_idle(&self) -> bool {
-        !self.core.is_busy() && self.core.matching.posted().next().is_none()
+        // An offered send is in no list: its receiver's acceptance moves it.
+        !self.core.is_busy() && self.core.requests.pending().next().is_none()
     }
 
     /// Whether sends and transfers are in progress, for which a process waits before it leaves.

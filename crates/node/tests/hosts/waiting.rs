@@ -130,8 +130,9 @@ fn moved_bytes() -> u64 {
     numbers[0] + numbers[8]
 }
 
-/// Rank 0 sends 8 MiB to another host. Both ranks compute then, and only the offer moves.
-fn send_and_compute(job: &Job) {
+/// Rank 0 sends 8 MiB to another host. Both ranks compute then. With threads that help, the data move meanwhile; without
+/// them, only the offer does.
+fn send_and_compute(job: &Job, has_helper: bool) {
     const BYTES: usize = 8 << 20;
     const COMPUTE: Duration = Duration::from_millis(300);
     let world = job.world();
@@ -140,9 +141,17 @@ fn send_and_compute(job: &Job) {
     world.barrier().unwrap();
     let before = moved_bytes();
     let compute = || {
-        thread::sleep(COMPUTE);
+        let begun = Instant::now();
+        while if has_helper {
+            moved_bytes() - before < BYTES as u64
+        } else {
+            begun.elapsed() < COMPUTE
+        } {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody helps");
+            thread::sleep(Duration::from_millis(1));
+        }
         let moved = moved_bytes() - before;
-        assert!(moved < BYTES as u64 / 8, "{moved} bytes moved without a call");
+        assert!(has_helper || moved < BYTES as u64 / 8, "{moved} bytes moved without a call");
     };
     match world.rank() {
         0 => world
@@ -172,7 +181,14 @@ fn send_and_compute(job: &Job) {
 }
 
 #[test]
+fn threads_that_help_move_a_long_message_while_both_compute() {
+    let options = Options { progress: Progress::Thread, ..Options::default() };
+    let test = "waiting::threads_that_help_move_a_long_message_while_both_compute";
+    on_hosts_with(test, options, |job| send_and_compute(job, true));
+}
+
+#[test]
 fn a_long_message_without_helpers_moves_in_calls_of_both() {
     let test = "waiting::a_long_message_without_helpers_moves_in_calls_of_both";
-    on_hosts(test, send_and_compute);
+    on_hosts(test, |job| send_and_compute(job, false));
 }
