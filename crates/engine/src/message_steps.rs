@@ -312,8 +312,10 @@ impl MessageSteps {
                 break;
             }
             moved = true;
-            // Messages go on between the steps at the board.
-            if self.board_steps.is_some() && (*allowance == 0 || !state.has_no_message()) {
+            // Messages go on between the steps at the board. A started operation that goes directly moves all that it can:
+            // its caller may compute from now on.
+            let has_messages = !state.is_direct && !state.has_no_message();
+            if self.board_steps.is_some() && (*allowance == 0 || has_messages) {
                 break;
             }
         }

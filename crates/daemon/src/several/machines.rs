@@ -187,7 +187,7 @@ fn where_no_port_is_reached_the_streams_of_ssh_are_the_trunk() {
     one.send(&zero, "through pipes");
     assert_eq!(zero.wait_text(), (1, "through pipes".into()));
     // Without datagrams and ports, heartbeats take the pipes too.
-    std::thread::sleep(Duration::from_millis(2_500));
+    std::thread::sleep(Duration::from_millis(options().host_timeout_ms + 1_000));
     assert_eq!(zero.ask(|context| context.hosts().count()), 2);
 }
 

@@ -384,7 +384,12 @@ impl SimulateArguments {
         }
         let operation = self.operation();
         let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
-        self.ground(platform, faults, Calls::Measured { rounds, calls }, LAUNCHES)
+        // The simulated barriers and reductions of a measurement go over the board of one host.
+        let calls = match self.hosts {
+            Some(_) => Calls::Repeated(calls),
+            None => Calls::Measured { rounds, calls },
+        };
+        self.ground(platform, faults, calls, LAUNCHES)
     }
 
     fn faults(&self, jitter_permille: u32) -> Faults {
