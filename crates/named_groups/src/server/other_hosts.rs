@@ -180,11 +180,12 @@ impl Server<'_> {
 
     /// Feeds followers for a while, as this process is about to leave.
     pub(super) fn finish_feeds(&mut self) {
-        let until = deadline_ns(Some(LAST_TIME));
+        let until = now_ns() + LAST_TIME.as_nanos() as u64;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
-        while self.groups.values().any(ServedGroup::has_untold) {
+        // A follower may always have something more to be fed, so the wait alone keeps no limit.
+        while now_ns() < until && self.groups.values().any(ServedGroup::has_untold) {
             let shared = self.shared;
-            let waited = shared.wait_until(&record, until, |engine| {
+            let waited = shared.wait_until(&record, Some(until), |engine| {
                 engine.refresh();
                 let has_work = !super::lock(&self.arrivals).is_empty()
                     || self.receiving.iter().any(|it| engine.is_done(it.id))
