@@ -16,7 +16,7 @@ use super::tally::Tally;
 use crate::Problem;
 
 /// How many programs run at a time. Each runs some tests at a time itself.
-const AT_A_TIME: usize = 3;
+const AT_A_TIME: usize = 2;
 
 /// How many tests of a program run at a time, as the test harness reads it.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
