@@ -10,7 +10,6 @@ use landeck_board::{Board, Coming};
 use landeck_collectives::{Action, Cells, Execution, Signature};
 use landeck_kernel::Endpoint;
 use landeck_memory::Bytes;
-use landeck_objects::crash_point;
 use landeck_transports::SharedMemory;
 
 use crate::binding::{Binding, Blocks, Owned, Placement, Sizes};
@@ -79,7 +78,7 @@ impl MessageSteps {
         if steps.is_open()
             && let (Some(at), Some(deposit)) = (&mut steps.board_steps, steps.execution.begin())
         {
-            crash_point::begins_step();
+            begins_step();
             at.begin(deposit);
         }
         (state, steps)
@@ -407,7 +406,7 @@ impl MessageSteps {
         let mut any = false;
         while !state.has_ended() {
             let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
-            crash_point::begins_step();
+            begins_step();
             if let Some(board_steps) = &mut self.board_steps
                 && is_at_board(self.execution.action(step))
             {
@@ -525,6 +524,13 @@ impl MessageSteps {
         state.go_without(self.binding.missing());
         self.execution = Execution::new(walk);
     }
+}
+
+/// A step is about to begin: tests kill the process here.
+#[inline]
+fn begins_step() {
+    #[cfg(debug_assertions)]
+    landeck_objects::crash_point::begins_step();
 }
 
 /// The stores of a plan for the data of a call.

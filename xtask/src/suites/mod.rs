@@ -364,7 +364,8 @@ fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
         let why = format!("aarch64: there is no {AARCH64_CC} (apt-get install {packages})");
         return Ok(Tally::skipped_one(&why));
     }
-    let mut check = runner.cargo(&["check", "--lib", "--bins", "--target", AARCH64]);
+    // As users build it: what only builds for debugging have is not there.
+    let mut check = runner.cargo(&["check", "--release", "--lib", "--bins", "--target", AARCH64]);
     check.env("CC_aarch64_unknown_linux_gnu", AARCH64_CC);
     if runner.is_soak() {
         check.arg("--workspace");
