@@ -1,5 +1,5 @@
 /*
- * What the papers on group communication measured, over any MPI.
+ * The measurements of four papers on group communication, over any MPI library.
  *
  *   mpiexec -n N papers FIGURE [bytes=4,40000] [iterations=20] [batches=5] [ways=mpi,daisy@8]
  *

@@ -94,8 +94,8 @@ impl World {
         let mut draw = Draw::new(seed);
         let size = 2 + draw.below(MEMBERS_MAX - 1) as u32;
         let keys: Vec<u32> = (0..size).map(|_| draw.below(HOSTS_MAX) as u32).collect();
-        let group =
-            Group::by(size, |member| keys[member as usize]).unwrap_or_else(|_| unreachable!());
+        let group = Group::by(size, |member| keys[member as usize])
+            .unwrap_or_else(|_| unreachable!("it has two members or more"));
         let operation = draw.pick(&Operation::ALL);
         let root = if operation.has_root() { draw.below(size.into()) as u32 } else { 0 };
         let order = draw.pick(&[Order::Free, Order::Canonical, Order::Late]);
