@@ -20,6 +20,10 @@ pub(crate) struct Options {
     /// Make all hosts one Slurm cluster, for srun, sbatch and salloc (needs root).
     #[arg(long)]
     slurm: bool,
+    /// Start programs in the session of this command, as measurements want it: the scheduler divides processors among
+    /// sessions first.
+    #[arg(long)]
+    one_session: bool,
     /// Limit the rate of each cable, as in 100mbit.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
@@ -50,6 +54,7 @@ impl Options {
             sites: self.sites,
             ssh: self.ssh,
             slurm: self.slurm,
+            one_session: self.one_session,
             rate: self.rate.clone(),
             port_bytes: self.port_bytes,
             mtu: self.mtu,

@@ -36,6 +36,7 @@ impl Cluster {
     /// # Errors
     /// When they cannot be made here.
     pub(crate) fn of(wish: Wish) -> Result<Cluster, Problem> {
+        let wish = Wish { one_session: true, ..wish };
         let cluster = Cluster { wish, hosts: RefCell::new(None) };
         cluster.start().map_err(|why| Problem::NoHosts { why })?;
         Ok(cluster)

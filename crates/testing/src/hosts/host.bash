@@ -104,11 +104,14 @@ echo ready
 exec </dev/null >>"$log" 2>&1
 set +e
 
+session='setsid --wait'
+[ "$ONE_SESSION" = no ] || session=
+
 # serve TALK: runs the command of a caller of landeck-rsh, with the environment that sshd would give.
 serve() {
     local talk=$shared/talks/$1
     exec 3>&- 8>"$talk/end" <"$talk/in" >"$talk/out" 2>"$talk/err"
-    setsid --wait env -i HOME="$HOME" USER=root LOGNAME=root SHELL="$SHELL" PATH="$PATH" \
+    $session env -i HOME="$HOME" USER=root LOGNAME=root SHELL="$SHELL" PATH="$PATH" \
         ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} "$SHELL" -c "$(<"$talk/command")" 8>&-
     echo $? >&8
 }

@@ -193,6 +193,7 @@ fn first_process(wish: &Wish, has_users: bool) -> Command {
     command.env_clear().env("LC_ALL", "C").env("PATH", &path).env("PATH_INSIDE", &path);
     command.env("HOSTS", wish.hosts.to_string()).env("SITES", wish.sites.to_string());
     command.env("FAMILIES", families).env("SSH", yes(wish.ssh)).env("SLURM", yes(wish.slurm));
+    command.env("ONE_SESSION", yes(wish.one_session));
     command.env("RATE", wish.rate.as_deref().unwrap_or_default());
     let port = wish.port_bytes.map_or("burst 128kb latency 50ms".to_owned(), |bytes| {
         format!("burst 16kb limit {bytes}") // beyond the burst, packets wait in the port

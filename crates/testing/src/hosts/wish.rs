@@ -20,6 +20,10 @@ pub struct Wish {
     pub ssh: bool,
     /// A Slurm cluster of all hosts. It needs root.
     pub slurm: bool,
+    /// Programs that landeck-rsh starts stay in the maker's session. The kernel's scheduler divides the processors among
+    /// sessions first, and a yield gives the processor to none of another session. Hosts that are measured must not
+    /// differ in that from processes of one computer.
+    pub one_session: bool,
     /// The rate of each cable in both directions, as tc writes it: `100mbit`.
     pub rate: Option<String>,
     /// The bytes that wait for a host at most, in the port that its cable ends in; else those of 50 ms. It needs a rate.
@@ -53,6 +57,7 @@ impl Wish {
             sites: 1,
             ssh: false,
             slurm: false,
+            one_session: false,
             rate: None,
             port_bytes: None,
             mtu: None,
