@@ -5,7 +5,7 @@ use std::io::stdin;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landeck::{Error, Job, Tag};
+use landeck::{Error, ErrorKind, Job, Sum, Tag};
 use landeck_testing::Random;
 use rustix::net::{
     AddressFamily, Shutdown, connect_unspec, getpeername, getsockname, shutdown, sockopt,
@@ -148,6 +148,8 @@ fn until_told() {
         if round % 16 == 0 && rank == RANKS - 1 {
             println!("round {round}.");
         }
+        let sum = job.world().all_reduce(round << 8 | rank as u64, Sum).unwrap();
+        assert_eq!(sum, (0..RANKS as u64).map(|rank| round << 8 | rank).sum::<u64>());
         let mut is_over = [u8::from(IS_OVER.load(Ordering::Relaxed))];
         job.world().broadcast(&mut is_over[..], 0).unwrap();
         if is_over[0] != 0 {
@@ -272,4 +274,127 @@ fn give_or_sleep() {
     exchange(&job, 1).unwrap();
     println!("whole");
     job.leave().unwrap();
+}
+
+/// Both hosts lose a part of the packets that come, at random.
+fn lose(cluster: &Cluster, of_thousand: u32) {
+    let table = format!(
+        "add table inet loss
+         add chain inet loss in {{ type filter hook input priority 0; }}
+         add rule inet loss in iifname eth0 numgen random mod 1000 < {of_thousand} counter drop"
+    );
+    for host in 0..2 {
+        cluster.shell(host, &format!("nft -f - <<END\n{table}\nEND"));
+    }
+}
+
+/// The packets that both hosts have lost. They lose none any more.
+fn lost(cluster: &Cluster) -> u64 {
+    let counted =
+        |host| cluster.shell(host, "nft list table inet loss; nft delete table inet loss");
+    let each = (0..2).map(|host| {
+        let text = counted(host);
+        let number = text.split("packets ").nth(1).and_then(|rest| rest.split(' ').next());
+        number.unwrap().parse::<u64>().unwrap()
+    });
+    each.sum()
+}
+
+/// Numbered messages and collective operations go on, whatever part of the packets is lost.
+#[test]
+fn everything_arrives_over_a_network_that_loses_packets() {
+    let test = "suspicions::everything_arrives_over_a_network_that_loses_packets";
+    if is_member() {
+        return until_told();
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        println!("SKIPPED {test}: there is no program nft (package nftables)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    for path in ["lane", "relay"] {
+        // A host may seem silent for long when every fifth packet is lost.
+        let options = ["--path", path, "--host-timeout", "30"];
+        let mut command = cluster.four_members(test, &options);
+        let mut running = start(command.stdin(Stdio::piped()));
+        running.out.wait_for("four", |text| text.matches("connected\n").count() == RANKS);
+        for (of_thousand, rounds) in [(1, 96), (10, 96), (50, 64), (200, 32)] {
+            lose(&cluster, of_thousand);
+            let begun = Instant::now();
+            let until =
+                last_round(&running.out.text()) + if is_soak() { 32 * rounds } else { rounds };
+            running.out.wait_for("progress", |text| last_round(text) >= until);
+            let lost = lost(&cluster);
+            println!("{path}: {of_thousand} of 1,000: {lost} lost, {:?}", begun.elapsed());
+            assert!(lost > 0 || of_thousand < 50, "{of_thousand} of 1,000");
+            assert!(running.goes_on(), "{:?}", running.err.text());
+        }
+        let ended = running.end();
+        ended.assert(0, &[]);
+        assert_eq!(ended.out.matches("whole\n").count(), RANKS, "{ended:?}");
+    }
+    cluster.assert_nothing_left();
+}
+
+/// New connections are swallowed on a host, and those of a pair are broken. The trunk lives, and so the hosts do. When no
+/// further connection comes in time, the job ends and names both ends.
+#[test]
+fn a_pair_that_gets_no_further_connection_ends_its_job() {
+    let test = "suspicions::a_pair_that_gets_no_further_connection_ends_its_job";
+    if is_member() {
+        return break_when_told();
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        println!("SKIPPED {test}: there is no program nft (package nftables)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let swallow = "nft -f - <<END
+        add table inet hole
+        add chain inet hole in { type filter hook input priority 0; }
+        add chain inet hole out { type filter hook output priority 0; }
+        add rule inet hole in tcp flags & (syn | ack) == syn drop
+        add rule inet hole out tcp flags & (syn | ack) == syn drop\nEND";
+    for path in ["lane", "relay"] {
+        let options = ["--path", path, "--host-timeout", "1"];
+        let mut command = cluster.members(test, "n1:1,n2:1", &options);
+        let running = start(command.stdin(Stdio::piped()));
+        running.out.wait_for("a pair", |text| text.matches("connected\n").count() == 2);
+        cluster.shell(1, swallow);
+        let ended = running.end(); // which ends its input
+        cluster.shell(1, "nft delete table inet hole");
+        assert!(!ended.status.success() && ended.out.contains("broken\n"), "{ended:?}");
+        for part in ["the connection of rank ", "rank 0", "rank 1", "both processes and hosts live"]
+        {
+            assert!(ended.err.contains(part), "{path}: {part}: {ended:?}");
+        }
+        cluster.assert_nothing_left();
+    }
+}
+
+/// A process that exchanges messages for ever. Rank 0 breaks its connections when its input ends.
+fn break_when_told() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let (own, other) = (world.rank(), 1 - world.rank());
+    for round in 0u64.. {
+        let mut got = [0];
+        let (to, from) = ((other, Tag(3)), (other, Tag(3)));
+        let exchanged = world.send_receive(&[round], to, &mut got, from);
+        assert!(matches!(exchanged, Ok(_) | Err(Error { kind: ErrorKind::Ended, .. })));
+        if exchanged.is_err() {
+            return;
+        }
+        if round == 0 {
+            println!("connected");
+            if own == 0 {
+                thread::spawn(|| {
+                    let _ = stdin().read_to_end(&mut Vec::new());
+                    lanes().iter().for_each(|lane| shutdown(lane, Shutdown::Both).unwrap());
+                    println!("broken");
+                });
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
