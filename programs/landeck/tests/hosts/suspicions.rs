@@ -372,8 +372,8 @@ fn go_on_at_losses(cluster: &Cluster, test: &str, kind: &str, losses: &[(u32, u6
     cluster.assert_nothing_left();
 }
 
-/// New connections are swallowed on a host, and those of a pair are broken. The trunk lives, and so the hosts do. When no
-/// further connection comes in time, the job ends and names both ends.
+/// New connections are swallowed on a host, and those of a pair are broken. The trunk lives, and so the hosts do. When
+/// no further connection comes in time, the job ends and names both ends.
 #[test]
 fn a_pair_that_gets_no_further_connection_ends_its_job() {
     let test = "suspicions::a_pair_that_gets_no_further_connection_ends_its_job";
