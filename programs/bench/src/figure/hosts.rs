@@ -35,7 +35,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "hosts_urgent",
-        title: "Half of a round trip of 8 B between two hosts past as much as the receiver takes",
+        title: "Half of a round trip of an urgent message of 8 B between two hosts, under bulk on the same pair",
         parts: &[over_both(2, &["urgent"])],
         who: Who::OursOverHosts,
         targets: &[Target {
