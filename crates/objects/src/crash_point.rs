@@ -1,7 +1,8 @@
-//! Crash points for tests: kills or stops a process after a store, or kills it at a step of a collective operation. Both
-//! are numbered as the process comes to them, so that tests can try all of them, one after the other.
+//! Crash points for tests: kills or stops a process after a store, or does something at a step of a collective operation.
+//! Both are numbered as the process comes to them, so that tests can try all of them, one after the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -13,9 +14,19 @@ static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 /// Steps of collective operations that this process may still begin.
 static STEPS_LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 
+/// The action at that step.
+static AT_STEP: Mutex<fn()> = Mutex::new(die_there);
+
 /// Kills this process when it is about to begin a step of a collective operation, after so many others. Steps are those of
 /// plans that have messages.
 pub fn die_at_step(steps: u64) {
+    act_at_step(steps, die_there);
+}
+
+/// Does something once in this process, when it is about to begin a step of a collective operation, after so many others.
+/// Then the step begins.
+pub fn act_at_step(steps: u64, action: fn()) {
+    *AT_STEP.lock().unwrap_or_else(PoisonError::into_inner) = action;
     STEPS_LEFT.store(steps, Ordering::SeqCst);
 }
 
@@ -30,7 +41,10 @@ pub fn begins_step() {
 #[cold]
 fn count_step() {
     match STEPS_LEFT.fetch_sub(1, Ordering::SeqCst) {
-        0 => die(),
+        0 => {
+            let action = *AT_STEP.lock().unwrap_or_else(PoisonError::into_inner);
+            action();
+        }
         // It was taken back meanwhile.
         u64::MAX => STEPS_LEFT.store(u64::MAX, Ordering::SeqCst),
         _ => {}
@@ -73,6 +87,10 @@ pub(crate) fn stored() {
     // SAFETY: raising a signal touches no memory, and this one has no handler.
     let _ = unsafe { libc::raise(libc::SIGSTOP) };
     LEFT.store(u64::MAX, Ordering::SeqCst);
+}
+
+fn die_there() {
+    die();
 }
 
 fn die() -> ! {

@@ -3,6 +3,9 @@
 //! Members start at random times, and some of them not at all at first. In its start a member does what it can. Some
 //! members compute then, and call nothing more until everything else has come to rest. The plans are those of the
 //! product, and data are symbols: which member's block they are, once for each time that it was combined.
+//!
+//! In other runs a host is lost at a random time. Its members do nothing more, and a part of what they have sent does not
+//! come. Each other member learns of the loss at a time of its own. It does what it can then, and fails if that is not all.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -17,6 +20,8 @@ use super::host_checks::{Check, ensure};
 
 const STARTS_WITHIN: Duration = Duration::from_millis(20);
 const DELAY_MAX: Duration = Duration::from_millis(5);
+/// The longest time until a member learns of a lost host, beyond the delay of what has come of it.
+const LEARNS_WITHIN: Duration = Duration::from_millis(20);
 const MEMBERS_MAX: u64 = 7;
 const HOSTS_MAX: u64 = 3;
 
@@ -34,9 +39,22 @@ pub struct DrivingReport {
 /// Blocks of members, in rising order, as a value was combined of them.
 type Value = Vec<(u32, u32)>;
 
+/// The result of a run with a lost host in which all properties held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostHostReport {
+    /// The members elsewhere that had all they needed.
+    pub succeeded: usize,
+    /// The members elsewhere that failed.
+    pub failed: usize,
+    /// A number that depends on everything that happened.
+    pub hash: u64,
+}
+
 #[derive(Clone, Debug)]
 enum Event {
     Starts(u32),
+    Loses(usize),
+    Learns(u32),
     Arrives { from: u32, to: u32, values: Vec<Value> },
 }
 
@@ -60,6 +78,10 @@ struct World {
     /// By receiver and host: the members that have sent to it.
     sent: BTreeMap<(u32, usize), Vec<u32>>,
     busy: BTreeSet<u32>,
+    lost: Option<usize>,
+    /// The members that know of the loss, and those that have failed by it.
+    know: BTreeSet<u32>,
+    failed: BTreeSet<u32>,
     events: BTreeMap<(Duration, u64), Event>,
     planned: u64,
     now: Duration,
@@ -89,6 +111,34 @@ pub fn run(seed: u64) -> Result<DrivingReport, ProtocolFailure> {
     Ok(DrivingReport { messages, early, hash: log.hash() })
 }
 
+/// Runs one started operation in which a host is lost.
+///
+/// # Errors
+/// [`ProtocolFailure`] if a property did not hold.
+pub fn run_with_loss(seed: u64) -> Result<LostHostReport, ProtocolFailure> {
+    let (mut world, mut log) = (World::new(seed), EventLog::default());
+    let (task, hosts) = (world.task, world.hosts.clone());
+    log.note(world.now, format!("{task:?} on {hosts:?}, {:?} compute", world.busy));
+    let host = world.draw.below(hosts.len() as u64) as usize;
+    world.plan(STARTS_WITHIN + DELAY_MAX, Event::Loses(host));
+    world.start_rest();
+    let checked = world.come_to_rest(&mut log).and_then(|()| {
+        world.call_all()?;
+        world.come_to_rest(&mut log)?;
+        let is_over = |(number, member): (&u32, &Member)| {
+            member.execution.is_over() || world.failed.contains(number)
+        };
+        let elsewhere = || world.members.iter().filter(|(member, _)| !hosts[host].contains(member));
+        ensure(elsewhere().all(is_over), "nobody waits for a lost host", || {
+            format!("{:?} have failed of {:?}", world.failed, world.members.keys())
+        })?;
+        world.all_have_results()
+    });
+    checked.map_err(|(property, text)| log.failure(seed, property, text))?;
+    let (failed, here) = (world.failed.len(), world.size() as usize - hosts[host].len());
+    Ok(LostHostReport { succeeded: here - failed, failed, hash: log.hash() })
+}
+
 impl World {
     fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
@@ -111,6 +161,9 @@ impl World {
             arrived: BTreeMap::new(),
             sent: BTreeMap::new(),
             busy,
+            lost: None,
+            know: BTreeSet::new(),
+            failed: BTreeSet::new(),
             events: BTreeMap::new(),
             planned: 0,
             now: Duration::ZERO,
@@ -165,7 +218,12 @@ impl World {
             self.now = at;
             log.note(at, format!("{event:?}"));
             match event {
+                Event::Starts(member) if self.is_lost(member) => {}
                 Event::Starts(member) => self.start(member)?,
+                Event::Loses(host) => self.lose(host),
+                Event::Learns(member) => {
+                    self.know.insert(member);
+                }
                 Event::Arrives { from, to, values } => {
                     self.arrived.insert((to, self.host_of(from)), values);
                 }
@@ -177,6 +235,25 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    fn is_lost(&self, member: u32) -> bool {
+        self.lost == Some(self.host_of(member))
+    }
+
+    /// A host is lost, with a part of what its members have sent. The others learn of it when the rest has come.
+    fn lose(&mut self, host: usize) {
+        self.lost = Some(host);
+        for (at, event) in std::mem::take(&mut self.events) {
+            let is_from = matches!(event, Event::Arrives { from, .. } if self.is_lost(from));
+            if !is_from || self.draw.permille(500) {
+                self.events.insert(at, event);
+            }
+        }
+        let others: Vec<u32> = (0..self.size()).filter(|&member| !self.is_lost(member)).collect();
+        self.now += DELAY_MAX;
+        others.into_iter().for_each(|member| self.plan(LEARNS_WITHIN, Event::Learns(member)));
+        self.now -= DELAY_MAX;
     }
 
     /// A member comes to the board. The last of its host has the plan in which it drives it.
@@ -195,8 +272,11 @@ impl World {
         self.advance(member)
     }
 
-    /// A member does what it can.
+    /// A member does what it can. It fails if it knows of a loss, and that is not all.
     fn advance(&mut self, number: u32) -> Check {
+        if self.is_lost(number) || self.failed.contains(&number) {
+            return Ok(());
+        }
         let Some(mut member) = self.members.remove(&number) else { return Ok(()) };
         let mut result = Ok(());
         loop {
@@ -216,6 +296,9 @@ impl World {
             if !any || result.is_err() {
                 break;
             }
+        }
+        if self.know.contains(&number) && !member.execution.is_over() {
+            self.failed.insert(number);
         }
         self.members.insert(number, member);
         result
@@ -327,9 +410,10 @@ impl World {
         matches!(self.task.operation, Operation::Broadcast | Operation::Scatter)
     }
 
-    /// Every member is through and has what it should have.
+    /// Every member that has not failed is through and has what it should have.
     fn all_have_results(&self) -> Check {
-        for (&number, member) in &self.members {
+        let has_failed = |number: &u32| self.is_lost(*number) || self.failed.contains(number);
+        for (&number, member) in self.members.iter().filter(|(number, _)| !has_failed(number)) {
             ensure(member.execution.is_over(), "the operation ends", || {
                 format!("member {number}")
             })?;

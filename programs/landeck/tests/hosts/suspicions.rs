@@ -5,7 +5,7 @@ use std::io::stdin;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landeck::{Error, Job, Tag};
+use landeck::{Error, ErrorKind, Job, Sum, Tag};
 use landeck_testing::Random;
 use rustix::net::{
     AddressFamily, Shutdown, connect_unspec, getpeername, getsockname, shutdown, sockopt,
@@ -66,11 +66,20 @@ fn break_lanes(kind: &str, random: &mut Random) -> bool {
     count > 0
 }
 
+/// The lengths of messages, in turn.
+const LENGTHS: &[usize] = &[1, 1, 8, 1_000, 1, 20_000, 1, 2, 3];
+/// Those where long ones would need minutes.
+const LENGTHS_SHORT: &[usize] = &[1, 8, 400];
+
 /// Gives numbered values of many lengths to all others and takes theirs.
 fn exchange(job: &Job, round: u64) -> Result<(), Error> {
+    exchange_of(job, round, LENGTHS[round as usize % LENGTHS.len()])
+}
+
+/// Gives so many numbered values to all others and takes theirs.
+fn exchange_of(job: &Job, round: u64, length: usize) -> Result<(), Error> {
     let world = job.world();
     let rank = world.rank();
-    let length = [1, 1, 8, 1_000, 1, 20_000, 1, 2, 3][round as usize % 9];
     let others = (1..RANKS).map(|step| (rank + step) % RANKS);
     let sent = vec![round << 8 | rank as u64; length];
     for to in others {
@@ -121,8 +130,9 @@ fn a_broken_connection_fails_no_call_and_is_followed_by_another_one() {
     cluster.assert_nothing_left();
 }
 
-/// A process of a job that goes on until its input ends.
-fn until_told() {
+/// A process of a job that goes on until its input ends. Its messages have these lengths, and it tells of
+/// every round whose number `told` divides.
+fn until_told(lengths: &[usize], told: u64) {
     let job = Job::join().unwrap();
     let rank = job.world().rank();
     static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -133,7 +143,7 @@ fn until_told() {
         });
     }
     for round in 0.. {
-        exchange(&job, round).unwrap();
+        exchange_of(&job, round, lengths[round as usize % lengths.len()]).unwrap();
         if round == 0 {
             for lane in lanes() {
                 let port = |address: rustix::net::SocketAddrAny| {
@@ -145,9 +155,11 @@ fn until_told() {
             }
             println!("connected");
         }
-        if round % 16 == 0 && rank == RANKS - 1 {
+        if round % told == 0 && rank == RANKS - 1 {
             println!("round {round}.");
         }
+        let sum = job.world().all_reduce(round << 8 | rank as u64, Sum).unwrap();
+        assert_eq!(sum, (0..RANKS as u64).map(|rank| round << 8 | rank).sum::<u64>());
         let mut is_over = [u8::from(IS_OVER.load(Ordering::Relaxed))];
         job.world().broadcast(&mut is_over[..], 0).unwrap();
         if is_over[0] != 0 {
@@ -185,7 +197,7 @@ fn swallow(cluster: &Cluster, rule: &str, time: Duration) -> u64 {
 fn holes_of_the_network_are_survived() {
     let test = "suspicions::holes_of_the_network_are_survived";
     if is_member() {
-        return until_told();
+        return until_told(LENGTHS, 16);
     }
     if Command::new("nft").arg("--version").output().is_err() {
         println!("SKIPPED {test}: there is no program nft (package nftables)");
@@ -257,7 +269,7 @@ fn lanes_that_break_with_their_trunk_are_opened_again() {
 /// A process that gives and takes, or one that sleeps until rank 0 is told and tells the others.
 fn give_or_sleep() {
     if std::env::var(KIND).unwrap() == "busy" {
-        return until_told();
+        return until_told(LENGTHS, 16);
     }
     let job = Job::join().unwrap();
     let world = job.world();
@@ -272,4 +284,154 @@ fn give_or_sleep() {
     exchange(&job, 1).unwrap();
     println!("whole");
     job.leave().unwrap();
+}
+
+/// Both hosts lose a part of the packets that come, at random.
+fn lose(cluster: &Cluster, of_thousand: u32) {
+    let table = format!(
+        "add table inet loss
+         add chain inet loss in {{ type filter hook input priority 0; }}
+         add rule inet loss in iifname eth0 numgen random mod 1000 < {of_thousand} counter drop"
+    );
+    for host in 0..2 {
+        cluster.shell(host, &format!("nft -f - <<END\n{table}\nEND"));
+    }
+}
+
+/// The packets that both hosts have lost. They lose none any more.
+fn lost(cluster: &Cluster) -> u64 {
+    let counted =
+        |host| cluster.shell(host, "nft list table inet loss; nft delete table inet loss");
+    let each = (0..2).map(|host| {
+        let text = counted(host);
+        let number = text.split("packets ").nth(1).and_then(|rest| rest.split(' ').next());
+        number.unwrap().parse::<u64>().unwrap()
+    });
+    each.sum()
+}
+
+/// The parts of 1,000 packets that are lost, and the rounds of each job meanwhile.
+const LOSSES: &[(u32, u64)] = &[(1, 48), (10, 48), (50, 12), (200, 5)];
+/// Those of soak, with short messages and with long ones.
+const LOSSES_SOAK: &[(u32, u64)] = &[(1, 5_000), (10, 2_000), (50, 400), (100, 200), (200, 100)];
+const LOSSES_LONG: &[(u32, u64)] = &[(1, 2_000), (10, 500), (50, 100)];
+
+/// Numbered messages, sums and broadcasts arrive over lanes and relays, whatever part of the packets is lost.
+#[test]
+fn everything_arrives_over_a_network_that_loses_packets() {
+    let test = "suspicions::everything_arrives_over_a_network_that_loses_packets";
+    if is_member() {
+        let is_long = std::env::var(KIND).unwrap() == "long";
+        return until_told(if is_long { LENGTHS } else { LENGTHS_SHORT }, 1);
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        println!("SKIPPED {test}: there is no program nft (package nftables)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    if !is_soak() {
+        return go_on_at_losses(&cluster, test, "short", LOSSES);
+    }
+    go_on_at_losses(&cluster, test, "short", LOSSES_SOAK);
+    go_on_at_losses(&cluster, test, "long", LOSSES_LONG);
+}
+
+/// Two jobs, one over lanes and one over relays, go on while the network loses this much.
+fn go_on_at_losses(cluster: &Cluster, test: &str, kind: &str, losses: &[(u32, u64)]) {
+    let mut jobs = ["lane", "relay"].map(|path| {
+        // A host may seem silent for long when every fifth packet is lost.
+        let options = ["--path", path, "--host-timeout", "30"];
+        let mut command = cluster.four_members(test, &options);
+        start(command.env(KIND, kind).stdin(Stdio::piped()))
+    });
+    for job in &jobs {
+        job.out.wait_for("four", |text| text.matches("connected\n").count() == RANKS);
+    }
+    for &(of_thousand, rounds) in losses {
+        lose(cluster, of_thousand);
+        let begun = Instant::now();
+        for job in &jobs {
+            let first = last_round(&job.out.text());
+            // Nobody knows how long all of them take: each has its own time.
+            for round in first + 1..=first + rounds {
+                job.out.wait_for("progress", |text| last_round(text) >= round);
+            }
+        }
+        let lost = lost(cluster);
+        println!("{kind}, {of_thousand} of 1,000 packets lost: {lost} in {:?}", begun.elapsed());
+        assert!(lost > 0 || of_thousand < 50, "{of_thousand} of 1,000");
+        for job in &mut jobs {
+            assert!(job.goes_on(), "{:?}", job.err.text());
+        }
+    }
+    for job in jobs {
+        let ended = job.end();
+        ended.assert(0, &[]);
+        assert_eq!(ended.out.matches("whole\n").count(), RANKS, "{ended:?}");
+    }
+    cluster.assert_nothing_left();
+}
+
+/// New connections are swallowed on a host, and those of a pair are broken. The trunk lives, and so the hosts do. When
+/// no further connection comes in time, the job ends and names both ends.
+#[test]
+fn a_pair_that_gets_no_further_connection_ends_its_job() {
+    let test = "suspicions::a_pair_that_gets_no_further_connection_ends_its_job";
+    if is_member() {
+        return break_when_told();
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        println!("SKIPPED {test}: there is no program nft (package nftables)");
+        return;
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let swallow = "nft -f - <<END
+        add table inet hole
+        add chain inet hole in { type filter hook input priority 0; }
+        add chain inet hole out { type filter hook output priority 0; }
+        add rule inet hole in tcp flags & (syn | ack) == syn drop
+        add rule inet hole out tcp flags & (syn | ack) == syn drop\nEND";
+    for path in ["lane", "relay"] {
+        let options = ["--path", path, "--host-timeout", "1"];
+        let mut command = cluster.members(test, "n1:1,n2:1", &options);
+        let running = start(command.stdin(Stdio::piped()));
+        running.out.wait_for("a pair", |text| text.matches("connected\n").count() == 2);
+        cluster.shell(1, swallow);
+        let ended = running.end(); // which ends its input
+        cluster.shell(1, "nft delete table inet hole");
+        assert!(ended.out.contains("broken\n"), "{ended:?}");
+        let said = ["the connection of rank ", "rank 0", "rank 1", "both processes and hosts live"];
+        ended.assert(137, &said);
+        println!("{path}: {:?}, {}", ended.took, ended.err.lines().next().unwrap_or_default());
+        cluster.assert_nothing_left();
+    }
+}
+
+/// A process that exchanges messages for ever. Rank 0 breaks its connections when its input ends.
+fn break_when_told() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let (own, other) = (world.rank(), 1 - world.rank());
+    for round in 0u64.. {
+        let mut got = [0u64];
+        let (to, from) = ((other, Tag(3)), (other, Tag(3)));
+        let exchanged = world.send_receive(&[round], to, &mut got, from);
+        let is_right = matches!(exchanged, Ok(_) | Err(Error { kind: ErrorKind::Ended, .. }));
+        assert!(is_right, "round {round}: {exchanged:?}");
+        if exchanged.is_err() {
+            return;
+        }
+        assert_eq!(got, [round]);
+        if round == 0 {
+            println!("connected");
+            if own == 0 {
+                thread::spawn(|| {
+                    let _ = stdin().read_to_end(&mut Vec::new());
+                    lanes().iter().for_each(|lane| shutdown(lane, Shutdown::Both).unwrap());
+                    println!("broken");
+                });
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
