@@ -22,4 +22,5 @@ mod slow;
 #[path = "../support/mod.rs"]
 mod support;
 mod urgent;
+mod varying;
 mod waiting;
