@@ -169,8 +169,8 @@ pub(crate) enum Sizes {
     Cut(Cut),
     /// Segments of blocks, of which there are so many.
     CutBlocks(Cut, u32),
-    /// As the blocks of the input.
-    Input(Blocks),
+    /// As these blocks.
+    Blocks(Blocks),
     /// As others have said.
     Told(HashMap<u32, u64>),
 }
@@ -181,7 +181,7 @@ impl Sizes {
             Self::Equal(bytes) => *bytes,
             Self::Cut(cut) => cut.bytes(block),
             Self::CutBlocks(cut, count) => cut.bytes(block / count),
-            Self::Input(blocks) => blocks.bytes(block),
+            Self::Blocks(blocks) => blocks.bytes(block),
             Self::Told(told) => told.get(&block).copied().unwrap_or(0),
         }
     }

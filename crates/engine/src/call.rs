@@ -41,6 +41,9 @@ pub struct Call {
     /// The memory of its output that there is none of: the member takes part with nothing, so that the
     /// others do not wait for it, and its output is only counted.
     pub(crate) missing: Option<NoMemory>,
+    /// The block whose place was replaced, as this member disagrees with itself about its length, and the length that
+    /// its output says. The others may know that one.
+    pub(crate) told: Option<(u32, u64)>,
 }
 
 impl Call {
@@ -59,6 +62,7 @@ impl Call {
             value_type: ValueType::default(),
             options: options.clone(),
             missing: None,
+            told: None,
         }
     }
 
@@ -130,6 +134,30 @@ impl Call {
         known_bytes_of_blocks(self.operation, &self.input, &self.output)
     }
 
+    /// The blocks of all members, where these differ in length and each member knows all of them.
+    pub(crate) fn known_blocks(&self) -> Option<&Blocks> {
+        match self.operation {
+            Operation::ReduceScatter => Some(&self.input),
+            Operation::AllGather if self.is_varying => Some(&self.output),
+            _ => None,
+        }
+    }
+
+    /// The length of a member's block, of which all members know it. The members find the same.
+    pub(crate) fn known_block_bytes(&self, member: u32) -> u64 {
+        match (self.told, self.known_blocks()) {
+            (Some((block, bytes)), _) if block == member => bytes,
+            (_, Some(blocks)) => blocks.bytes(member),
+            _ => self.known_bytes(),
+        }
+    }
+
+    /// The mean length of blocks that differ in length, where all members know all of them.
+    pub(crate) fn mean_bytes(&self, size: u32) -> Option<u64> {
+        let knows_all = self.is_varying && self.known_blocks().is_some();
+        knows_all.then(|| mean((0..size).map(|member| self.known_block_bytes(member)), size))
+    }
+
     /// Bytes that this member brings or gets, whichever is more.
     pub(crate) fn moved_bytes(&self) -> u64 {
         let bytes = |blocks: &Blocks| blocks.area(0, blocks.count() as u32).packed_bytes();
@@ -153,8 +181,8 @@ impl Call {
 
     /// How long blocks are that pass through this member.
     pub(crate) fn sizes(&self, segments: u32) -> Sizes {
-        if self.operation == Operation::ReduceScatter {
-            return Sizes::Input(self.input.clone());
+        if let Some(blocks) = self.known_blocks() {
+            return Sizes::Blocks(blocks.clone());
         }
         let known_bytes = self.known_bytes();
         if !self.operation.has_segments() {
@@ -165,16 +193,16 @@ impl Call {
 
     /// How long blocks are in a plan that numbers those of members in its own way.
     pub(crate) fn sizes_in(&self, plan: &Plan, cut: Cut) -> Sizes {
-        match self.operation {
-            Operation::ReduceScatter => {
+        match self.known_blocks() {
+            Some(blocks) => {
                 let bytes = |number| {
-                    let total_bytes = self.input.bytes(plan.member_of(number % plan.size));
+                    let total_bytes = blocks.bytes(plan.member_of(number % plan.size));
                     (number, Cut { total_bytes, ..cut }.bytes(number / plan.size))
                 };
                 Sizes::Told((0..plan.size * plan.segments).map(bytes).collect())
             }
-            _ if cut.segments == 1 => Sizes::Equal(cut.total_bytes),
-            _ => Sizes::CutBlocks(cut, plan.size),
+            None if cut.segments == 1 => Sizes::Equal(cut.total_bytes),
+            None => Sizes::CutBlocks(cut, plan.size),
         }
     }
 
@@ -213,9 +241,15 @@ impl Call {
         let count = self.output.count() as u32;
         let mut areas: Vec<Area> = (0..count).map(|block| self.output.area(block, 1)).collect();
         if let Some(own) = areas.get_mut(into as usize) {
+            self.told = Some((into, own.packed_bytes()));
             *own = Area::contiguous(owned.buffer());
         }
         self.output = Blocks::Areas(areas);
         owned
     }
+}
+
+/// The mean of the lengths of so many blocks.
+pub(crate) fn mean(lengths: impl Iterator<Item = u64>, count: u32) -> u64 {
+    lengths.fold(0u64, u64::saturating_add).div_ceil(u64::from(count.max(1)))
 }

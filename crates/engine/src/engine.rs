@@ -366,7 +366,7 @@ impl Engine {
         allowance: u64,
     ) -> Result<Option<CollectiveId>, Fault> {
         let Ready { group, is_idle, .. } = self.ready(of)?;
-        let way = group.route(call.facts(), None, Polling::Never, is_idle).way();
+        let way = group.route(group.facts(&call), None, Polling::Never, is_idle).way();
         self.start_by(&way, of.context, call, allowance)
     }
 

@@ -160,7 +160,10 @@ impl Ready<'_> {
         inline: Option<&'i mut InlineCollective<'a>>,
         polling: Polling,
     ) -> Route<'i, 'a> {
-        let facts = asked.facts(of, || self.group.longest_on_board(asked.operation));
+        let mut facts = asked.facts(of, || self.group.longest_on_board(asked.operation));
+        if facts.request.bytes.is_none() && self.group.hosts_have_boards() {
+            facts.request.bytes = asked.mean_bytes(self.group.size());
+        }
         self.group.route(facts, inline, polling, self.is_idle)
     }
 }

@@ -25,6 +25,9 @@ use crate::group::plans::Prepared;
 use crate::mismatch::Mismatch;
 use crate::operation_state::{OperationState, Stepped};
 
+#[cfg(test)]
+mod lengths;
+
 /// The steps of one operation over messages.
 pub(super) struct MessageSteps {
     execution: Execution,

@@ -13,7 +13,7 @@ use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory};
 
 use crate::binding::Blocks;
-use crate::call::Call;
+use crate::call::{Call, mean};
 use crate::call_data::{
     CallBlocks, CallData, blocks_in_place, blocks_of_pieces, known_bytes_of_blocks,
     known_bytes_of_pieces, sets_aside,
@@ -166,6 +166,14 @@ impl<'a> CallDescription<'a> {
         bytes as u64
     }
 
+    /// The mean length of blocks that differ in length, where all members know all of them: [`Call::mean_bytes`].
+    #[cold]
+    pub(crate) fn mean_bytes(&self, size: u32) -> Option<u64> {
+        let CallData::Blocks(blocks) = &self.data else { return None };
+        let knows_all = blocks.is_varying && self.operation == Operation::AllGather;
+        knows_all.then(|| mean((0..size).map(|member| blocks.output.bytes(member)), size))
+    }
+
     /// Whether this member disagrees with itself about the length of its own block, which others do not know.
     fn contradicts(&self, blocks: &CallBlocks, group: GroupRef<'_>) -> bool {
         let fit = CallFit {
@@ -205,6 +213,7 @@ impl<'a> CallDescription<'a> {
             value_type: self.value_type,
             options: self.options.into_owned(),
             missing: self.missing,
+            told: None,
         })
     }
 }

@@ -7,8 +7,8 @@ use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::signature::DIRECT_MEMBERS_MAX;
 use landeck_collectives::{
-    BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Settings,
-    Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
+    BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Request,
+    Settings, Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
 };
 use landeck_kernel::Failure;
 use landeck_memory::message_cells::CELL_BYTES;
@@ -194,6 +194,27 @@ impl GroupState {
         self.is_crowded
     }
 
+    /// Whether the members are on several hosts, and have boards there.
+    #[inline]
+    pub(crate) fn hosts_have_boards(&self) -> bool {
+        self.table.facts().hosts_have_boards
+    }
+
+    /// The facts that decide the route of a call which goes on in the table of operations.
+    pub(crate) fn facts<'c>(&self, call: &'c Call) -> CallFacts<'c> {
+        CallFacts { request: self.request(call), ..call.facts() }
+    }
+
+    /// The question for the table. Over hosts the mean counts of lengths that differ and that all members know. On one host
+    /// they do not count, since each block is looked at by itself there.
+    fn request(&self, call: &Call) -> Request {
+        let request = call.request();
+        match call.mean_bytes(self.size()).filter(|_| self.hosts_have_boards()) {
+            None => request,
+            bytes => Request { bytes, ..request },
+        }
+    }
+
     /// The route of a call with these facts, and with an inline form if its data are short.
     #[inline(always)]
     pub(crate) fn route<'i, 'a>(
@@ -326,7 +347,7 @@ impl GroupState {
         let size = self.size();
         let chosen = match (way, &call.options.way) {
             (Way::Messages { .. } | Way::Hosts { .. }, None) => {
-                let choice = self.table.way(&call.request());
+                let choice = self.table.way(&self.request(call));
                 Some((choice.segments, choice.order))
             }
             _ => None,
@@ -334,7 +355,7 @@ impl GroupState {
         let segments = match (way, chosen) {
             (Way::Hosts { .. }, Some((segments, _))) => segments,
             (Way::Hosts { .. }, None) => {
-                let segments = self.table.segments_by(&call.request(), way);
+                let segments = self.table.segments_by(&self.request(call), way);
                 segments_of(&call.task(segments), way, self.shape())
             }
             _ if !call.operation.has_segments() => 1,
@@ -355,17 +376,27 @@ impl GroupState {
         let is_usual = call.options.way.is_none()
             && !call.options.is_checked
             && facts.settings.overrides.preset(call.operation).is_none();
-        let may = call.is_started && !call.is_varying && is_usual && facts.hosts_have_boards;
+        let knows_lengths = !call.is_varying || call.known_blocks().is_some();
+        let may = call.is_started && knows_lengths && is_usual && facts.hosts_have_boards;
         if !may || self.size() > DIRECT_MEMBERS_MAX {
             return None;
         }
         let hosts: Arc<[Vec<u32>]> = facts.group.hosts().into();
         let has_one_source = matches!(call.operation, Operation::Broadcast | Operation::Scatter);
-        let largest = if has_one_source { 1 } else { hosts.iter().map(Vec::len).max()? as u64 };
-        if call.known_bytes().saturating_mul(largest * u64::from(self.size())) > DIRECT_BYTES_MAX {
+        let brought_bytes = |host: &Vec<u32>| match call.is_varying {
+            true => host
+                .iter()
+                .fold(0u64, |sum, &member| sum.saturating_add(call.known_block_bytes(member))),
+            false => call.known_bytes().saturating_mul(host.len() as u64),
+        };
+        let largest_bytes = match has_one_source {
+            true => call.known_bytes(),
+            false => hosts.iter().map(brought_bytes).max()?,
+        };
+        if largest_bytes.saturating_mul(u64::from(self.size())) > DIRECT_BYTES_MAX {
             return None;
         }
-        let order = self.table.way(&call.request()).order;
+        let order = self.table.way(&self.request(call)).order;
         let task = Task { order, ..call.task(1) };
         let group = &self.table.facts().group;
         let member = self.place.member;
@@ -384,7 +415,8 @@ impl GroupState {
     /// A way that goes to no board of all members, as this group can take it: what its hosts have no boards for goes over
     /// messages between all members. All members find the same.
     pub(crate) fn without_whole_board(&self, call: &Call, way: &Way) -> Way {
-        let are_there = self.table.facts().hosts_have_boards && !call.is_varying;
+        let knows_lengths = !call.is_varying || call.known_blocks().is_some();
+        let are_there = self.table.facts().hosts_have_boards && knows_lengths;
         match way {
             Way::Hosts { architecture, split }
                 if !are_there || !is_derived_over_hosts(&call.task(1), self.shape()) =>

@@ -23,12 +23,12 @@ const VICTIM: &str = "LANDECK_TEST_VICTIM";
 /// Operations of a group that has lost a member, and of those that count messages.
 const ROUNDS: u64 = 30;
 
-fn values(rank: usize, length: usize) -> Vec<u64> {
+pub(crate) fn values(rank: usize, length: usize) -> Vec<u64> {
     (0..length as u64).map(|at| at * 7 + rank as u64 * rank as u64).collect()
 }
 
 /// Runs a test of this program in jobs with blocks of ranks on each host, and with ranks in turn.
-fn in_both_placements(test: &str, each: usize, body: impl FnOnce(&Job)) {
+pub(crate) fn in_both_placements(test: &str, each: usize, body: impl FnOnce(&Job)) {
     if is_member() {
         let job = Job::join().unwrap();
         body(&job);
@@ -182,7 +182,7 @@ fn long_data_go_in_segments_and_once_to_each_host() {
 }
 
 /// The bytes that all members send in messages in an operation. A member that waits for long says so in a short one.
-fn bytes_of_job(job: &Job, operate: impl FnOnce(&World)) -> u64 {
+pub(crate) fn bytes_of_job(job: &Job, operate: impl FnOnce(&World)) -> u64 {
     let world = job.world();
     world.barrier().unwrap();
     let before = job.counters().bytes_sent;
@@ -363,7 +363,7 @@ fn go_on_beside_each_other(job: &Job) {
 
 /// Messages that all members send in so many operations, for each of them. A member that waits for long says so once: that
 /// message is one of the whole, so a broadcast that goes twice to a host still differs from one that goes once.
-fn messages(job: &Job, operate: impl Fn(&World)) -> u64 {
+pub(crate) fn messages(job: &Job, operate: impl Fn(&World)) -> u64 {
     let world = job.world();
     operate(&world);
     let before = job.counters().messages_sent;

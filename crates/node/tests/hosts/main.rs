@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod across;
+mod bounds;
 mod collectives;
 mod computing;
 mod deaths;
@@ -23,4 +24,5 @@ mod slow;
 #[path = "../support/mod.rs"]
 mod support;
 mod urgent;
+mod varying;
 mod waiting;
