@@ -1,6 +1,6 @@
 /* Many processes answer one: the experiment of Davies and Matloff (1997), "Programmed Backoff".
  *
- * usage: gather BYTES ROUNDS
+ * usage: gather ROUNDS BYTES...
  *
  * Rank 0 gathers BYTES of each of the others. For each round it prints the time in milliseconds, from behind a barrier
  * to the last byte, and the number of TCP segments that all processes sent again meanwhile. */
@@ -38,13 +38,11 @@ static void say(int size, long bytes, const char *form, const char *unit, double
     fflush(stdout);
 }
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    int rank, size;
+/* Gathers so many times; returns whether any byte at an end of a block was wrong. */
+static int gather(long bytes, int rounds) {
+    int rank, size, wrong = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    long bytes = argc > 1 ? atol(argv[1]) : 80000;
-    int rounds = argc > 2 ? atoi(argv[2]) : 5, wrong = 0;
     char *mine = malloc(bytes), *all = malloc(rank ? 1 : bytes * size);
     if (!mine || !all) MPI_Abort(MPI_COMM_WORLD, 1);
     memset(mine, rank, bytes);
@@ -62,6 +60,15 @@ int main(int argc, char **argv) {
             wrong |= all[from * bytes] != (char)from || all[(from + 1) * bytes - 1] != (char)from;
         if (!rank) say(size, bytes, "", "ms", time * 1e3), say(size, bytes, "sent again", "segments", sum);
     }
+    free(mine);
+    free(all);
+    return wrong;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rounds = argc > 1 ? atoi(argv[1]) : 5, wrong = 0;
+    for (int at = 2; at < argc; at++) wrong |= gather(atol(argv[at]), rounds);
     if (wrong) fprintf(stderr, "the gathered data are wrong\n");
     MPI_Finalize();
     return wrong;
