@@ -21,7 +21,7 @@ use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::cluster::Cluster;
 use crate::figure::Part;
 use crate::machine::Machine;
-use crate::paced::{Paced, pace};
+use crate::paced::{Paced, name_of, pace};
 use crate::plot::colour;
 use crate::problem::Problem;
 use crate::report::Report;
@@ -271,7 +271,7 @@ impl IncastOptions {
         );
         for &senders in &self.senders {
             let find = |pace: &str| {
-                let name = format!("Landeck, {pace}");
+                let name = name_of(pace);
                 let one =
                     measured.iter().find(|one| one.gatherer == name && one.senders == senders);
                 one.and_then(|one| Spread::of(one.times_ms.iter().copied()))

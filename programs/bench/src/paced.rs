@@ -31,6 +31,11 @@ pub(crate) fn pace(text: &str) -> Result<String, String> {
     pace.ok_or_else(|| Incast::WORDS.to_owned())
 }
 
+/// The name of Landeck at a pace, short enough for a picture.
+pub(crate) fn name_of(pace: &str) -> String {
+    format!("Landeck, {}", pace.strip_prefix("tokens:").unwrap_or(pace))
+}
+
 impl Paced {
     /// Landeck at these paces, and the peers with these names, as far as they are there.
     ///
@@ -61,10 +66,7 @@ impl Paced {
 
     /// The name in tables and pictures.
     pub(crate) fn name(&self) -> String {
-        match &self.pace {
-            Some(pace) => format!("Landeck, {pace}"),
-            None => self.candidate.title().to_owned(),
-        }
+        self.pace.as_deref().map_or_else(|| self.candidate.title().to_owned(), name_of)
     }
 
     /// The colour in pictures.

@@ -20,7 +20,7 @@ use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::cluster::Cluster;
 use crate::figure::Part;
 use crate::machine::Machine;
-use crate::paced::{Paced, pace};
+use crate::paced::{Paced, name_of, pace};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::sample::size_label;
@@ -173,7 +173,7 @@ impl TokensOptions {
     /// The paper's numbers and its claim, with ours beside them.
     fn beside_the_paper(&self, measured: &[Rates]) -> String {
         let find = |pace: &str| {
-            let name = format!("Landeck, {pace}");
+            let name = name_of(pace);
             measured.iter().find(|rates| rates.sender == name).map(Rates::medians)
         };
         let mut text = format!(
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_table_has_the_papers_numbers_and_ours() {
         let of = |pace: &str, rate: f64| Rates {
-            sender: format!("Landeck, {pace}"),
+            sender: name_of(pace),
             rates: vec![vec![rate], vec![rate, 3.0 * rate], vec![rate]],
             trouble: None,
         };

@@ -55,7 +55,7 @@ fn many_senders_are_measured_at_every_pace() {
     let folder = folder("bench-incast", "gather");
     let _watchdog = Watchdog::start(Duration::from_secs(300));
     let report = measure(&folder, "incast --quick --senders 2 --bytes 2000,100000 --rate 1000");
-    for pace in ["none", "fixed:1", "calibrated", "credit", "tokens:segmentation"] {
+    for pace in ["none", "fixed:1", "calibrated", "credit", "segmentation"] {
         assert!(report.contains(&format!(" Landeck, {pace} |")), "{pace} is not in\n{report}");
     }
     let rows = report.lines().filter(|line| line.starts_with("| 2 | "));
