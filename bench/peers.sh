@@ -116,7 +116,8 @@ compile() {
 }
 
 compile_both() {
-    compile "$1" points && compile "$1" collectives && compile "$1" gather && compile "$1" papers
+    compile "$1" points && compile "$1" collectives && compile "$1" gather && compile "$1" echo &&
+        compile "$1" papers
 }
 
 # compile_standard SOURCE: SOURCE.c against MPI's standard binary interface, for any library that has it.
@@ -174,4 +175,4 @@ for peer in $peers; do
         say "$peer: left out: $why"
     fi
 done
-[ $programs = no ] || { compile_standard points; compile_standard collectives; compile_standard gather; compile_standard papers; }
+[ $programs = no ] || { compile_standard points; compile_standard collectives; compile_standard gather; compile_standard echo; compile_standard papers; }

@@ -115,6 +115,8 @@ pub fn every_header_arrives_unchanged<N: Network>() {
             Kind::Done,
             Kind::Control,
             Kind::InCell,
+            Kind::Chunk,
+            Kind::Emptied,
         ] {
             for class in [Class::User, Class::Kernel, Class::Urgent] {
                 let may_be_urgent = kind == Kind::Eager && length as usize <= URGENT_BYTES_MAX;

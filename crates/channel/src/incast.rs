@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::grants::{CREDIT_BYTES, GrantLimits};
+use crate::tokens::{Priority, TokenWish};
 
 /// The way in which many senders answer one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Incast {
     Calibrated,
     /// The receiver grants parts, so that at most so many bytes are granted and not received.
     Credit(u64),
+    /// All messages of the group between hosts need tokens, also those of the program itself.
+    Tokens(TokenWish),
 }
 
 impl Default for Incast {
@@ -30,10 +33,11 @@ impl Default for Incast {
 impl Incast {
     /// The words that users may write.
     pub const WORDS: &str =
-        "none, fixed:K, calibrated, credit or credit:BYTES (32K at least) is wanted";
+        "none, fixed:K, calibrated, credit, credit:BYTES (32K at least) or tokens is wanted";
 
     /// The way with this name: `none`, `fixed:K`, `calibrated`, `credit` or `credit:BYTES` (K and M stand for KiB and
-    /// MiB; at least 32K).
+    /// MiB; at least 32K), `tokens`. The last is followed by `:segmentation`, `:reservation` or `:BYTES` (in chunks up to
+    /// there) for another choice than that by size, and by `:high` for high priority.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
         if let Some(places) = words.strip_prefix("fixed:") {
@@ -43,7 +47,11 @@ impl Incast {
             const LEAST: u64 = 32 << 10;
             return bytes_from(bytes).filter(|bytes| *bytes >= LEAST).map(Self::Credit);
         }
+        if let Some(words) = words.strip_prefix("tokens:") {
+            return tokens_from(words).map(Self::Tokens);
+        }
         Some(match words {
+            "tokens" => Self::Tokens(TokenWish::default()),
             "none" => Self::None,
             "calibrated" => Self::Calibrated,
             "credit" => Self::default(),
@@ -55,12 +63,26 @@ impl Incast {
     #[must_use]
     pub const fn unscheduled_bytes(self, senders: u32) -> u64 {
         let bytes = match self {
-            Self::None => return u64::MAX,
+            Self::None | Self::Tokens(_) => return u64::MAX,
             Self::Credit(bytes) => bytes,
             Self::Fixed(_) | Self::Calibrated => CREDIT_BYTES,
         };
         bytes / if senders == 0 { 1 } else { senders as u64 }
     }
+}
+
+fn tokens_from(words: &str) -> Option<TokenWish> {
+    let (way, priority) = match words.strip_suffix("high") {
+        Some("") => return Some(TokenWish { priority: Priority::High, ..TokenWish::default() }),
+        Some(way) => (way.strip_suffix(':')?, Priority::High),
+        None => (words, Priority::Low),
+    };
+    let wish = match way {
+        "segmentation" => TokenWish::SEGMENTATION,
+        "reservation" => TokenWish::RESERVATION,
+        bytes => TokenWish::up_to(bytes_from(bytes)?),
+    };
+    Some(TokenWish { priority, ..wish })
 }
 
 fn bytes_from(words: &str) -> Option<u64> {
@@ -143,6 +165,10 @@ impl PaceTrials {
 mod tests {
     use super::*;
 
+    fn high(wish: TokenWish) -> TokenWish {
+        TokenWish { priority: Priority::High, ..wish }
+    }
+
     #[test]
     fn ways_have_names() {
         for (words, way) in [
@@ -153,6 +179,14 @@ mod tests {
             ("credit:64K", Some(Incast::Credit(64 << 10))),
             ("credit:1M", Some(Incast::Credit(1 << 20))),
             ("credit:40000", Some(Incast::Credit(40_000))),
+            ("tokens", Some(Incast::Tokens(TokenWish::up_to(128 << 10)))),
+            ("tokens:high", Some(Incast::Tokens(high(TokenWish::default())))),
+            ("tokens:segmentation", Some(Incast::Tokens(TokenWish::SEGMENTATION))),
+            ("tokens:reservation:high", Some(Incast::Tokens(high(TokenWish::RESERVATION)))),
+            ("tokens:32K", Some(Incast::Tokens(TokenWish::up_to(32 << 10)))),
+            ("tokens:32Khigh", None),
+            ("tokens:", None),
+            ("tokens:low", None),
             ("credit:4K", None),
             ("credit:K", None),
             ("credit:99999999999999999999M", None),
@@ -171,6 +205,7 @@ mod tests {
         assert_eq!(Incast::default().unscheduled_bytes(0), 128 << 10);
         assert_eq!(Incast::Fixed(1).unscheduled_bytes(128), 1 << 10);
         assert_eq!(Incast::None.unscheduled_bytes(24), u64::MAX);
+        assert_eq!(Incast::Tokens(TokenWish::default()).unscheduled_bytes(24), u64::MAX);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
+use crate::chunks::{Chunks, decode_offer};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
@@ -20,7 +21,6 @@ use crate::requests::Requests;
 use crate::status::Status;
 use crate::transfer::{
     Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,
-    decode_pair,
 };
 use crate::work::Work;
 
@@ -61,6 +61,7 @@ pub(crate) struct Core {
     /// This process leaves: it receives nothing more.
     pub(crate) leaves: bool,
     pub(crate) pacing: Pacing,
+    pub(crate) chunks: Chunks,
 }
 
 impl Core {
@@ -87,6 +88,7 @@ impl Core {
             copied: CopiedSends::default(),
             leaves: false,
             pacing: Pacing::default(),
+            chunks: Chunks::default(),
         }
     }
 
@@ -217,7 +219,9 @@ impl Core {
             _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
-        self.accept_or_pace(status.peer, context, id, send);
+        if !self.receive_chunks(id, status.peer, send) {
+            self.accept_or_pace(status.peer, context, id, send);
+        }
     }
 
     pub(crate) fn receive_kept(&mut self, id: RequestId, waiting: Waiting<Kept>) {
@@ -317,7 +321,10 @@ impl Core {
                 self.requests.remove(*named);
             }
             Kept::Short { .. } | Kept::Long(_) => self.tell_poster(label, None),
-            &Kept::Offer { send, .. } => self.tell_poster(label, Some(send)),
+            &Kept::Offer { send, .. } => {
+                self.let_chunks_go(Peer(label.source), send);
+                self.tell_poster(label, Some(send));
+            }
         }
     }
 
@@ -351,23 +358,31 @@ impl Core {
     }
 
     fn arrive_offer(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Some((length, send)) = decode_pair(data) else {
-            self.broken(Peer(label.source), BrokenPeer::Reference);
+        let from = Peer(label.source);
+        let Some((length, send, chunks)) = decode_offer(data) else {
+            self.broken(from, BrokenPeer::Reference);
             return Verdict::Taken;
         };
+        if let Some(priority) = chunks
+            && !self.chunks.begin(from, send, length, priority)
+        {
+            self.broken(from, BrokenPeer::Reference);
+            return Verdict::Taken;
+        }
         match self.matching.match_arrival(label) {
             Some(id) => {
-                let status = Status {
-                    peer: Peer(label.source),
-                    tag: label.tag,
-                    bytes: length,
-                    cancelled: false,
-                };
+                let status = Status { peer: from, tag: label.tag, bytes: length, cancelled: false };
                 let number = self.matching.number();
                 self.accept_offer(id, status, send, number);
                 Verdict::Taken
             }
-            None => self.keep(label, Kept::Offer { length, send }),
+            None => {
+                let verdict = self.keep(label, Kept::Offer { length, send });
+                if verdict == Verdict::Held {
+                    self.chunks.take_back(from, send);
+                }
+                verdict
+            }
         }
     }
 
@@ -386,11 +401,15 @@ impl Core {
                 let upto = before.max(upto);
                 *work = Work::Parting { to, area, tag, position, receive, upto, mark };
             }
+            Work::Chunking(chunking) if chunking.to == from => {
+                let parting = self.part_rest_of(chunking, receive, upto);
+                self.requests.put(id, parting);
+            }
             other => *work = other,
         }
     }
 
-    fn arrive_part(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
+    pub(crate) fn arrive_part(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
         let id = self.collecting_id(header);
         let Some(collecting) = self.collecting(id, from) else { return };
         let left = collecting.status.bytes - collecting.position;
@@ -462,6 +481,8 @@ impl Core {
             Kind::Offer => return self.arrive_offer(label, data),
             Kind::Accept => self.arrive_accept(from, data),
             Kind::Part => self.arrive_part(from, header, data),
+            Kind::Chunk => self.arrive_chunk(from, header, data),
+            Kind::Emptied => self.arrive_emptied(from, header),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, header, data),
             Kind::Done => self.arrive_done(from, data),

@@ -17,7 +17,7 @@ use crate::transfer::{CopiedSend, decode_pair};
 use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
-    /// Completes offered sends of up to 256 KiB by copies of their data, as far as there is memory. Returns whether any
+    /// Completes offered sends, and those in chunks, of up to 256 KiB by copies of their data, as far as there is memory. Returns whether any
     /// is complete now.
     #[cold]
     pub(crate) fn copy_offered(&mut self) -> bool {
@@ -26,10 +26,15 @@ impl<N: Channel> Endpoint<N> {
             Some(Work::Offered { is_standard, area, .. }) => {
                 *is_standard && area.packed_bytes() <= WHOLE_BYTES
             }
+            Some(Work::Chunking(chunking)) => {
+                !chunking.area.is_of_block() && chunking.area.packed_bytes() <= WHOLE_BYTES
+            }
             _ => false,
         };
-        let offered: Vec<RequestId> = self.core.requests.pending().filter(is_meant).collect();
-        offered.into_iter().fold(false, |any, id| self.core.copy_of(id) | any)
+        let waiting: Vec<RequestId> = self.core.requests.pending().filter(is_meant).collect();
+        waiting
+            .into_iter()
+            .fold(false, |any, id| self.core.copy_of(id) | self.core.copy_of_chunks(id) | any)
     }
 }
 

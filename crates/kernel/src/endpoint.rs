@@ -12,6 +12,7 @@ use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::backlog::Line;
 use crate::budget::{FarLooks, NetworkBudget};
+use crate::chunks::Chunking;
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId};
@@ -710,7 +711,10 @@ impl<N: Channel> Endpoint<N> {
             || !self.core.replies.is_empty()
             || self.core.requests.pending().any(|id| self.is_offered(id))
             || self.core.active.iter().any(|&id| {
-                matches!(self.core.requests.get(id), Some(Work::Filling(_) | Work::Parting { .. }))
+                matches!(
+                    self.core.requests.get(id),
+                    Some(Work::Filling(_) | Work::Parting { .. } | Work::Chunking(_))
+                )
             })
             || self.far.as_ref().is_some_and(|network| network.has_unsent())
     }
@@ -731,7 +735,8 @@ impl<N: Channel> Endpoint<N> {
             Work::Offered { context, area, tag, .. } => {
                 (Operation::Send, *context, Some(*tag), area.packed_bytes())
             }
-            Work::Filling(Filling { context, tag, area, .. }) => {
+            Work::Filling(Filling { context, tag, area, .. })
+            | Work::Chunking(Chunking { context, tag, area, .. }) => {
                 (Operation::Send, *context, Some(*tag), area.packed_bytes())
             }
             Work::Draining(Draining { context, status, .. }) => {

@@ -18,6 +18,7 @@ pub mod area;
 mod arrival;
 mod backlog;
 mod budget;
+mod chunks;
 mod copied;
 pub mod endpoint;
 pub mod failure;

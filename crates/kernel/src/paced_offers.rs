@@ -9,7 +9,7 @@ use landeck_wire::{Header, Kind};
 use crate::arrival::Core;
 use crate::pacing::Offered;
 use crate::request::RequestId;
-use crate::transfer::{ACCEPTANCE_BYTES_MAX, PAIR_BYTES, Reply, encode_pair};
+use crate::transfer::{PAIR_BYTES, Reply, TRIPLE_BYTES, encode_pair};
 use crate::work::Work;
 
 /// The most posted receives that are looked at for other senders of a step.
@@ -23,7 +23,8 @@ impl Core {
             Some(Work::Collecting(collecting)) => collecting.status.bytes,
             _ => 0,
         };
-        let is_paced = is_far && bytes > 0 && self.pacing.wish(context) != Incast::None;
+        let is_at_once = matches!(self.pacing.wish(context), Incast::None | Incast::Tokens(_));
+        let is_paced = is_far && bytes > 0 && !is_at_once;
         let offered = Offered { from, context, named, send, bytes, told: 0 };
         if is_paced {
             self.pacing.offered.push(offered);
@@ -123,7 +124,7 @@ impl Core {
         if upto == one.bytes {
             return self.accept_whole(&one);
         }
-        let mut data = [0; ACCEPTANCE_BYTES_MAX];
+        let mut data = [0; TRIPLE_BYTES];
         data[..PAIR_BYTES].copy_from_slice(&encode_pair(one.send, named.to_bits()));
         data[PAIR_BYTES..].copy_from_slice(&upto.to_le_bytes());
         let header = Header::user(Kind::Accept, data.len() as u32, 0, 0);

@@ -14,6 +14,7 @@ use std::time::Duration;
 use landeck_channel::Peer;
 use landeck_channel::grants::{GrantLimits, Grants};
 use landeck_channel::incast::{Incast, PaceTrials};
+use landeck_channel::tokens::{Priority, TokenWish};
 use landeck_wire::ContextId;
 
 use crate::mailboxes::FIRST_MAILBOX;
@@ -45,6 +46,10 @@ pub(crate) struct Pacing {
     usual: Incast,
     /// The wishes of groups, by their context for collective operations.
     wishes: HashMap<u32, Incast>,
+    /// Some wish was for tokens.
+    has_tokens: bool,
+    /// The senders of a many-to-one step, by the context of a group whose messages need tokens.
+    senders: HashMap<u32, u32>,
     pub(crate) paced: Vec<Paced>,
     pub(crate) offered: Vec<Offered>,
     /// The offers at the end of `offered` that are not decided yet.
@@ -58,6 +63,8 @@ impl Default for Pacing {
         Self {
             usual: Incast::None,
             wishes: HashMap::new(),
+            has_tokens: false,
+            senders: HashMap::new(),
             paced: Vec::new(),
             offered: Vec::new(),
             undecided: 0,
@@ -69,11 +76,14 @@ impl Default for Pacing {
 impl Pacing {
     /// Sets the wish for groups that have none of their own.
     pub(crate) const fn set_usual(&mut self, wish: Incast) {
+        self.has_tokens |= matches!(wish, Incast::Tokens(_));
         self.usual = wish;
     }
 
     /// Sets the wish for a context of collective operations.
     pub(crate) fn set(&mut self, context: u32, wish: Option<Incast>) {
+        self.has_tokens |= matches!(wish, Some(Incast::Tokens(_)));
+        self.senders.remove(&context);
         match wish {
             Some(wish) => self.wishes.insert(context, wish),
             None => self.wishes.remove(&context),
@@ -85,6 +95,35 @@ impl Pacing {
             return Incast::None;
         }
         self.wishes.get(&context).copied().unwrap_or(self.usual)
+    }
+
+    /// The wish of a group whose messages need tokens, for its own context or that of its collective operations.
+    #[inline]
+    pub(crate) fn tokens(&self, context: u32) -> Option<TokenWish> {
+        if self.has_tokens { self.tokens_of(context) } else { None }
+    }
+
+    #[cold]
+    fn tokens_of(&self, context: u32) -> Option<TokenWish> {
+        const INTERNAL: u32 = ContextId::CREATION | ContextId::AGREEMENT;
+        if context >= FIRST_MAILBOX || context & INTERNAL != 0 {
+            return None;
+        }
+        match self.wishes.get(&(context | ContextId::COLLECTIVE)).unwrap_or(&self.usual) {
+            Incast::Tokens(wish) => Some(*wish),
+            _ => None,
+        }
+    }
+
+    /// Notes the senders of a many-to-one step.
+    pub(crate) fn note_senders(&mut self, context: u32, senders: u32) {
+        self.senders.insert(context, senders);
+    }
+
+    /// The buffers of one receiver that one message may use: where many answer one, they share the number.
+    pub(crate) fn share_of_buffers(&self, context: u32, priority: Priority) -> u32 {
+        let senders = self.senders.get(&context).copied().unwrap_or(1);
+        (priority.buffers() / senders.max(1)).max(1)
     }
 
     #[inline]
@@ -108,7 +147,7 @@ impl Paced {
         if self.grants.is_empty() {
             self.calibration.begin(now);
             self.grants.set_limits(match self.wish {
-                Incast::None => GrantLimits::senders(u32::MAX),
+                Incast::None | Incast::Tokens(_) => GrantLimits::senders(u32::MAX),
                 Incast::Fixed(senders) => GrantLimits::senders(senders),
                 Incast::Calibrated => self.calibration.limits(),
                 Incast::Credit(bytes) => GrantLimits::credit(bytes),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use landeck_channel::grants::PIECE_BYTES;
+use landeck_channel::tokens::TokenWay;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
@@ -161,8 +162,11 @@ impl<N: Channel> Endpoint<N> {
         };
         let next = self.start_send(id, to, header, area, loan);
         let waits = matches!(next, Work::Queued { .. });
-        if matches!(next, Work::Filling(_)) {
-            self.core.active.push(id);
+        match &next {
+            Work::Filling(_) => self.core.active.push(id),
+            Work::Chunking(chunking) if chunking.is_high() => self.core.active.insert(0, id),
+            Work::Chunking(_) => self.core.active.push(id),
+            _ => {}
         }
         self.core.requests.put(id, next);
         !waits
@@ -183,6 +187,13 @@ impl<N: Channel> Endpoint<N> {
             return self.start_offer(id, to, header, area);
         }
         let bytes = area.packed_bytes();
+        match self.token_way(to, header.context, bytes) {
+            Some((TokenWay::Chunks, priority)) => {
+                return self.start_chunks(id, to, (header, priority), area);
+            }
+            Some((TokenWay::Reservation, _)) => return self.start_offer(id, to, header, area),
+            Some((TokenWay::Whole, _)) | None => {}
+        }
         // A network then chooses among its own channels, and offers what is too long for one message.
         let in_message = self.channel(to).data_bytes_max() as u64;
         if choose(Receiver::Near { in_message }, header.class, bytes) == MessageWay::Ring {
@@ -362,6 +373,7 @@ impl<N: Channel> Endpoint<N> {
                 (draining.status.peer, moved, draining.is_complete())
             }
             Some(Work::Parting { .. }) => return self.move_parts(id),
+            Some(Work::Chunking(_)) => return self.move_chunks(id),
             _ => return (false, false),
         };
         if is_complete {
@@ -401,7 +413,8 @@ impl<N: Channel> Endpoint<N> {
         let mut outcome = Ok(());
         while position < end && outcome.is_ok() {
             let most = most.min((end - position) as usize);
-            let (sent_bytes, sent) = self.send_part(to, &area, position, most, receive);
+            let (sent_bytes, sent) =
+                self.send_part(to, &area, position, most, (Kind::Part, receive));
             position += sent_bytes;
             outcome = sent;
             mark = self.channel(to).sent_mark(to);
@@ -418,24 +431,24 @@ impl<N: Channel> Endpoint<N> {
         (position != before || !goes_on, goes_on)
     }
 
-    /// Sends one part of at most `most` bytes; returns how many, and whether there was room.
-    fn send_part(
+    /// Sends one part or chunk of at most `most` bytes; returns how many, and whether there was room.
+    pub(crate) fn send_part(
         &mut self,
         to: Peer,
         area: &Area,
         position: u64,
         most: usize,
-        receive: u64,
+        named: (Kind, u64),
     ) -> (u64, Result<(), SendError>) {
         let (length, result) = match area.one_piece() {
             Some(bytes) => {
                 let part = bytes.part(position as usize, most);
-                let header = part_header(part.len(), receive, area.packed_bytes() - position);
+                let header = part_header(part.len(), named, area.packed_bytes() - position);
                 (part.len(), self.try_channel(to, &header, part))
             }
             None => {
                 let packed = self.packed(area, position, most);
-                let header = part_header(packed.len(), receive, area.packed_bytes() - position);
+                let header = part_header(packed.len(), named, area.packed_bytes() - position);
                 let result = self.try_channel(to, &header, (&packed[..]).into());
                 let length = packed.len();
                 self.scratch = packed;
@@ -494,9 +507,10 @@ pub(crate) fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
     Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
 }
 
-/// The header of a part of which, with everything behind it, `left` bytes are to be sent.
-fn part_header(length: usize, receive: u64, left: u64) -> Header {
-    let (low, high) = (receive as u32, (receive >> 32) as u32);
-    let flags = if length as u64 == left { Flags::LAST } else { Flags::NONE };
-    Header { class: Class::User, flags, ..Header::user(Kind::Part, length as u32, low, high) }
+/// The header of a part or chunk of which, with everything behind it, `left` bytes are to be sent.
+fn part_header(length: usize, (kind, named): (Kind, u64), left: u64) -> Header {
+    let (low, high) = (named as u32, (named >> 32) as u32);
+    let is_last_part = kind == Kind::Part && length as u64 == left;
+    let flags = if is_last_part { Flags::LAST } else { Flags::NONE };
+    Header { class: Class::User, flags, ..Header::user(kind, length as u32, low, high) }
 }

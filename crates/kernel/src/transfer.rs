@@ -225,16 +225,17 @@ pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
     Some((first, second))
 }
 
-/// The bytes of an acceptance of the whole message, and of one up to a position.
+/// The bytes of an offer or an acceptance, and of one with a third number: the priority, or the position up to which the
+/// send may go.
 pub(crate) const PAIR_BYTES: usize = 16;
-pub(crate) const ACCEPTANCE_BYTES_MAX: usize = PAIR_BYTES + 8;
+pub(crate) const TRIPLE_BYTES: usize = PAIR_BYTES + 8;
 
 /// Decodes an acceptance: the send, the receive, and the position up to which the send may go.
 pub(crate) fn decode_acceptance(data: Bytes<'_>) -> Option<(u64, u64, u64)> {
     let (send, receive) = decode_pair(data.part(0, PAIR_BYTES))?;
     match data.len() {
         PAIR_BYTES => Some((send, receive, u64::MAX)),
-        ACCEPTANCE_BYTES_MAX => {
+        TRIPLE_BYTES => {
             let mut upto = [0; 8];
             data.part(PAIR_BYTES, 8).copy_to_slice(&mut upto);
             Some((send, receive, u64::from_le_bytes(upto)))
@@ -248,13 +249,13 @@ pub(crate) fn decode_acceptance(data: Bytes<'_>) -> Option<(u64, u64, u64)> {
 pub(crate) struct Reply {
     pub(crate) to: Peer,
     pub(crate) header: Header,
-    data: [u8; ACCEPTANCE_BYTES_MAX],
+    data: [u8; TRIPLE_BYTES],
 }
 
 impl Reply {
     /// A reply with data that are as long as the header says.
     pub(crate) fn new(to: Peer, header: Header, bytes: &[u8]) -> Self {
-        let mut data = [0; ACCEPTANCE_BYTES_MAX];
+        let mut data = [0; TRIPLE_BYTES];
         data[..bytes.len()].copy_from_slice(bytes);
         Self { to, header, data }
     }

@@ -5,6 +5,7 @@ use landeck_memory::heap::Block;
 use landeck_wire::Header;
 
 use crate::area::Area;
+use crate::chunks::Chunking;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::matching::{Waiting, Wanted};
@@ -28,6 +29,8 @@ pub(crate) enum Work {
     /// A send sends the requested parts up to the position that the receiver has allowed. Then it waits until they are
     /// received before a mark of the channel.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, upto: u64, mark: u64 },
+    /// A send sends its message in chunks, as far as it has tokens.
+    Chunking(Chunking),
     /// A receive collects the parts that it asked for.
     Collecting(Collecting),
     /// Parts that name this request belong to another one.
@@ -47,6 +50,7 @@ impl Work {
                 Some(*to)
             }
             Self::Filling(filling) => Some(filling.to),
+            Self::Chunking(chunking) => Some(chunking.to),
             Self::Draining(draining) => Some(draining.status.peer),
             Self::Collecting(collecting) => Some(collecting.status.peer),
             Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,

@@ -1,6 +1,7 @@
 //! Endpoints, driven by hand and by threads: one test program, whose modules are linked once.
 
 mod areas;
+mod chunks;
 mod copied_sends;
 mod counting;
 mod counting_network;

@@ -75,6 +75,9 @@ impl World {
     /// variable LANDECK_INCAST says so for all worlds. Members need not agree. On one host it has
     /// no effect.
     ///
+    /// [`Incast::Tokens`] holds for all messages that this process sends to other hosts in this
+    /// world, also for those of [`World::send`].
+    ///
     /// # Errors
     /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
     pub fn set_incast(&self, wish: Incast) -> Result<()> {

@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(incast(OsStr::new("")).unwrap(), Incast::default());
         assert_eq!(incast(OsStr::new("fixed:4")).unwrap(), Incast::Fixed(4));
         let error = incast(OsStr::new("fixed")).unwrap_err();
-        let text = "LANDECK_INCAST: it is \"fixed\"; none, fixed:K, calibrated, credit or \
-                    credit:BYTES (32K at least) is wanted";
+        let text = "LANDECK_INCAST: it is \"fixed\"; none, fixed:K, calibrated, credit, \
+                    credit:BYTES (32K at least) or tokens is wanted";
         assert_eq!(error.kind.to_string(), text);
     }
 

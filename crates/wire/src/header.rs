@@ -65,10 +65,14 @@ pub enum Kind {
     Relayed = 20,
     /// A process is about to send relayed frames, or the relay will take them.
     RelayOpen = 21,
+    /// A chunk of a message that goes in chunks: it names the send, and fits into one of the receiver's fixed buffers.
+    Chunk = 22,
+    /// So many of the receiver's fixed buffers are empty again: the context of low priority, the tag of high priority.
+    Emptied = 23,
 }
 
 impl Kind {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 23] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -90,6 +94,8 @@ impl Kind {
         Self::RelayAnswer,
         Self::Relayed,
         Self::RelayOpen,
+        Self::Chunk,
+        Self::Emptied,
     ];
 
     /// Whether only channels send and handle frames of this kind: matching never sees one.
@@ -116,7 +122,9 @@ impl Kind {
             | Self::Control
             | Self::Withdraw
             | Self::Withdrawn
-            | Self::InCell => false,
+            | Self::InCell
+            | Self::Chunk
+            | Self::Emptied => false,
         }
     }
 

@@ -507,6 +507,9 @@ int deck_collective_allreduce(deck_group_t *g, const deck_msg_t *own, deck_msg_t
 /* Selects the architecture of the later operations of this group. */
 int deck_collective_use(deck_group_t *g, const char *architecture) DECK_NODISCARD;
 
+/* Selects how many members of other hosts answer this process at once, where many answer one. */
+int deck_collective_pace(deck_group_t *g, const char *pace) DECK_NODISCARD;
+
 #ifdef __cplusplus
 }
 #endif

@@ -355,3 +355,7 @@ shell! {
 shell! {
     fn deck_collective_use(g: *mut Handle, architecture: *const c_char) => collective::use_(g, architecture)
 }
+
+shell! {
+    fn deck_collective_pace(g: *mut Handle, pace: *const c_char) => collective::pace(g, pace)
+}

@@ -207,7 +207,8 @@ impl Unit<'_> {
     }
 
     pub(crate) fn axis_name(&self) -> String {
-        format!("{}, lower is better", self.name)
+        let better = if self.name == "Mb/s" { "higher" } else { "lower" };
+        format!("{}, {better} is better", self.name)
     }
 }
 
@@ -362,6 +363,7 @@ mod tests {
         assert_eq!(Unit::of("ns", 9_000.0).axis_name(), "nanoseconds, lower is better");
         assert_eq!(Unit::of("ns", 1e6).axis_name(), "microseconds, lower is better");
         assert_eq!(Unit::of("ms", 1e6).factor, 1.0);
+        assert_eq!(Unit::of("Mb/s", 1e6).axis_name(), "Mb/s, higher is better");
     }
 
     #[test]

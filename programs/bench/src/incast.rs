@@ -14,7 +14,6 @@ use std::time::Duration;
 use clap::Args;
 use landeck::unstable::host::say::say;
 use landeck_testing::hosts::Wish;
-use plotters::prelude::RGBColor;
 use serde::Serialize;
 
 use crate::candidate::{Candidate, Places};
@@ -22,11 +21,12 @@ use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::cluster::Cluster;
 use crate::figure::Part;
 use crate::machine::Machine;
+use crate::paced::{Paced, name_of, pace};
 use crate::plot::colour;
 use crate::problem::Problem;
-use crate::report::{Report, leave_out};
+use crate::report::Report;
 use crate::statistics::{Spread, short};
-use crate::{launch, over_hosts, rounds};
+use crate::{launch, rounds};
 
 /// The longest time of a launch: starting 25 hosts' processes takes seconds here.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -49,12 +49,19 @@ pub(crate) struct IncastOptions {
     /// Rounds in which everybody runs once
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
+    /// A short run of at most about six minutes: one round, two gathers of each
+    #[arg(long, conflicts_with = "rounds")]
+    quick: bool,
+    /// Leave out the gathers on hosts whose ports hold as much as they want
+    #[arg(long)]
+    small_port_only: bool,
     /// The paces of Landeck that are measured
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "none,fixed:1,calibrated,credit"
+        default_value = "none,fixed:1,calibrated,credit,tokens:segmentation,tokens:reservation",
+        value_parser = pace
     )]
     paces: Vec<String>,
     /// The peers to compare with, of mpich, ompi and impi; or none
@@ -91,33 +98,6 @@ const TABLE_3: [PaperRow; 17] = [
 /// The rate of the paper's Ethernet in Mb/s.
 const PAPER_RATE: f64 = 10.0;
 
-/// One of those who gather.
-#[derive(Clone, Debug)]
-struct Gatherer {
-    candidate: Candidate,
-    /// Landeck's pace.
-    pace: Option<String>,
-}
-
-impl Gatherer {
-    fn name(&self) -> String {
-        match &self.pace {
-            Some(pace) => format!("Landeck, {pace}"),
-            None => self.candidate.title().to_owned(),
-        }
-    }
-
-    fn colour(&self) -> RGBColor {
-        match self.pace.as_deref() {
-            Some("none") => RGBColor(120, 120, 120),
-            Some(pace) if pace.starts_with("credit") => RGBColor(0, 84, 166),
-            Some("calibrated") => RGBColor(70, 150, 220),
-            Some(_) => RGBColor(140, 190, 235),
-            None => colour(self.candidate),
-        }
-    }
-}
-
 /// The values of one gatherer at one point.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Measured {
@@ -145,136 +125,200 @@ impl Measured {
 /// Measures and shows.
 ///
 /// # Errors
-/// If hosts cannot be made, or nothing can be written.
+/// If hosts cannot be made, nothing can be written, or a launch did not end well.
 pub(crate) fn run(options: &IncastOptions, places: &Places) -> Result<(), Problem> {
     fs::create_dir_all(&options.output)
         .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
-    let mut gatherers = Vec::new();
-    for gatherer in options.gatherers() {
-        match places.missing(gatherer.candidate) {
-            Some(path) => leave_out(gatherer.candidate, &path)?,
-            None => gatherers.push(gatherer),
-        }
-    }
+    let gatherers = Paced::all(&options.paces, &options.with, places)?;
     launch::adopt_orphans();
-    let most = options.senders.iter().copied().max().unwrap_or(1);
-    let wish = Wish {
+    let mut report = Report::begin(&options.output)?;
+    let small = Cluster::of(Wish {
         rate: Some(format!("{}mbit", options.rate)),
         port_bytes: Some(options.port_bytes),
-        ..Wish::hosts(most as usize + 1)
-    };
-    let cluster = Cluster::of(wish)?;
-    let points = options.senders.iter().flat_map(|n| options.bytes.iter().map(move |b| (*n, *b)));
-    let points: Vec<(u32, u64)> = points.collect();
-    let launches = points.len() * gatherers.len() * usize::from(options.rounds);
-    let progress = rounds::progress_bar("incast", launches);
-    let mut measured: BTreeMap<(usize, u32, u64), Measured> = BTreeMap::new();
-    for _ in 0..options.rounds {
-        for &(senders, bytes) in &points {
-            for (at, gatherer) in gatherers.iter().enumerate() {
-                let one = measured.entry((at, senders, bytes)).or_insert_with(|| Measured {
-                    gatherer: gatherer.name(),
-                    senders,
-                    bytes,
-                    ..Measured::default()
-                });
-                options.launch(&cluster, places, gatherer, one);
-                progress.inc(1);
-            }
-        }
-    }
-    progress.finish_and_clear();
-    let measured: Vec<Measured> = measured.into_values().collect();
-    let mut report = Report::begin(&options.output)?;
+        ..options.hosts()
+    })?;
+    let measured = options.measure("incast", &small, places, &gatherers, &options.bytes);
+    drop(small);
     report.add(&options.table(&gatherers, &measured))?;
-    options.keep(&gatherers, &measured)?;
-    Ok(say(&format!("\nTable, values and pictures: {}\n", options.output.display()))?)
+    report.add(&paper())?;
+    options.keep("incast", &measured)?;
+    for &bytes in &options.bytes {
+        let path = options.output.join(format!("incast-{bytes}.png"));
+        let drawn = options.chart(&gatherers, &measured, bytes).draw(&path);
+        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
+    }
+    let mut troubles = troubles(&measured);
+    if !options.small_port_only {
+        troubles += options.without_a_small_port(places, &gatherers, &mut report)?;
+    }
+    say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?;
+    if troubles == 0 { Ok(()) } else { Err(Problem::Troubles { troubles }) }
+}
+
+/// The points that did not end well.
+fn troubles(measured: &[Measured]) -> usize {
+    measured.iter().filter(|one| one.trouble.is_some()).count()
+}
+
+/// The paper's Table 3.
+fn paper() -> String {
+    let mut text = "\nThe paper's Table 3 (PVM, Ethernet of 10 Mb/s), and the part of its rate that carried data\n\n\
+                    | senders | bytes of each | wait of sender n | ms | part |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for (senders, wait, bytes, ms) in TABLE_3 {
+        let wait = wait.map_or("none".to_owned(), |wait| format!("{wait} ms * n"));
+        let part = f64::from(senders) * bytes as f64 * 8.0 / (ms * 1e-3) / (PAPER_RATE * 1e6);
+        let ms = short(ms);
+        let _ = writeln!(text, "| {senders} | {bytes} | {wait} | {ms} | {:.0}% |", part * 100.0);
+    }
+    text
 }
 
 impl IncastOptions {
-    fn gatherers(&self) -> Vec<Gatherer> {
-        let ours = self
-            .paces
-            .iter()
-            .map(|pace| Gatherer { candidate: Candidate::LandeckMpi, pace: Some(pace.clone()) });
-        let peers = [Candidate::MpichThrottled, Candidate::OpenMpi, Candidate::IntelMpi];
-        let is_wanted = |peer: &Candidate| {
-            peer.peer().is_some_and(|name| self.with.iter().any(|with| with == name))
-        };
-        let peers = peers.into_iter().filter(is_wanted);
-        ours.chain(peers.map(|candidate| Gatherer { candidate, pace: None })).collect()
+    /// A host for each process.
+    fn hosts(&self) -> Wish {
+        let most = self.senders.iter().copied().max().unwrap_or(1);
+        Wish::hosts(most as usize + 1)
     }
 
-    /// The calibration needs its trial runs first.
-    fn gathers(gatherer: &Gatherer) -> (usize, usize) {
-        if gatherer.pace.as_deref() == Some("calibrated") { (18, 3) } else { (1, 3) }
+    /// The rounds, and the gathers of one launch that count.
+    fn effort(&self) -> (u16, usize) {
+        if self.quick { (1, 2) } else { (self.rounds, 3) }
     }
 
-    fn launch(&self, cluster: &Cluster, places: &Places, gatherer: &Gatherer, one: &mut Measured) {
-        let n = one.senders + 1;
-        let part = Part::spread(n, n);
-        let (first, then) = Self::gathers(gatherer);
-        let arguments = [one.bytes.to_string(), (first + then).to_string()];
-        let name = gatherer.candidate.peer().unwrap_or("abi");
-        let program = places.peers.join(format!("gather.{name}"));
-        let made =
-            over_hosts::command(cluster, places, gatherer.candidate, &part, &program, &arguments);
-        let mut command = match made {
-            Ok(command) => command,
-            Err(trouble) => return one.trouble = Some(trouble),
-        };
-        if let Some(pace) = &gatherer.pace {
-            // Direct messages to the root, as in the paper.
-            command.env("LANDECK_INCAST", pace).env("LANDECK_COLLECTIVES", "gather=flat");
+    /// Gathers at all points, everybody in turn.
+    fn measure(
+        &self,
+        name: &'static str,
+        cluster: &Cluster,
+        places: &Places,
+        gatherers: &[Paced],
+        bytes: &[u64],
+    ) -> Vec<Measured> {
+        let mut measured = BTreeMap::new();
+        for &bytes in bytes {
+            for &senders in &self.senders {
+                for (at, gatherer) in gatherers.iter().enumerate() {
+                    let gatherer = gatherer.name();
+                    let one = Measured { gatherer, senders, bytes, ..Measured::default() };
+                    measured.insert((bytes, senders, at), one);
+                }
+            }
         }
+        let (rounds, _) = self.effort();
+        let progress =
+            rounds::progress_bar(name, usize::from(rounds) * self.senders.len() * gatherers.len());
+        for _ in 0..rounds {
+            for &senders in &self.senders {
+                for (at, gatherer) in gatherers.iter().enumerate() {
+                    for bytes in runs(gatherer, bytes) {
+                        let of = |bytes: &u64| (*bytes, senders, at);
+                        let mut ones: Vec<Measured> =
+                            bytes.iter().filter_map(|bytes| measured.remove(&of(bytes))).collect();
+                        self.launch(cluster, places, gatherer, &mut ones);
+                        measured.extend(bytes.iter().map(of).zip(ones));
+                    }
+                    progress.inc(1);
+                }
+            }
+        }
+        progress.finish_and_clear();
+        measured.into_values().collect()
+    }
+
+    /// One job that gathers blocks of several sizes.
+    fn launch(&self, cluster: &Cluster, places: &Places, gatherer: &Paced, ones: &mut [Measured]) {
+        let Some(n) = ones.first().map(|one| one.senders + 1) else { return };
+        let part = Part::spread(n, n);
+        let (first, then) = (first_gathers(gatherer), self.effort().1);
+        let mut arguments = vec![(first + then).to_string()];
+        arguments.extend(ones.iter().map(|one| one.bytes.to_string()));
+        let mut command = match gatherer.command(cluster, places, &part, ("gather", &arguments)) {
+            Ok(command) => command,
+            Err(trouble) => {
+                return ones.iter_mut().for_each(|one| one.trouble = Some(trouble.clone()));
+            }
+        };
         let outcome = launch::run(&mut command, LAUNCH_TIMEOUT);
         if outcome.trouble.is_some() {
-            one.trouble = outcome.trouble;
             cluster.end();
         }
-        let (again, times): (Vec<_>, Vec<_>) =
-            outcome.samples.iter().partition(|sample| !sample.point.form.is_empty());
-        one.times_ms.extend(times.iter().skip(first).map(|sample| sample.value));
-        one.sent_again.extend(again.iter().skip(first).map(|sample| sample.value));
+        for one in ones {
+            let of_it = outcome.samples.iter().filter(|sample| sample.point.bytes == one.bytes);
+            let (again, times): (Vec<_>, Vec<_>) =
+                of_it.partition(|sample| !sample.point.form.is_empty());
+            one.times_ms.extend(times.iter().skip(first).map(|sample| sample.value));
+            one.sent_again.extend(again.iter().skip(first).map(|sample| sample.value));
+            one.trouble = one.trouble.take().or_else(|| outcome.trouble.clone());
+        }
     }
 
-    fn table(&self, gatherers: &[Gatherer], measured: &[Measured]) -> String {
+    /// Gathers where nothing is dropped: grants must not cost time there.
+    fn without_a_small_port(
+        &self,
+        places: &Places,
+        gatherers: &[Paced],
+        report: &mut Report,
+    ) -> Result<usize, Problem> {
+        let is_meant = |one: &&Paced| matches!(one.pace.as_deref(), Some("none" | "credit"));
+        let both: Vec<Paced> = gatherers.iter().filter(is_meant).cloned().collect();
+        let bytes = self.bytes.iter().copied().max().unwrap_or_default();
+        let open = Cluster::of(self.hosts())?;
+        let measured = self.measure("open", &open, places, &both, &[bytes]);
+        let mut text = format!(
+            "\nHosts whose ports hold as much as they want: {bytes} bytes of each. Time in ms (least to most).\n\n\
+             | senders | none | credit | none / credit |\n|---|---|---|---|\n"
+        );
+        for &senders in &self.senders {
+            let find = |pace: &str| {
+                let name = name_of(pace);
+                let one =
+                    measured.iter().find(|one| one.gatherer == name && one.senders == senders);
+                one.and_then(|one| Spread::of(one.times_ms.iter().copied()))
+            };
+            let (Some(none), Some(credit)) = (find("none"), find("credit")) else { continue };
+            let of = |all: Spread| {
+                format!("{} ({} to {})", short(all.median), short(all.min), short(all.max))
+            };
+            let ratio = none.median / credit.median;
+            let _ = writeln!(text, "| {senders} | {} | {} | {ratio:.2} |", of(none), of(credit));
+        }
+        report.add(&text)?;
+        self.keep("open", &measured)?;
+        Ok(troubles(&measured))
+    }
+
+    fn table(&self, gatherers: &[Paced], measured: &[Measured]) -> String {
         let mut text = format!(
             "Many senders and one receiver: hosts with cables of {} Mb/s, ports that hold {} bytes.\n\
-             Each field: the time in ms, the part of the port's rate that carried data, segments sent again.\n",
+             Each field: the time in ms, the part of the port's rate that carried data, segments sent again. Medians.\n",
             self.rate, self.port_bytes
         );
         for &bytes in &self.bytes {
-            let _ = write!(text, "\n{bytes} bytes of each\n{:>8}", "senders");
+            let _ = write!(text, "\n{bytes} bytes of each\n\n| senders |");
             for gatherer in gatherers {
-                let _ = write!(text, " | {:>26}", gatherer.name());
+                let _ = write!(text, " {} |", gatherer.name());
             }
-            text.push('\n');
+            let _ = writeln!(text, "\n|---|{}", "---|".repeat(gatherers.len()));
             for &senders in &self.senders {
-                let _ = write!(text, "{senders:>8}");
+                let _ = write!(text, "| {senders} |");
                 for gatherer in gatherers {
                     let name = gatherer.name();
                     let one = measured.iter().find(|one| {
                         one.gatherer == name && one.senders == senders && one.bytes == bytes
                     });
-                    let _ = write!(
-                        text,
-                        " | {:>26}",
-                        one.map_or_else(String::new, |one| self.field(one))
-                    );
+                    let field = one.map_or_else(String::new, |one| self.field(one));
+                    let _ = write!(text, " {field} |");
                 }
                 text.push('\n');
             }
         }
-        text.push_str("\nThe paper's Table 3 (PVM, Ethernet of 10 Mb/s), and the part of its rate that carried data\n");
-        for (senders, wait, bytes, ms) in TABLE_3 {
-            let wait = wait.map_or("no wait".to_owned(), |wait| format!("wait {wait} ms * n"));
-            let part = f64::from(senders) * bytes as f64 * 8.0 / (ms * 1e-3) / (PAPER_RATE * 1e6);
-            let _ = writeln!(
-                text,
-                "{senders:>8} senders of {bytes:>7} bytes, {wait:>15}: {ms:>8} ms, {:>3.0}%",
-                part * 100.0
-            );
+        for one in measured {
+            if let Some(trouble) = &one.trouble {
+                let (gatherer, senders, bytes) = (&one.gatherer, one.senders, one.bytes);
+                let _ =
+                    writeln!(text, "\n{gatherer}, {senders} senders of {bytes} bytes: {trouble}");
+            }
         }
         text
     }
@@ -285,26 +329,20 @@ impl IncastOptions {
             one.goodput(self.rate),
             Spread::of(one.sent_again.iter().copied()),
         ) else {
-            return one.trouble.clone().unwrap_or_else(|| "nothing".to_owned());
+            return "-".to_owned();
         };
-        format!("{:.1}, {:.0}%, {:.0}", time.median, goodput.median, again.median)
+        format!("{}, {:.0}%, {:.0}", short(time.median), goodput.median, again.median)
     }
 
-    fn keep(&self, gatherers: &[Gatherer], measured: &[Measured]) -> Result<(), Problem> {
-        let path = self.output.join("incast.json");
+    fn keep(&self, name: &str, measured: &[Measured]) -> Result<(), Problem> {
+        let path = self.output.join(name).with_extension("json");
         let text = serde_json::to_string_pretty(measured).map_err(io::Error::from);
         let written = text.and_then(|text| fs::write(&path, text));
-        written.map_err(|error| Problem::NotWritten { path, error })?;
-        for &bytes in &self.bytes {
-            let path = self.output.join(format!("incast-{bytes}.png"));
-            let drawn = self.chart(gatherers, measured, bytes).draw(&path);
-            drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
-        }
-        Ok(())
+        written.map_err(|error| Problem::NotWritten { path, error })
     }
 
-    fn chart(&self, gatherers: &[Gatherer], measured: &[Measured], bytes: u64) -> Chart {
-        let line = |gatherer: &Gatherer| {
+    fn chart(&self, gatherers: &[Paced], measured: &[Measured], bytes: u64) -> Chart {
+        let line = |gatherer: &Paced| {
             let name = gatherer.name();
             let of_it = measured.iter().filter(|one| one.gatherer == name && one.bytes == bytes);
             let values = of_it
@@ -342,6 +380,24 @@ impl IncastOptions {
             axis: ChartAxis { name: "senders", is_logarithmic: false, label: short },
             lines: lines.chain([port]).collect(),
         }
+    }
+}
+
+/// Whether the first steps of a job are trial runs, which hold for all sizes of the job.
+fn is_calibrated(gatherer: &Paced) -> bool {
+    gatherer.pace.as_deref() == Some("calibrated")
+}
+
+/// The gathers that do not count: those that open connections, and the trial runs.
+fn first_gathers(gatherer: &Paced) -> usize {
+    if is_calibrated(gatherer) { 18 } else { 1 }
+}
+
+/// The sizes of each job.
+fn runs(gatherer: &Paced, bytes: &[u64]) -> Vec<Vec<u64>> {
+    match is_calibrated(gatherer) {
+        true => bytes.iter().map(|bytes| vec![*bytes]).collect(),
+        false => vec![bytes.to_vec()],
     }
 }
 

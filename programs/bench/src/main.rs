@@ -15,6 +15,7 @@ mod instructions;
 mod launch;
 mod machine;
 mod over_hosts;
+mod paced;
 mod papers;
 mod plot;
 mod probe;
@@ -25,6 +26,7 @@ mod rounds;
 mod sample;
 mod statistics;
 mod table;
+mod tokens;
 mod traffic;
 
 use std::fs;
@@ -46,6 +48,7 @@ use crate::problem::Problem;
 use crate::report::Report;
 use crate::results::Results;
 use crate::rounds::Effort;
+use crate::tokens::TokensOptions;
 
 /// The exit code for a wrong command line.
 const WRONG_USAGE: u8 = 2;
@@ -72,6 +75,8 @@ enum Subject {
     Papers(PapersOptions),
     /// Measure many senders that answer one receiver through a small port, as the paper of 1997 did
     Incast(IncastOptions),
+    /// Measure messages in chunks against those with reserved room between two hosts, as the paper of 1999 did
+    Tokens(TokensOptions),
     /// Count the instructions of sending and receiving (needs valgrind)
     Instructions,
     /// One half of a probe
@@ -156,6 +161,9 @@ fn main() -> ExitCode {
         }
         Some(Subject::Incast(options)) => {
             prepare(&arguments, &places).and_then(|()| incast::run(options, &places))
+        }
+        Some(Subject::Tokens(options)) => {
+            prepare(&arguments, &places).and_then(|()| tokens::run(options, &places))
         }
         Some(Subject::Instructions) => {
             prepare(&arguments, &places).and_then(|()| instructions::count(&places))

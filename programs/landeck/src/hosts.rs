@@ -112,11 +112,12 @@ pub(crate) struct HostsArguments {
     /// relay where there can be none. Also LANDECK_PATH [default: auto]
     #[arg(long, value_name = "PATH", value_enum, hide_possible_values = true, help_heading = HOSTS)]
     path: Option<PathAsked>,
-    /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit.
+    /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
     ///
     /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
     /// best. With credit the receiver grants parts, of which at most 128 KiB (or the bytes of credit:BYTES) are on their
-    /// way. Also LANDECK_INCAST [default: credit]
+    /// way. With tokens all messages need fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room
+    /// (tokens:reservation), as their size says. Also LANDECK_INCAST [default: credit]
     #[arg(long, value_name = "PACE", value_parser = incast, help_heading = HOSTS)]
     incast: Option<String>,
     /// Start one process on one host if nothing says how many, as mpiexec does.

@@ -75,6 +75,7 @@ impl<N: Channel> Endpoint<N> {
                 Some(Work::Queued { header, .. }) => header.context == context,
                 Some(Work::Offered { context: of_send, .. }) => *of_send == context,
                 Some(Work::Filling(filling)) => filling.context == context,
+                Some(Work::Chunking(chunking)) => chunking.context == context,
                 Some(Work::Draining(draining)) => draining.context == context,
                 Some(Work::Collecting(collecting)) => collecting.context == context,
                 _ => false,
@@ -274,6 +275,7 @@ impl<N: Channel> Endpoint<N> {
         if died {
             self.core.membership.unacknowledged.insert(peer);
         }
+        self.core.chunks.forget(Peer(peer));
         // Nothing of this process's waits for it any more.
         if let Some(network) = &mut self.far {
             network.forget(Peer(peer));

@@ -48,6 +48,9 @@ impl<N: Channel> Endpoint<N> {
         tag: u32,
         (area, senders): (Area, u32),
     ) -> Result<Started, Failure> {
+        if self.core.pacing.tokens(context).is_some() {
+            self.core.pacing.note_senders(context, senders);
+        }
         let most =
             if self.is_far(to) { self.unscheduled_bytes(context, senders) } else { u64::MAX };
         match area.packed_bytes() > most {

@@ -16,6 +16,7 @@ impl<N: Channel> Endpoint<N> {
 
     /// Records that a slot has another process than the one known here, whose end may not have been seen.
     pub(crate) fn succeed(&mut self, slot: u32) {
+        self.core.chunks.forget(Peer(slot));
         let membership = &mut self.core.membership;
         let seen = membership.gone.remove(&slot);
         let contexts = membership.contexts.iter();

@@ -4,20 +4,23 @@ use std::fs;
 use std::time::Duration;
 
 use landeck::architecture::Flat;
-use landeck::{Incast, Job, Sum, World};
+use landeck::{Incast, Job, Priority, Sum, TokenWish, World};
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::{Watchdog, jobs};
 
 use crate::job::{RANKS, on_hosts};
 use crate::support::{is_member, job_by, launcher, text};
 
-const PACES: [Incast; 6] = [
+const PACES: [Incast; 9] = [
     Incast::None,
     Incast::Fixed(1),
     Incast::Fixed(2),
     Incast::Calibrated,
     Incast::Credit(32 << 10),
     Incast::Credit(128 << 10),
+    Incast::Tokens(TokenWish::SEGMENTATION),
+    Incast::Tokens(TokenWish::RESERVATION),
+    Incast::Tokens(TokenWish { chunks_up_to: 65_537, priority: Priority::High }),
 ];
 
 fn values(rank: usize, bytes: usize) -> Vec<u8> {
@@ -61,6 +64,38 @@ fn many_to_one_steps_arrive_at_every_pace() {
         world.set_incast(Incast::Calibrated).unwrap();
         (0..20).for_each(|_| gather_right(&world, 40_000, 0));
         a_member_computes(&world);
+    });
+}
+
+/// Messages of the program itself need tokens as well, and come past others that nobody receives yet.
+#[test]
+fn messages_with_tokens_arrive_in_any_order() {
+    on_hosts("incast::messages_with_tokens_arrive_in_any_order", |job| {
+        let (low, high) = (job.world(), job.world().duplicate().unwrap());
+        let wish = TokenWish::SEGMENTATION;
+        low.set_incast(Incast::Tokens(wish)).unwrap();
+        let wish = TokenWish { priority: Priority::High, ..wish };
+        high.set_incast(Incast::Tokens(wish)).unwrap();
+        let peer = (low.rank() + RANKS / 2) % RANKS;
+        let bytes = [1_000_000, 300_001, 100, 70_000];
+        let sent = bytes.map(|bytes| values(low.rank(), bytes));
+        let mut found = bytes.map(|bytes| vec![0; bytes]);
+        let worlds = [&low, &low, &low, &high];
+        low.scope(|scope| {
+            for (tag, data) in (0..3u32).zip(&sent) {
+                let _ = scope.send(data, peer, tag)?;
+            }
+            high.scope(|urgent| {
+                let _ = urgent.send(&sent[3], peer, 3)?;
+                for tag in (0..bytes.len()).rev() {
+                    worlds[tag].receive_into(&mut found[tag], peer, tag as u32)?;
+                }
+                Ok(())
+            })
+        })
+        .unwrap();
+        assert!(bytes.iter().zip(&found).all(|(bytes, found)| *found == values(peer, *bytes)));
+        low.barrier().unwrap();
     });
 }
 

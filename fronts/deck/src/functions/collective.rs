@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use landeck::unstable::collectives::Preset;
-use landeck::{Message, MessageWorld};
+use landeck::{Incast, Message, MessageWorld};
 use landeck_c_boundary::string;
 
 use crate::arguments::operation;
@@ -15,6 +15,8 @@ use crate::objects::{GROUPS, MESSAGES};
 use crate::recent::Used;
 use crate::{errors, job};
 
+/// Longest name of a pace.
+const PACE_BYTES_MAX: usize = 64;
 /// Longest name of an architecture.
 const ARCHITECTURE_BYTES_MAX: usize = 4096;
 
@@ -150,6 +152,15 @@ pub(crate) unsafe fn use_(g: *mut Handle, architecture: *const c_char) -> Result
         }
     };
     group.go_by(preset)
+}
+
+pub(crate) unsafe fn pace(g: *mut Handle, pace: *const c_char) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { group(g) }?;
+    // SAFETY: the program gave a name.
+    let name = unsafe { string::read("pace", pace, PACE_BYTES_MAX) }?.to_string_lossy();
+    let wish = Incast::from_words(&name);
+    group.set_pace(wish.ok_or_else(|| Mistake::value("pace", &name, Incast::WORDS))?)
 }
 
 fn preset(name: &CStr) -> Result<Preset, Mistake> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use landeck::raw::group::{Seat, seat};
 use landeck::unstable::collectives::Preset;
 use landeck::unstable::memory::gate::{Entry, Gate};
-use landeck::{Member, MessageWorld, ThreadMode};
+use landeck::{Incast, Member, MessageWorld, ThreadMode};
 
 use crate::errors;
 use crate::mistake::Mistake;
@@ -36,6 +36,7 @@ pub(crate) struct Membership {
     pub(crate) member: Member,
     together: Option<MessageWorld>,
     preset: Option<Preset>,
+    pace: Option<Incast>,
 }
 
 /// The world in which the members of a group call collective operations, entered by one thread.
@@ -108,6 +109,22 @@ impl Group {
         }
         Ok(())
     }
+
+    /// Sets the pace at which members of other hosts answer this process.
+    pub(crate) fn set_pace(&self, pace: Incast) -> Result<(), Mistake> {
+        match self {
+            Self::World(world) => Ok(alone(world)?.world().set_incast(pace)?),
+            Self::Named(named) => {
+                let mut membership = named.alone()?;
+                let membership = membership.as_mut().ok_or_else(left)?;
+                membership.pace = Some(pace);
+                match &membership.together {
+                    Some(world) => Ok(world.world().set_incast(pace)?),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
 }
 
 impl Named {
@@ -160,7 +177,7 @@ fn seat_word(member: &Member) -> u64 {
 
 impl Membership {
     pub(crate) fn new(member: Member) -> Self {
-        Self { member, together: None, preset: None }
+        Self { member, together: None, preset: None, pace: None }
     }
 
     /// Goes on to the next operation, or to the first.
@@ -176,6 +193,9 @@ impl Membership {
             _ => {
                 let mut world = MessageWorld::new(self.member.world()?.clone());
                 world.go_by(self.preset.clone());
+                if let Some(pace) = self.pace {
+                    world.world().set_incast(pace)?;
+                }
                 Some(world)
             }
         };

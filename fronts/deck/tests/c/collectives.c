@@ -2,6 +2,7 @@
  * that were computed alone. */
 #include "check.h"
 
+static const char *const paces[] = {"credit", "none", "fixed:1", "calibrated", "credit:64K"};
 static const char *const architectures[] = {
     NULL, "board", "flat", "binary-tree", "knomial", "butterfly", "ring", "deck2000", "deck2003", "mpi2003",
 };
@@ -168,6 +169,8 @@ static void mistakes(deck_msg_t *m, deck_msg_t *own)
     float number = 1;
     deck_group_t none = DECK_NOTHING, other = { own->id };
     FAILS(DECK_EARCHITECTURE, deck_collective_use(&all, "binary-treee"));
+    FAILS(DECK_EVALUE, deck_collective_pace(&all, "credit:1"));
+    FAILS(DECK_ENULL, deck_collective_pace(&all, 0));
     FAILS(DECK_EVALUE, deck_collective_bcast(&all, m, nodes));
     FAILS(DECK_EVALUE, deck_collective_bcast(&all, m, -1));
     FAILS(DECK_EHANDLE, deck_collective_barrier(&none));
@@ -201,6 +204,7 @@ int main(int argc, char **argv)
     OK(deck_msg_create(&own, 0));
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
         OK(deck_collective_use(&all, architectures[i]));
+        OK(deck_collective_pace(&all, paces[i % (sizeof paces / sizeof *paces)]));
         int code = deck_collective_barrier(&all);
         /* A board is memory of one host. */
         if (code == DECK_EARCHITECTURE && i == 1 && getenv("LANDECK_TEST_HOSTS")) continue;

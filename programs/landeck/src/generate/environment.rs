@@ -22,7 +22,7 @@ const VARIABLES: [(&str, &str); 16] = [
     ),
     (
         "LANDECK_INCAST",
-        "the pace of many-to-one steps between hosts, as --incast: none, fixed:K, calibrated, credit or credit:BYTES",
+        "the pace of many-to-one steps between hosts, as --incast: none, fixed:K, calibrated, credit, credit:BYTES or tokens",
     ),
     (
         "LANDECK_JOB",
