@@ -27,7 +27,7 @@ const ENDS_WITHIN_MS: u64 = 10_000;
 /// No process may take longer, however busy the computer is.
 const HANGS_AFTER_MS: u64 = 60_000;
 /// `--host-timeout` in seconds.
-const TIMEOUT: &str = "1";
+const TIMEOUT: &str = "3";
 /// The steps at which each operation is tried in soak.
 const STEPS: usize = 6;
 const SHORT: [(&str, usize, usize); 3] = [("daemon", 0, 1), ("power", 11, 2), ("daemon", 12, 3)];
@@ -67,8 +67,13 @@ fn operate_until_the_end() {
         done = operate(&world, operation); // it has the next steps if this one had fewer
     }
     let error = done.unwrap_err();
-    assert!(matches!(error.kind, ErrorKind::Ended), "{error}");
-    println!("{DONE} {} ms", begun.elapsed().as_millis());
+    let kind = match error.kind {
+        ErrorKind::Ended => "by the end of the job",
+        // A neighbour whose call has returned has left before this process looks.
+        ErrorKind::PeerFailed { .. } => "by a neighbour's",
+        _ => panic!("{error}"),
+    };
+    println!("{DONE} {kind}: {} ms", begun.elapsed().as_millis());
 }
 
 #[test]
@@ -91,12 +96,15 @@ fn a_host_lost_at_a_step_ends_the_job_on_the_others() {
         let ended = command.env(FATE, &fate).output().unwrap();
         let said = text(&ended);
         assert_eq!(ended.status.code(), Some(137), "{fate}: {said}");
-        assert!(said.contains("Host n3 is lost") && !said.contains("panicked"), "{fate}: {said}");
+        // On a busy computer the connection of a pair may be given up before the host is.
+        let is_named = said.contains("Host n3 is lost") || said.contains(" on n3 failed while");
+        assert!(is_named && !said.contains("panicked"), "{fate}: {said}");
         let own = said.lines().filter_map(|line| {
-            line.split_once(DONE)?.1.trim().strip_suffix(" ms")?.parse::<u64>().ok()
+            line.split_once(DONE)?.1.split_once(": ")?.1.strip_suffix(" ms")?.parse::<u64>().ok()
         });
         let own: Vec<u64> = own.collect();
         assert_eq!(own.len(), AT_STEP, "all others: {fate}: {said}");
+        assert!(said.contains("by the end of the job"), "{fate}: {said}");
         times.extend(own);
         // What the daemon of the lost host has left ends with it.
         hosts.kill(HOSTS - 1).unwrap();
