@@ -13,6 +13,7 @@
  *                      what deck.c does over DECK: broadcast and barrier, scatter and gather, reduce, barrier
  *   growth             barrier, allreduce and broadcast of 8 bytes, each a form of its own
  *   three              the same of every size; barrier of none
+ *   four               the same, and alltoall
  *   overlap            a non-blocking allreduce while the process computes as long as one takes alone:
  *                      the share of it that the computation did not hide
  *   overlap_call       the same; the time in the call that starts it
@@ -271,11 +272,15 @@ static void measure_growth(void) {
     measure_operation("growth", "broadcast", find_operation("broadcast"), 8);
 }
 
-static void measure_three(void) {
-    measure_operation("three", "barrier", find_operation("barrier"), 0);
+static const char *const some[] = {"allreduce", "broadcast", "alltoall"};
+
+/* Barrier, and the first `count` of these of every size. */
+static void measure_some(const char *figure, const char *const *names, int count) {
+    measure_operation(figure, "barrier", find_operation("barrier"), 0);
     for (int i = 0; i < settings.bytes.count; i++) {
-        measure_operation("three", "allreduce", find_operation("allreduce"), settings.bytes.values[i]);
-        measure_operation("three", "broadcast", find_operation("broadcast"), settings.bytes.values[i]);
+        for (int j = 0; j < count; j++) {
+            measure_operation(figure, names[j], find_operation(names[j]), settings.bytes.values[i]);
+        }
     }
 }
 
@@ -381,7 +386,8 @@ int main(int argc, char **argv) {
     allocate_buffers();
     if (wanted) measure_every_size(figure, wanted);
     else if (!strcmp(figure, "growth")) measure_growth();
-    else if (!strcmp(figure, "three")) measure_three();
+    else if (!strcmp(figure, "three")) measure_some(figure, some, 2);
+    else if (!strcmp(figure, "four")) measure_some(figure, some, 3);
     else if (!strcmp(figure, "overlap")) measure_overlap(figure, false);
     else if (!strcmp(figure, "overlap_call")) measure_overlap(figure, true);
     else fail("unknown figure; they stand at the head of bench/collectives.c");

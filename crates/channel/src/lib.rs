@@ -161,6 +161,38 @@ pub enum SendError {
 /// travels in one line past waiting messages.
 pub const URGENT_BYTES_MAX: usize = 48;
 
+/// The traffic of a process on its connections to other hosts, since it joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames of messages that were sent: messages, and parts, offers and acceptances of long ones.
+    pub frames: u64,
+    /// Frames that were sent about positions, and goodbyes.
+    pub reports: u64,
+    /// Bytes that the system has taken, with headers and seals.
+    pub bytes: u64,
+    /// System calls that sent.
+    pub sends: u64,
+    /// System calls that received, those that found nothing among them.
+    pub receives: u64,
+    /// System calls that asked which connections have something.
+    pub looks: u64,
+}
+
+impl Traffic {
+    /// Returns the traffic since an earlier moment.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames.saturating_sub(before.frames),
+            reports: self.reports.saturating_sub(before.reports),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            sends: self.sends.saturating_sub(before.sends),
+            receives: self.receives.saturating_sub(before.receives),
+            looks: self.looks.saturating_sub(before.looks),
+        }
+    }
+}
+
 /// A network.
 pub trait Channel: Send {
     /// The longest data of one message, in bytes. The kernel divides longer ones.
@@ -264,6 +296,11 @@ pub trait Channel: Send {
     /// Describes each path on which bytes wait that the other host has not taken, for observers. A process calls this
     /// now and then while it waits for long; `now_ns` is the time of the monotonic clock.
     fn describe_lanes(&mut self, _now_ns: u64, _tell: &mut dyn FnMut(LaneRecord)) {}
+
+    /// The traffic on its connections so far. Channels without connections have none.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
 
     /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some
     /// are not known to have arrived.

@@ -4,7 +4,7 @@
 //! inspect a job's memory or bring a network of their own. A program that needs any of it depends
 //! on one exact version.
 
-use landeck_channel::{Channel, Peer};
+use landeck_channel::{Channel, Peer, Traffic};
 use landeck_memory::Segment;
 
 use crate::error::Result;
@@ -51,6 +51,13 @@ pub trait JobInternals: sealed::Sealed {
     /// [`crate::ErrorKind::Thread`].
     fn world_of(&self, context: u32, members: &[Peer]) -> Result<World>;
 
+    /// Returns the traffic of this process on its connections to other hosts, since it joined. What relays carry is no
+    /// part of it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Thread`].
+    fn traffic(&self) -> Result<Traffic>;
+
     /// Returns the ways that collective operations take in a world, by size, for people.
     ///
     /// # Errors
@@ -83,6 +90,11 @@ impl JobInternals for Job {
         engine.watch_over(context, &members.into(), self.own_peer());
         drop(engine);
         Ok(World::new(self.shared.clone(), context, members.into()))
+    }
+
+    fn traffic(&self) -> Result<Traffic> {
+        let engine = self.shared.engine.enter()?;
+        Ok(engine.network().map_or_else(Traffic::default, Channel::traffic))
     }
 
     fn ways(&self, world: &World) -> Result<String> {

@@ -25,6 +25,7 @@ mod rounds;
 mod sample;
 mod statistics;
 mod table;
+mod traffic;
 
 use std::fs;
 use std::io;
@@ -106,8 +107,8 @@ struct RunOptions {
     #[arg(long)]
     new_data: bool,
     /// Measure jobs over so many hosts, which are made of network namespaces; these have figures of their own
-    #[arg(long, value_name = "N", conflicts_with = "against", value_parser = clap::value_parser!(u16).range(2..=2))]
-    hosts: Option<u16>,
+    #[arg(long, value_name = "N", conflicts_with = "against", value_parser = ["2", "4", "8"])]
+    hosts: Option<String>,
     /// Compare with another installation of Landeck, such as one of an earlier version, and not with peers
     #[arg(long, value_name = "PREFIX", conflicts_with = "peers")]
     against: Option<PathBuf>,
@@ -117,6 +118,13 @@ struct RunOptions {
     /// Where the peers and the programs over MPI are
     #[arg(long, value_name = "DIR", hide = true)]
     folder: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// The hosts that jobs are spread over, if that is wanted.
+    fn hosts(&self) -> Option<u32> {
+        self.hosts.as_ref()?.parse().ok()
+    }
 }
 
 fn main() -> ExitCode {
@@ -200,6 +208,9 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     for figure in figures {
         let results = rounds::measure(figure, &candidates, places, &effort);
         report.add(&table::figure(&results))?;
+        if let Some(text) = traffic::table(figure, &results, places) {
+            report.add(&text)?;
+        }
         keep(&results, &options.output)?;
         for point in results.points() {
             verdicts.extend(results.verdicts(&point));
@@ -259,11 +270,11 @@ fn link_library(built: &Path, link: &Path) -> io::Result<()> {
 /// The places, with the hosts that jobs are spread over if that is wanted.
 fn on_hosts(options: &RunOptions, places: &Places) -> Result<Places, Problem> {
     let mut places = places.clone();
-    if let Some(hosts) = options.hosts {
+    if let Some(hosts) = options.hosts() {
         if !places.daemon().exists() {
             return Err(Problem::NotBuilt { path: places.daemon() });
         }
-        places.cluster = Some(Rc::new(Cluster::make(u32::from(hosts))?));
+        places.cluster = Some(Rc::new(Cluster::make(hosts)?));
     }
     Ok(places)
 }
@@ -271,18 +282,23 @@ fn on_hosts(options: &RunOptions, places: &Places) -> Result<Places, Problem> {
 /// Those that are named, or else all of one host, or of several.
 fn chosen_figures(options: &RunOptions) -> Result<Vec<&'static Figure>, Problem> {
     let names = &options.figures;
-    let has_hosts = options.hosts.is_some();
+    let (hosts, has_hosts) = (options.hosts().unwrap_or(1), options.hosts.is_some());
     if names.is_empty() {
-        return Ok(Figure::all().filter(|figure| figure.is_over_hosts() == has_hosts).collect());
+        let is_one =
+            |figure: &&Figure| figure.is_over_hosts() == has_hosts && figure.hosts() == hosts;
+        return Ok(Figure::all().filter(is_one).collect());
     }
     let known = || Figure::all().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
     let find = |name: &String| {
         let name = name.clone();
         match Figure::by_name(&name) {
             None => Err(Problem::NoSuchFigure { name, known: known() }),
+            Some(figure) if figure.is_over_hosts() && figure.hosts() > hosts => {
+                Err(Problem::NeedsHosts { name, hosts: figure.hosts() })
+            }
             Some(figure) if figure.is_over_hosts() == has_hosts => Ok(figure),
             Some(_) if has_hosts => Err(Problem::NeedsOneHost { name }),
-            Some(_) => Err(Problem::NeedsHosts { name }),
+            Some(figure) => Err(Problem::NeedsHosts { name, hosts: figure.hosts() }),
         }
     };
     names.iter().map(find).collect()

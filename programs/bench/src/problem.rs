@@ -28,8 +28,8 @@ pub(crate) enum Problem {
         "there is nothing to compare with below {prefix}. Give the prefix of an installation (make install)."
     )]
     NoInstallation { prefix: PathBuf },
-    #[error("figure '{name}' needs several hosts: add --hosts 2.")]
-    NeedsHosts { name: String },
+    #[error("figure '{name}' needs several hosts: add --hosts {hosts}.")]
+    NeedsHosts { name: String, hosts: u32 },
     #[error("figure '{name}' is one of one host: leave --hosts out.")]
     NeedsOneHost { name: String },
     #[error("study '{name}' needs several hosts: add --hosts 4.")]

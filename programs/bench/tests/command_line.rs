@@ -34,6 +34,7 @@ fn a_figure_that_needs_hosts_says_so() {
     for (arguments, words) in [
         (&["--figure", "hosts_round"][..], "add --hosts 2"),
         (&["--hosts", "2", "--figure", "round"], "leave --hosts out"),
+        (&["--hosts", "2", "--figure", "hosts_collectives_8"], "add --hosts 8"),
         (&["--hosts", "3"], "'3'"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landeck-bench"));

@@ -4,9 +4,9 @@
 //! encrypted and a tag of 16 bytes follows them. Nothing here knows of sockets. The staging memory exists only while
 //! bytes are in it. It comes from and returns to a [`Spare`] that all lanes of a process share.
 
-use landeck_channel::BrokenPeer;
+use landeck_channel::{BrokenPeer, Traffic};
 use landeck_memory::Bytes;
-use landeck_wire::{HEADER_BYTES, Header};
+use landeck_wire::{HEADER_BYTES, Header, Kind};
 
 use super::sealing::Opening;
 
@@ -19,11 +19,12 @@ pub const STAGING_BYTES: usize = 128 * 1024;
 /// The number of unused memories of each sort that are kept for later use.
 const SPARE_MAX: usize = 4;
 
-/// Unused memories.
+/// The things that all lanes of a process share: unused memories, and the count of their traffic.
 #[derive(Default)]
 pub struct Spare {
     staging: Vec<Box<[u8]>>,
     outgoing: Vec<Vec<u8>>,
+    pub(super) traffic: Traffic,
 }
 
 /// The incoming half of a lane.
@@ -54,6 +55,24 @@ impl Spare {
         if self.staging.len() < SPARE_MAX {
             self.staging.push(memory);
         }
+    }
+
+    /// Counts a frame that is sent.
+    #[inline]
+    pub(super) fn count_frame(&mut self, header: &Header) {
+        match header.kind {
+            Kind::Received | Kind::Granted | Kind::Goodbye | Kind::EndMarker => {
+                self.traffic.reports += 1;
+            }
+            _ => self.traffic.frames += 1,
+        }
+    }
+
+    /// Counts a system call that has sent so many bytes.
+    #[inline]
+    pub(super) fn count_send(&mut self, bytes: usize) {
+        self.traffic.sends += 1;
+        self.traffic.bytes += bytes as u64;
     }
 
     /// An empty memory for bytes that are to be sent.

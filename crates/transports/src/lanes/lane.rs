@@ -633,6 +633,7 @@ impl Outgoing {
         if self.bytes.capacity() == 0 {
             self.bytes = spare.lend_outgoing();
         }
+        spare.count_frame(header);
         self.bytes.extend_from_slice(&header.encode());
         data.append_to(&mut self.bytes);
         if let Err(CannotSeal) = self.sealing.seal_last(&mut self.bytes, data.len()) {
@@ -662,6 +663,10 @@ impl Outgoing {
                 return Err(SendError::Full);
             }
         };
+        spare.count_send(moved);
+        if moved >= before {
+            spare.count_frame(header);
+        }
         if moved == before + head.len() + data.len() {
             if before > 0 {
                 self.drained(spare);
@@ -686,8 +691,12 @@ impl Outgoing {
     fn flush(&mut self, socket: &OwnedFd, spare: &mut Spare) {
         while self.is_waiting() {
             match socket::send(socket, &self.bytes[self.begin..]) {
-                Ok(Moved::Bytes(bytes)) => self.begin += bytes,
+                Ok(Moved::Bytes(bytes)) => {
+                    spare.count_send(bytes);
+                    self.begin += bytes;
+                }
                 Ok(_) => {
+                    spare.count_send(0);
                     self.is_blocked = true;
                     return;
                 }

@@ -47,7 +47,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use landeck_channel::{Channel, Peer, SendError, Sink, URGENT_BYTES_MAX};
+use landeck_channel::{Channel, Peer, SendError, Sink, Traffic, URGENT_BYTES_MAX};
 use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::way::{LaneState, MessageWay, PathWish, Receiver, choose};
@@ -289,6 +289,7 @@ impl Lanes {
         const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.daemon.flush();
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
+        self.spare.traffic.looks += 1;
         let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
             Ok(events) => events,
             Err(_) => return (false, 0),
@@ -735,6 +736,10 @@ impl Channel for Lanes {
                 tell(stall.record(self.first_far + far));
             }
         }
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.spare.traffic
     }
 
     fn has_unsent(&self) -> bool {

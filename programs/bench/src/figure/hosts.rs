@@ -1,4 +1,4 @@
-//! Figures of a job on two hosts.
+//! Figures of a job on two hosts, and of collective operations on four and eight.
 
 use super::Limit::{OfBestPeer, TimesForm, Value};
 use super::{Axis, Figure, Limit, Method, Part, Target, Who, no_rule};
@@ -70,7 +70,27 @@ pub(super) const FIGURES: &[Figure] = &[
         who: Who::OverHosts(Candidate::LandeckPlain),
         ..POINTS
     },
+    Figure {
+        name: "hosts_collectives_4",
+        title: "Collective operations over four hosts",
+        parts: &[Part { hosts: 4, ..over_both(4, OF_MANY) }],
+        ..OPERATIONS
+    },
+    Figure {
+        name: "hosts_collectives_8",
+        title: "Collective operations over eight hosts",
+        parts: &[Part { hosts: 8, ..over_both(8, OF_MANY) }],
+        ..OPERATIONS
+    },
 ];
+
+/// The operations over more hosts than there are processors: ratios count, and what goes over the network.
+const OF_MANY: &[&str] = &["four", "bytes=8,1024,65536,1048576", "batch_ms=20"];
+const OPERATIONS: Figure = Figure {
+    program: Program::Collectives,
+    who: Who::OverHosts(Candidate::LandeckPlain),
+    ..POINTS
+};
 
 /// The common form of most of them.
 const POINTS: Figure = Figure {

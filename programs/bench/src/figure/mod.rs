@@ -166,6 +166,16 @@ impl Figure {
         matches!(self.who, Who::OverHosts(_) | Who::OursOverHosts)
     }
 
+    /// The hosts that its jobs are on.
+    pub(crate) fn hosts(&self) -> u32 {
+        self.parts.iter().map(|part| part.hosts).max().unwrap_or(1)
+    }
+
+    /// Whether a table says what its operations send.
+    pub(crate) fn counts_traffic(&self) -> bool {
+        self.is_over_hosts() && self.program == Program::Collectives
+    }
+
     pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {
         Figure::all().find(|figure| figure.name == name)
     }

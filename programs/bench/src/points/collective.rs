@@ -42,7 +42,13 @@ impl Operation {
 
     /// One operation with blocks of so many bytes.
     #[inline]
-    fn call(self, world: &World, blocks: &mut Blocks, root: usize, bytes: usize) -> Result<()> {
+    pub(crate) fn call(
+        self,
+        world: &World,
+        blocks: &mut Blocks,
+        root: usize,
+        bytes: usize,
+    ) -> Result<()> {
         let all = bytes * world.size();
         let (terms, sums) = (&blocks.terms[..bytes / 8], &mut blocks.sums[..bytes / 8]);
         let (outgoing, incoming) = (&blocks.outgoing, &mut blocks.incoming);

@@ -29,6 +29,7 @@
 //! | `service_paper` | the same as the paper describes it, with rank 0 as the server, and the messages of each call |
 //! | `service_calls` | the messages of each call of a group with a server, and of one without; one process on each host |
 //! | `roots` | a round of root finding: all tell each other, or a master and messages through a hypercube |
+//! | `traffic` | frames, bytes and system calls of connections between hosts, of all processes in one operation |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
@@ -53,6 +54,7 @@ mod reproducible;
 mod roots;
 mod settings;
 mod stream;
+mod traffic;
 mod words;
 
 use std::process::ExitCode;
@@ -148,6 +150,7 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
         "roots" => roots::measure(bench),
+        "traffic" => traffic::measure(bench),
         "service_group" => group::service(bench, GroupOptions::default()),
         "service_served" => group::service(bench, group::served_by_creator()),
         "service_joins" => group::service_joins(bench),

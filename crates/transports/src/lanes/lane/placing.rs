@@ -107,6 +107,7 @@ impl Incoming {
         if most == 0 {
             return Ok(Moved::Bytes(0));
         }
+        spare.traffic.receives += 1;
         let moved = socket::receive(socket, &mut room[..most])?;
         if let Moved::Bytes(bytes) = moved {
             self.framing.filled(bytes);
@@ -162,6 +163,7 @@ impl Incoming {
         let before = place.write(0, Bytes::from(staged));
         let mut next = [0; HEADER_BYTES];
         let left = place.part(before, usize::MAX);
+        spare.traffic.receives += 1;
         let moved = match socket::receive_to(socket, left, &mut next) {
             // What was read before is there in any case, and the next look finds the error again.
             Err(_) if before > 0 => Moved::Later,
