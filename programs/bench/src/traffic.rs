@@ -1,4 +1,4 @@
-//! What an operation costs on the network, beside how long it takes beside the best peer.
+//! The traffic of operations on the network, beside how long they take beside the best peer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
