@@ -18,6 +18,7 @@ pub mod area;
 mod arrival;
 mod backlog;
 mod budget;
+mod chunked_sends;
 mod chunks;
 mod copied;
 pub mod endpoint;
