@@ -14,6 +14,7 @@ use crate::group::Group;
 use crate::links::Links;
 use crate::operation::Operation;
 use crate::partial::Order;
+use crate::seating;
 use crate::settings::Settings;
 
 /// On a board with room nothing else is considered for data up to this, all blocks together, nor for any data on an
@@ -192,7 +193,8 @@ impl Table {
         &self.facts
     }
 
-    /// Returns the choice for a request. The first request of a class takes some microseconds, later ones a look-up.
+    /// Returns the choice for a request. The first request of a class takes some microseconds, or up to some milliseconds where
+    /// the links of hosts differ; later ones take a look-up.
     #[inline]
     pub fn way(&mut self, request: &Request) -> &Choice {
         let class = Class::of(request);
@@ -232,7 +234,7 @@ impl Table {
             None => (self.ways(class), None),
         };
         let order = late.unwrap_or(if class.ordered { Order::Canonical } else { Order::Free });
-        self.cheapest(class, ways, order)
+        self.cheapest(class, self.with_orders(class, ways, order), order)
     }
 
     fn cheapest(&self, class: Class, ways: Vec<Way>, order: Order) -> Choice {
@@ -249,6 +251,19 @@ impl Table {
         }
         let otherwise = || Choice { way: Way::by(Flat), segments: 1, order };
         best.map_or_else(otherwise, |(_, choice)| choice)
+    }
+
+    /// These ways, and behind them those with their hosts in another order that slow links ask for. Data that combine in the
+    /// order of ranks keep it: in another one, more values would have to travel.
+    fn with_orders(&self, class: Class, mut ways: Vec<Way>, order: Order) -> Vec<Way> {
+        if order == Order::Free {
+            let bytes = self.class_bytes(class);
+            let load = Load { operation: class.operation, bytes, segments: 1, order };
+            let scene = self.scene();
+            let in_order = |way| seating::seated(&scene, &load, way);
+            ways.extend(ways.iter().filter_map(in_order).collect::<Vec<_>>());
+        }
+        ways
     }
 
     fn class_bytes(&self, class: Class) -> u64 {
@@ -549,6 +564,36 @@ mod tests {
         }
 
         #[test]
+        fn members_over_uneven_links_choose_alike_and_get_plans(
+            request in any_request(),
+            times in prop::collection::vec((1u64..1 << 28, 1u64..1 << 24, 1u64..1 << 28), 28),
+            hosts in 2u32..8,
+            each in 1u32..3,
+        ) {
+            let mut links = Links::default();
+            for high in 0..hosts as usize {
+                for low in 0..high {
+                    let (latency_ps, gap_ps, kib_ps) = times[high * (high - 1) / 2 + low];
+                    links.set(low, high, Link { latency_ps, gap_ps, kib_ps });
+                }
+            }
+            let group = Group::divided(hosts * each, hosts).unwrap();
+            let facts = Facts { group, links, hosts_have_boards: true, ..facts(hosts * each, 2, false) };
+            let choice = Table::new(facts.clone()).look_up(&request);
+            let again = Table::new(facts.clone()).look_up(&request);
+            prop_assert_eq!(text(&choice), text(&again));
+            let root = if request.operation.has_root() { hosts * each - 1 } else { 0 };
+            let task = Task {
+                root,
+                segments: choice.segments,
+                order: choice.order,
+                ..Task::new(request.operation)
+            };
+            let found = crate::check::prove(&plans(&task, &choice.way, &facts.group), &task);
+            prop_assert!(found.is_ok(), "{:?} {:?}", choice, found.err());
+        }
+
+        #[test]
         fn sizes_of_one_octave_take_one_way(operation_number in 1u8..12, octave in 1u32..40, by in 0.0..1.0) {
             let operation = Operation::from_number(operation_number).unwrap();
             let mut table = Table::new(facts(8, 2, true));
@@ -702,6 +747,40 @@ mod tests {
             at(100_000) != at(1_000_000)
         };
         assert!((10..24).any(differs), "all links are slower");
+    }
+
+    #[test]
+    fn a_slow_host_is_no_centre() {
+        let facts = over_hosts(&[&[0, 1], &[2, 3], &[4, 5]]);
+        let with = |facts: &Facts, request, slow| {
+            let table = Table::new(Facts { links: links(3, 1_000_000, slow), ..facts.clone() });
+            table.look_up(&request).way.to_string()
+        };
+        let request = Request::new(Operation::AllReduce, 256 << 10);
+        let alike = with(&facts, request, (0, 1));
+        assert!(!alike.contains("in order"), "{alike}");
+        for slow in 0..3 {
+            let way = with(&facts, request, (slow, 10));
+            let centre =
+                way.split("in order ").nth(1).map_or('0', |order| order.as_bytes()[0] as char);
+            assert_ne!(centre as usize - '0' as usize, slow, "{way}");
+        }
+        assert!(with(&facts, request, (0, 10)).contains("in order"));
+        // Asked for by the user, between single members, and for data in an order of their own.
+        let overrides = "ring".parse().unwrap();
+        let settings = Settings { overrides, ..Settings::default() };
+        let asked = Facts { settings, ..over_hosts(&[&[0], &[1], &[2], &[3]]) };
+        let gather = Request::new(Operation::Gather, 1 << 20);
+        let mut uneven = links(4, 1_000_000, (0, 1));
+        uneven.set(1, 2, Link { latency_ps: 20_000_000, gap_ps: 4_000_000, kib_ps: 50_000_000 });
+        let table = Table::new(Facts { links: uneven, ..asked });
+        let way = table.look_up(&gather).way.to_string();
+        assert!(
+            way.contains("ring in order 0-") && !way.contains("1-2") && !way.contains("2-1"),
+            "{way}"
+        );
+        let ordered = Request { reproducible: true, ..request };
+        assert!(!with(&facts, ordered, (0, 10)).contains("in order"));
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub mod preset;
 pub mod program;
 pub mod record;
 pub mod rounds;
+mod seating;
 pub mod settings;
 pub mod signature;
 pub mod tree;

@@ -3,10 +3,12 @@
 //! given in many ways.
 #![allow(clippy::unwrap_used)] // tests may
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_collectives::architecture::{
     BinaryTree, Butterfly, Circulant, Daisy, Flat, Hierarchy, Hypercube, Knomial, Pipeline, Ring,
+    Seated,
 };
 use landeck_collectives::{Architecture, Group, Rounds};
 use landeck_testing::Watchdog;
@@ -36,6 +38,8 @@ fn architectures() -> Vec<Box<dyn Architecture>> {
         Box::new(Butterfly),
         Box::new(Ring),
         Box::new(Circulant),
+        Box::new(Seated::new(Arc::new(Ring), vec![3, 0, 4, 1, 2], true).unwrap()),
+        Box::new(Seated::new(Arc::new(Knomial::BINOMIAL), vec![5, 2, 0, 1, 4, 3], true).unwrap()),
     ]
 }
 

@@ -99,6 +99,11 @@ impl Wires {
         self.network.eager_bytes.is_some_and(|eager| bytes > eager)
     }
 
+    /// The length of the parts in which so many announced bytes follow.
+    pub(crate) fn part_of(&self, bytes: u64) -> u64 {
+        self.network.part_bytes.map_or(bytes, |part| part.min(bytes))
+    }
+
     /// Passes a message through its next port at the time of its head.
     pub(crate) fn pass(&mut self, transit: &mut Transit) -> Passed {
         let port = self.port(transit);
@@ -177,6 +182,8 @@ mod tests {
             kib_ps: 1024, // a byte takes 1 ps
             copy_kib_ps: 0,
             eager_bytes: Some(50),
+            part_bytes: None,
+            shared: None,
             levels,
             links: Links::default(),
         }

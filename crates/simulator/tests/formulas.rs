@@ -4,7 +4,7 @@ use landeck_collectives::architecture::{Butterfly, Daisy, Flat, Knomial, Pipelin
 use landeck_collectives::{
     Architecture, BoardStyle, Calibration, CostParameters, Group, Links, Operation, Task, Way,
 };
-use landeck_simulator::platform::{Host, Network};
+use landeck_simulator::platform::{Host, Network, SharedProcessors};
 use landeck_simulator::{Faults, Platform, Report, Setting, Work, run};
 
 const OVERHEAD_PS: u64 = 1_000;
@@ -32,6 +32,8 @@ fn network(gap_ps: u64) -> Platform {
             kib_ps: KIB_PS,
             copy_kib_ps: 0,
             eager_bytes: None,
+            part_bytes: None,
+            shared: None,
             levels: vec![],
             links: Links::default(),
         }),
@@ -210,4 +212,48 @@ fn a_message_within_a_host_takes_what_was_measured() {
     assert_eq!(time(16 * 1024), short + 16 * copies, "in a ring: in, and then out");
     let long = figures.message_ps - odd + 1024 * figures.two_copy_kib_ps;
     assert_eq!(time(1 << 20), long, "at one rate from the first byte on");
+}
+
+/// A network whose processors move 4 ps a byte, and that sends longer data than 100 bytes in parts of 1,000.
+fn in_parts() -> Platform {
+    let mut platform = network(0);
+    if let Some(network) = &mut platform.network {
+        network.copy_kib_ps = 4 * 1024;
+        (network.eager_bytes, network.part_bytes) = (Some(100), Some(1_000));
+    }
+    platform
+}
+
+#[test]
+fn parts_of_long_data_are_moved_at_both_ends_at_once() {
+    let pair = Group::whole(2).unwrap();
+    let time = |operation, parts: u64| {
+        let task = Task { in_place: true, ..Task::new(operation) };
+        simulate(&task, &Way::by(Butterfly), &pair, 1_000 * parts, &in_parts()).time().ps()
+    };
+    let part_ps = OVERHEAD_PS + 4_000;
+    let four_more = |operation| time(operation, 12) - time(operation, 8);
+    assert_eq!(four_more(Operation::Broadcast), 4 * part_ps, "each processor moves them once");
+    assert_eq!(four_more(Operation::AllGather), 2 * 4 * part_ps, "and in both directions twice");
+    let report =
+        simulate(&Task::new(Operation::Broadcast), &Way::by(Flat), &pair, 8_000, &in_parts());
+    assert_eq!((report.messages, report.bytes), (1, 8_000), "parts are no messages");
+}
+
+#[test]
+fn hosts_of_one_computer_share_its_processors() {
+    let group = Group::whole(4).unwrap();
+    let time = |shared| {
+        let mut platform = network(0);
+        if let Some(network) = &mut platform.network {
+            network.shared = shared;
+        }
+        let task = Task::new(Operation::Barrier);
+        simulate(&task, &Way::by(Butterfly), &group, 0, &platform).time().ps()
+    };
+    let of = |processors, turn_ps| time(Some(SharedProcessors { processors, turn_ps }));
+    let own = time(None);
+    assert_eq!(of(4, 50_000), own);
+    let (short, long) = (of(2, 1_000_000), of(2, 20_000_000));
+    assert!(own < short && short < long, "{own} {short} {long}");
 }

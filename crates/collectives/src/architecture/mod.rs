@@ -15,6 +15,7 @@
 //! | `butterfly.rs` | pairs at doubling distances | |
 //! | `ring.rs` | each talks to the next | |
 //! | `circulant.rs` | all members over the same distances, for any size | Träff 2024 |
+//! | `seated.rs` | any of them, with its members in another order | |
 //!
 //! The board of a host is no architecture: its members exchange no messages ([`crate::derive::BoardStyle`]).
 
@@ -28,6 +29,7 @@ mod hypercube;
 mod knomial;
 mod pipeline;
 mod ring;
+mod seated;
 
 pub use binary_tree::BinaryTree;
 pub use butterfly::Butterfly;
@@ -39,6 +41,7 @@ pub use hypercube::{Hypercube, dimensions, forward};
 pub use knomial::Knomial;
 pub use pipeline::Pipeline;
 pub use ring::Ring;
+pub use seated::Seated;
 
 use std::fmt::Debug;
 

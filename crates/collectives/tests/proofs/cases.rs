@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use landeck_collectives::architecture::{
     BinaryTree, Butterfly, Circulant, Daisy, Flat, Hierarchy, Hypercube, Knomial, Pipeline, Ring,
+    Seated,
 };
 use landeck_collectives::check::{Facts, prove};
 use landeck_collectives::{Architecture, BoardStyle, Group, Operation, Order, Task, Way, plans};
@@ -83,6 +84,8 @@ pub(crate) fn unclustered() -> Vec<Arc<dyn Architecture>> {
         architecture(Butterfly),
         architecture(Ring),
         architecture(Circulant),
+        architecture(Seated::new(Arc::new(Butterfly), vec![4, 2, 0, 1, 3], true).unwrap()),
+        architecture(Seated::new(Arc::new(Ring), vec![2, 0, 1, 3], true).unwrap()),
     ]
 }
 

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::quantity::{Count, Rate, Size, Span};
-use super::{Host, Level, Network, Platform};
+use super::{Host, Level, Network, Platform, SharedProcessors};
 
 /// Errors of a platform file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +77,9 @@ struct NetworkTable {
     rate: Rate,
     copy: Option<Rate>,
     eager: Option<Size>,
+    part: Option<Size>,
+    shared_processors: Option<Spanned<Count>>,
+    turn: Option<Span>,
 }
 
 #[derive(Deserialize)]
@@ -257,6 +260,13 @@ impl Text<'_> {
             );
             return Err(self.wrong(table.hosts.span().start, what));
         }
+        let shared = match &table.shared_processors {
+            Some(number) => Some(SharedProcessors {
+                processors: self.count("processors", number)?,
+                turn_ps: table.turn.map_or(CostParameters::default().switch_ps, |turn| turn.0),
+            }),
+            None => None,
+        };
         Ok(Network {
             hosts,
             overhead_ps: table.overhead.0,
@@ -265,6 +275,8 @@ impl Text<'_> {
             kib_ps: table.rate.0,
             copy_kib_ps: table.copy.map_or(0, |rate| rate.0),
             eager_bytes: table.eager.map(|size| size.0),
+            part_bytes: table.part.map(|size| size.0.max(1)),
+            shared,
             levels,
             links,
         })
@@ -354,6 +366,13 @@ mod tests {
         let network = Platform::parse("mine", &format!("{GOOD}{link}")).unwrap().network.unwrap();
         let link = Link { latency_ps: 3_000_000, gap_ps: 0, kib_ps: 8_192_000 };
         assert_eq!(network.links.between(2, 5), Some(link));
+        assert_eq!((network.part_bytes, network.shared), (None, None));
+        let more = "hosts = 8\neager = \"64 KiB\"\npart = \"16 KiB\"\nshared_processors = 2\nturn = \"5 us\"";
+        let text = GOOD.replacen("hosts = 8", more, 1);
+        let network = Platform::parse("mine", &text).unwrap().network.unwrap();
+        assert_eq!((network.eager_bytes, network.part_bytes), (Some(64 << 10), Some(16 << 10)));
+        let shared = SharedProcessors { processors: 2, turn_ps: 5_000_000 };
+        assert_eq!(network.shared, Some(shared));
     }
 
     #[test]

@@ -26,7 +26,11 @@
 //! The network follows LogGP. `overhead` keeps a processor busy at each end, and `latency` passes between the cards.
 //! A card sends and receives one message at a time, for `gap` or for as long as its bytes take at `rate`. `copy` is
 //! the rate at which a processor moves bytes to and from the card, if it has to. Data longer than `eager` are
-//! announced first, and go when the receiver has asked for them.
+//! announced first, and go when the receiver has asked for them. `part` cuts announced data into parts, which the
+//! processors at both ends move one by one while others travel.
+//!
+//! Hosts that are namespaces of one computer have `shared_processors`: so many, for the processes of all hosts together.
+//! A process that waits passes its processor on, and the next one has its `turn`.
 //!
 //! Each `[[level]]` is a layer of switches, the one next to the hosts first: `ports` lead down, `uplinks` of `rate`
 //! lead to the next level, and passing a switch takes `delay`. A level far above, with a long delay, joins sites.
@@ -83,10 +87,23 @@ pub struct Network {
     pub copy_kib_ps: u64,
     /// Longer data are announced first; none: no data are.
     pub eager_bytes: Option<u64>,
+    /// Announced data follow in parts of this length, which a processor moves one by one; none: all at once.
+    pub part_bytes: Option<u64>,
+    /// The processors that all hosts share; none: each has its own.
+    pub shared: Option<SharedProcessors>,
     /// The layers of switches, the one next to the hosts first. None: one switch that takes no time.
     pub levels: Vec<Level>,
     /// The pairs of hosts with another latency, from card to card, and another rate. Their gaps have no influence.
     pub links: Links,
+}
+
+/// The processors of hosts that are namespaces of one computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedProcessors {
+    /// The processors of all hosts together.
+    pub processors: u32,
+    /// A turn of a process that waits for a message from another host.
+    pub turn_ps: u64,
 }
 
 /// A layer of switches.

@@ -34,6 +34,7 @@ impl World {
             from,
             to,
             bytes,
+            rest_bytes: 0,
             stage,
             sent_by: step,
             received_by: 0,
@@ -134,6 +135,17 @@ impl World {
         }
         let record = self.members[message.from as usize].last;
         self.launch(id, message.stage, record, now);
+        if message.stage == Stage::Data && message.rest_bytes > 0 {
+            // What has come meanwhile is looked at first.
+            let bytes = self.part_of(message.rest_bytes);
+            let rest_bytes = message.rest_bytes - bytes;
+            let next = self.keep(Message { bytes, rest_bytes, ..message });
+            self.hand(message.from, News::Part(next), now);
+        }
+    }
+
+    fn part_of(&self, bytes: u64) -> u64 {
+        self.wires.as_ref().map_or(bytes, |wires| wires.part_of(bytes))
     }
 
     /// Puts a message onto the network.
@@ -160,7 +172,7 @@ impl World {
         let (is_first, began) = (transit.hop == 0, transit.head);
         match wires.pass(transit) {
             Passed::On(at) => {
-                if is_first && message.stage == Stage::Data {
+                if is_first && message.stage == Stage::Data && message.rest_bytes == 0 {
                     // The last byte leaves the card as long after the first as it arrives later.
                     let gone = began + transit.waited_ps + transit.tail.since(transit.head);
                     let (member, step) = (message.from, message.sent_by);
@@ -207,6 +219,12 @@ impl World {
                 place.told = place.told.or(Some((dead, now)));
                 return false;
             }
+            News::Part(id) => {
+                let Message { to, bytes, record, .. } = self.messages[id as usize];
+                let what = What::Send { from: member, to, bytes };
+                self.busy(member, Doing::Send(id), what, self.overhead_ps(bytes), record, now);
+                return true;
+            }
             News::Message(id) => id,
         };
         let message = self.messages[id as usize];
@@ -226,10 +244,13 @@ impl World {
                 }
             }
             Stage::Request => {
-                // It takes a word and sends the data.
-                let span_ps = self.overhead_ps(0) + self.overhead_ps(message.bytes);
-                let what = What::Send { from: member, to: message.to, bytes: message.bytes };
-                self.messages[id as usize].stage = Stage::Data;
+                // It takes a word and sends the data, or their first part.
+                let bytes = self.part_of(message.bytes);
+                let span_ps = self.overhead_ps(0) + self.overhead_ps(bytes);
+                let what = What::Send { from: member, to: message.to, bytes };
+                let rest_bytes = message.bytes - bytes;
+                self.messages[id as usize] =
+                    Message { stage: Stage::Data, bytes, rest_bytes, ..message };
                 self.busy(member, Doing::Send(id), what, span_ps, message.record, now);
             }
             Stage::Data => self.take(member, id, message.received_by, now),

@@ -94,6 +94,8 @@ enum News {
     Message(MessageId),
     /// The data of this step of its own have left.
     Gone(u32),
+    /// The next part of its announced data may go.
+    Part(MessageId),
     /// This member has ended.
     Death(u32),
 }
@@ -158,6 +160,8 @@ struct Message {
     from: u32,
     to: u32,
     bytes: u64,
+    /// The announced bytes that follow behind this part.
+    rest_bytes: u64,
     stage: Stage,
     /// The step that sends it, and the step that receives it once that is known.
     sent_by: u32,
@@ -197,6 +201,8 @@ pub(crate) struct World {
     rates: Vec<Rates>,
     /// The time to pass a processor on.
     turns: Turns,
+    /// How long a member looks at its network in each of its turns, where hosts share processors.
+    looks_ps: Option<u64>,
     /// The time of a call of a member that shares its processor: over messages, then directly after an equal call,
     /// then at the board.
     crowd_calls_ps: [u64; 2],
@@ -221,9 +227,19 @@ impl World {
         let (platform, size) = (setting.platform, stages.members());
         let Host { figures, details, processors } = platform.host;
         let sharing = u64::from(hosts.sharing(size, platform).of_processor);
-        let turns = Turns::of(&figures, &details, sharing, stages.is_over_messages());
-        let on_hosts: Vec<Vec<u32>> =
-            (0..hosts.count).map(|host| hosts.members(host, size).collect()).collect();
+        let usual = || Turns::of(&figures, &details, sharing, stages.is_over_messages());
+        let shared = platform.network.as_ref().and_then(|network| network.shared);
+        let (turns, processors, on_hosts) = match shared {
+            Some(shared) => {
+                let turns = Turns { pass_ps: figures.switch_ps, board_ps: 0, message_ps: 0 };
+                (turns, shared.processors, vec![(0..size).collect()])
+            }
+            None => {
+                let members = |host| hosts.members(host, size).collect::<Vec<u32>>();
+                (usual(), processors, (0..hosts.count).map(members).collect())
+            }
+        };
+        let looks_ps = shared.map(|shared| shared.turn_ps.saturating_sub(figures.switch_ps));
         let mut chance = Chance::new(setting.faults);
         let processors = Processors::new(&on_hosts, processors, turns.pass_ps, &mut chance);
         let touched = footprints(&processors, hosts, &stages);
@@ -242,6 +258,7 @@ impl World {
             processors,
             rates: caches::rates(&platform.host, &touched),
             turns,
+            looks_ps,
             crowd_calls_ps: crowd_calls_ps(&details, sharing),
             crowd_take_ps: Calibration::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
@@ -665,9 +682,12 @@ impl World {
             Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
             Doing::Receive(id) => {
                 let Message { received_by: step, is_in_cell, .. } = self.messages[id as usize];
+                let is_last = self.messages[id as usize].rest_bytes == 0;
                 self.member(member).cells += u32::from(is_in_cell);
                 self.free.push(id);
-                self.end_step(member, step);
+                if is_last {
+                    self.end_step(member, step);
+                }
             }
         }
     }

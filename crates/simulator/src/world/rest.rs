@@ -104,9 +104,17 @@ impl World {
     }
 
     /// How long a member that waits at the board keeps its processor in each turn: not at all if a member that shares
-    /// it is waited for or is behind, else as long as the product keeps it ([`WAITING_KEEP_NS`]).
+    /// it is waited for or is behind, else as long as the product keeps it ([`WAITING_KEEP_NS`]). A member that waits for
+    /// another host looks at its network in each turn.
     pub(super) fn keeps_ps(&self, member: u32) -> u64 {
         let place = &self.members[member as usize];
+        let is_over_messages = place.at_board.is_none() && place.execution.is_some();
+        if let Some(looks_ps) = self.looks_ps
+            && is_over_messages
+        {
+            let looks = !place.is_gone() && self.processors.is_shared(member);
+            return if looks { looks_ps } else { 0 };
+        }
         let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
         let is_large = self.stages.members() > LOOKED_AT_MAX;
         if place.dies.is_some() || !self.processors.is_shared(member) || is_large {
@@ -128,7 +136,7 @@ impl World {
     /// How long a member polls for a message on a shared processor. The product's wait covers a whole call: it polls
     /// this often in all before it gives the processor away, and afterwards once in each turn.
     fn polls_ps(&mut self, member: u32) -> u64 {
-        let is_shared = self.processors.is_shared(member);
+        let is_shared = self.processors.is_shared(member) && self.looks_ps.is_none();
         let place = self.member(member);
         if !is_shared || place.at_board.is_some() || place.execution.is_none() || place.is_gone() {
             return 0;

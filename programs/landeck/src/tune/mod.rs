@@ -10,6 +10,7 @@
 pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
+mod pairs;
 pub(crate) mod platform;
 mod probe;
 mod share;
@@ -416,7 +417,11 @@ fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
 /// Keeps this process on a processor, dealt out in order of rank as in the simulator. If it is refused, the process
 /// runs anywhere.
 pub(crate) fn pin(number: usize) {
-    let processors = processors();
+    pin_among(&processors(), number);
+}
+
+/// Binds this thread to one of these processors.
+fn pin_among(processors: &[usize], number: usize) {
     let Some(&processor) = processors.get(number % processors.len().max(1)) else { return };
     let mut one = CpuSet::new();
     one.set(processor);

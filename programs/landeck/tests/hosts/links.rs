@@ -43,6 +43,17 @@ fn a_slow_link_is_seen_and_changes_the_ways_of_all_members_alike() {
     }
     assert!(rate_of(&slow, "n1 - n2") > 3.0 * rate_of(&slow, "n1 - n3"), "{slow}");
     assert_ne!(ways(&alike), ways(&slow));
+    // The first host is the centre of three, unless its link is the slow one.
+    cluster.shell(2, "tc qdisc replace dev eth0 root tbf rate 2gbit burst 128kb latency 50ms");
+    cluster.shell(0, "tc qdisc replace dev eth0 root tbf rate 100mbit burst 128kb latency 50ms");
+    let slow = tuned(&cluster, "n1,n2,n3");
+    assert!(slow.contains("All 3 members choose these ways."), "{slow}");
+    let centres: Vec<&str> = ways(&slow)
+        .lines()
+        .filter(|line| line.starts_with("allreduce"))
+        .filter_map(|line| line.split_once(" in order ").map(|(_, order)| &order[..1]))
+        .collect();
+    assert!(!centres.is_empty() && !centres.contains(&"0"), "{slow}");
 }
 
 #[test]
