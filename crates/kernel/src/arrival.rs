@@ -15,12 +15,13 @@ use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
 use crate::pacing::Pacing;
+use crate::reading::OneCopies;
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
+use crate::told::Told;
 use crate::transfer::{
     Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,
-    decode_pair,
 };
 use crate::work::Work;
 
@@ -61,6 +62,7 @@ pub(crate) struct Core {
     /// This process leaves: it receives nothing more.
     pub(crate) leaves: bool,
     pub(crate) pacing: Pacing,
+    pub(crate) one_copies: OneCopies,
 }
 
 impl Core {
@@ -87,6 +89,7 @@ impl Core {
             copied: CopiedSends::default(),
             leaves: false,
             pacing: Pacing::default(),
+            one_copies: OneCopies::default(),
         }
     }
 
@@ -118,6 +121,7 @@ impl Core {
                 self.requests.remove(id);
                 return;
             }
+            Some(Work::Offered { is_told: true, .. }) => self.retract_told(),
             Some(_) => self.active.retain(|&active| active != id),
         }
         self.requests.put(id, end);
@@ -206,8 +210,21 @@ impl Core {
         self.active.push(id);
     }
 
-    /// Accepts an offer for its receive, by asking for the parts.
-    fn accept_offer(&mut self, id: RequestId, status: Status, send: u64, number: u64) {
+    /// Accepts an offer for its receive: reads its data if they are told of, or asks for the parts.
+    fn accept_offer(
+        &mut self,
+        id: RequestId,
+        status: Status,
+        (send, told): (u64, Option<Told>),
+        number: u64,
+    ) {
+        let cannot_read = match told {
+            Some(told) => match self.read_offer(id, status, (send, told), number) {
+                Ok(()) => return,
+                Err(_) => true,
+            },
+            None => false,
+        };
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
@@ -217,7 +234,10 @@ impl Core {
             _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
-        self.accept_or_pace(status.peer, context, id, send);
+        match cannot_read {
+            true => self.ask_for_parts(status.peer, send, id, true),
+            false => self.accept_or_pace(status.peer, context, id, send),
+        }
     }
 
     pub(crate) fn receive_kept(&mut self, id: RequestId, waiting: Waiting<Kept>) {
@@ -232,7 +252,9 @@ impl Core {
             Kept::Long(data) => self.receive_eager(id, status, Bytes::from(&data[..])),
             Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place, number),
             Kept::InCell(place) => self.receive_in_cell(id, status, place, number),
-            Kept::Offer { send, .. } => self.accept_offer(id, status, send, number),
+            Kept::Offer { send, told, .. } => {
+                self.accept_offer(id, status, (send, told.map(|told| *told)), number);
+            }
             Kept::Begun(begun) => self.receive_begun(id, *begun, number),
             Kept::Coming { named, .. } => self.receive_coming(id, named),
         }
@@ -351,10 +373,12 @@ impl Core {
     }
 
     fn arrive_offer(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Some((length, send)) = decode_pair(data) else {
+        let Some((length, send, told)) = Told::decode(data) else {
             self.broken(Peer(label.source), BrokenPeer::Reference);
             return Verdict::Taken;
         };
+        // Nobody on another host can tell of memory here.
+        let told = told.filter(|_| label.source < self.segment.plan().slots());
         match self.matching.match_arrival(label) {
             Some(id) => {
                 let status = Status {
@@ -364,14 +388,15 @@ impl Core {
                     cancelled: false,
                 };
                 let number = self.matching.number();
-                self.accept_offer(id, status, send, number);
+                self.accept_offer(id, status, (send, told), number);
                 Verdict::Taken
             }
-            None => self.keep(label, Kept::Offer { length, send }),
+            None => self.keep(label, Kept::Offer { length, send, told: told.map(Box::new) }),
         }
     }
 
-    fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
+    fn arrive_accept(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
+        self.note_reader(from, header);
         let Some((send, receive, upto)) = decode_acceptance(data) else { return };
         let id = self.copied.holder_of(RequestId::from_bits(send));
         let Some(work) = self.requests.get_mut(id) else { return };
@@ -460,7 +485,7 @@ impl Core {
             Kind::Reference => return self.arrive_reference(label, data),
             Kind::InCell => return self.arrive_in_cell(label, data),
             Kind::Offer => return self.arrive_offer(label, data),
-            Kind::Accept => self.arrive_accept(from, data),
+            Kind::Accept => self.arrive_accept(from, header, data),
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, header, data),
