@@ -143,6 +143,12 @@ pub enum BrokenPeer {
         "a message refers to a block of shared memory that does not exist: its sender is broken"
     )]
     Reference,
+    /// The sender has no memory where it told that the data are.
+    #[error(
+        "it has released the memory of a message before the message was received: a send's memory must stay until the \
+         send is complete"
+    )]
+    Unmapped,
 }
 
 /// The reason why a message was not accepted.

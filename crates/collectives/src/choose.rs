@@ -532,7 +532,7 @@ mod tests {
     }
 
     fn any_figures() -> impl Strategy<Value = CostParameters> {
-        prop::array::uniform12(1u64..1 << 24).prop_map(|mut words| {
+        prop::array::uniform13(1u64..1 << 24).prop_map(|mut words| {
             words[0] = words[0] % 64 + 1;
             CostParameters::from_words(&words).unwrap()
         })

@@ -26,6 +26,9 @@ pub struct CostParameters {
     pub reduction_kib_ps: u64,
     /// The size of the last cache of a processor, in KiB.
     pub cache_kib: u64,
+    /// The length, in KiB, from which a message is faster in one copy by the kernel of the system, where its data are
+    /// written before and read afterwards. The largest value stands for none.
+    pub one_copy_from_kib: u64,
     /// A message of eight bytes between two hosts. Not measured: what a common network needs.
     pub far_message_ps: u64,
     /// A long message between two hosts. Not measured either.
@@ -46,6 +49,7 @@ impl Default for CostParameters {
             local_copy_kib_ps: 14_000,
             reduction_kib_ps: 24_000,
             cache_kib: 32 << 10,
+            one_copy_from_kib: Self::NO_LENGTH_KIB,
             far_message_ps: 12_000_000,
             far_kib_ps: 870_000,
         }
@@ -95,7 +99,7 @@ const PROCESSORS_MAX: u64 = 65_536;
 const CACHE_MAX_KIB: u64 = 1 << 30;
 
 /// Figures that earlier versions did not measure; where they are missing, the default holds.
-pub(crate) const ADDED_LATER: [&str; 1] = ["cache_kib"];
+pub(crate) const ADDED_LATER: [&str; 2] = ["cache_kib", "one_copy_from_kib"];
 
 macro_rules! time {
     ($name:ident, $about:literal) => {
@@ -130,13 +134,30 @@ pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
         most: CACHE_MAX_KIB,
         place: |figures| &mut figures.cache_kib,
     },
+    Field {
+        name: "one_copy_from_kib",
+        about: "KiB from which a message is copied once by the kernel; 1073741824 for none",
+        most: CostParameters::NO_LENGTH_KIB,
+        place: |figures| &mut figures.one_copy_from_kib,
+    },
     time!(far_message_ps, "a message of 8 bytes between hosts; not measured"),
     time!(far_kib_ps, "1 KiB of a long message between hosts; not measured"),
 ];
 
 impl CostParameters {
     /// The number of words.
-    pub const WORDS: usize = 12;
+    pub const WORDS: usize = 13;
+
+    /// The value of `one_copy_from_kib` that stands for no length.
+    pub const NO_LENGTH_KIB: u64 = 1 << 30;
+
+    /// Returns the length in bytes from which messages are copied once; `u64::MAX` if none are.
+    pub fn one_copy_from_bytes(&self) -> u64 {
+        match self.one_copy_from_kib {
+            Self::NO_LENGTH_KIB.. => u64::MAX,
+            kib => kib << 10,
+        }
+    }
 
     /// Returns the size of the last cache of a processor.
     pub fn cache_bytes(&self) -> u64 {
@@ -180,12 +201,13 @@ impl CostParameters {
         self
     }
 
-    /// Of each figure that of the slower machine: the longer time, fewer processors, the smaller cache.
+    /// Of each figure that of the slower machine: the longer time, fewer processors, the smaller cache. Messages are
+    /// copied once where both do that.
     #[must_use]
     pub fn slower(mut self, mut other: Self) -> Self {
         for field in &FIELDS {
             let (own, others) = ((field.place)(&mut self), *(field.place)(&mut other));
-            let is_time = field.most == TIME_MAX_PS;
+            let is_time = field.most == TIME_MAX_PS || field.name == "one_copy_from_kib";
             *own = if is_time { (*own).max(others) } else { (*own).min(others) };
         }
         self

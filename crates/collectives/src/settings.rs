@@ -223,7 +223,7 @@ mod tests {
             ("allreduce=star", "no architecture \"star\""),
             ("allreduce=", "no architecture \"\""),
             ("knomial:1", "knomial does not know \"1\""),
-            (&"flat,".repeat(100), "it has 499 bytes, and 408 are the most"),
+            (&"flat,".repeat(100), "it has 499 bytes, and 400 are the most"),
         ] {
             let error = text.parse::<Overrides>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

@@ -77,8 +77,12 @@ mod tests {
         let own =
             Settings { figures: with(50_000, 4_000), is_checked: true, ..Settings::default() };
         let words = |figures: CostParameters| figures.to_words().to_vec();
-        let others =
-            [words(with(70_000, 9_000)), Vec::new(), words(with(60_000, 3_000)), vec![7; 12]];
+        let others = [
+            words(with(70_000, 9_000)),
+            Vec::new(),
+            words(with(60_000, 3_000)),
+            vec![7; CostParameters::WORDS],
+        ];
         let of = |hosts: &[Vec<u64>]| {
             let settled = settled(&own.to_words(), hosts);
             Settings::from_words(&settled.try_into().expect("as many words"))

@@ -456,15 +456,21 @@ impl Words<'_> {
         text
     }
 
-    /// The channel of a message, in a job on several hosts.
+    /// The channel of a message in a job on several hosts, and on one host that of a send whose receiver reads the data.
     fn way(&self, member: &Member) -> String {
         let names = &self.now.names;
+        let way = MessageWay::from_number(member.wait.way);
+        if (member.wait.operation, way) == (Operation::Send, Some(MessageWay::OneCopy)) {
+            return ", in one copy".to_owned();
+        }
         let (Some(peer), true) = (member.wait.peer, names.span_hosts()) else {
             return String::new();
         };
         let receiver = if member.wait.operation == Operation::Send { peer } else { member.process };
-        match MessageWay::from_number(member.wait.way) {
-            Some(MessageWay::Ring | MessageWay::Heap) => ", through memory".to_owned(),
+        match way {
+            Some(MessageWay::Ring | MessageWay::Heap | MessageWay::OneCopy) => {
+                ", through memory".to_owned()
+            }
             Some(MessageWay::Lane) => ", over a lane".to_owned(),
             Some(MessageWay::Relay) => format!(", over the relay of {}", names.host(receiver)),
             None => String::new(),

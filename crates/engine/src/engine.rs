@@ -211,6 +211,18 @@ impl Engine {
         self.endpoint.set_incast_of(collective_context(context), Some(wish));
     }
 
+    /// Sets the length from which messages on this host are copied once, in groups without a wish of their own.
+    pub fn set_one_copy_from(&mut self, bytes: u64) {
+        self.endpoint.set_one_copy_from(bytes);
+    }
+
+    /// Sets that length for the messages and the collective operations of one group.
+    pub fn set_one_copy_of_group(&mut self, context: u32, bytes: u64) {
+        for context in [context, collective_context(context)] {
+            self.endpoint.set_one_copy_from_in(context, bytes);
+        }
+    }
+
     /// Opens a mailbox: its context, which no other of this process has.
     pub fn new_mailbox(&mut self) -> u32 {
         loop {

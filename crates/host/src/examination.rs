@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landeck_memory::{Segment, SegmentPlan, processors, system};
+use landeck_memory::{ProcessMark, Segment, SegmentPlan, processors, system};
 use landeck_wire::HostId;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
@@ -248,25 +248,34 @@ fn overcommit() -> Finding {
     }
 }
 
-/// Whether a process may read another's memory. Landeck does not use that, but other MPI libraries do.
+/// Whether processes of a job may read each other's memory. What the kernel forbids to all is tried; what it forbids to
+/// processes that are no ancestors of each other is a setting.
 fn foreign_memory() -> Finding {
-    let (source, mut target) = ([7u8; 8], [0u8; 8]);
-    let local = libc::iovec { iov_base: target.as_mut_ptr().cast(), iov_len: target.len() };
-    let remote = libc::iovec { iov_base: source.as_ptr().cast_mut().cast(), iov_len: source.len() };
-    // SAFETY: both places belong to this process and have the given lengths; the kernel writes only to the first.
-    let read = unsafe {
-        libc::process_vm_readv(
-            getpid().as_raw_nonzero().get(),
-            &raw const local,
-            1,
-            &raw const remote,
-            1,
-            0,
-        )
-    };
-    let found = if read == 8 { "works" } else { "refused" };
-    let consequence = "none: Landeck does not use it; other MPI libraries get slower without";
-    Finding::new("process_vm_readv", Health::Good, found, consequence)
+    let subject = "process_vm_readv";
+    let without =
+        "long messages go in two copies, whatever --one-copy says; other MPI libraries get slower";
+    if let Err(refused) = ProcessMark::own().check() {
+        return Finding::new(subject, Health::Lacking, refused.to_string(), without);
+    }
+    let scope = setting("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_else(|| "0".into());
+    match scope.as_str() {
+        "0" => {
+            let consequence = "long messages can go in one copy (--one-copy)";
+            Finding::new(subject, Health::Good, "works", consequence)
+        }
+        "1" => Finding::new(
+            subject,
+            Health::Good,
+            "works (kernel.yama.ptrace_scope is 1)",
+            "processes with --one-copy let others of their user read them",
+        ),
+        _ => Finding::new(
+            subject,
+            Health::Lacking,
+            format!("for root alone (kernel.yama.ptrace_scope is {scope})"),
+            without,
+        ),
+    }
 }
 
 fn huge_pages() -> Finding {

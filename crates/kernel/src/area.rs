@@ -218,6 +218,38 @@ impl Area {
         });
     }
 
+    /// The places of a range of packed bytes in the order of the message, if they are at most `most`.
+    pub(crate) fn places<'a>(
+        &self,
+        position: u64,
+        length: u64,
+        most: usize,
+    ) -> Option<Vec<Bytes<'a>>> {
+        let mut blocks: Vec<(u64, Bytes<'a>)> = Vec::new();
+        let mut are_too_many = false;
+        self.each_strip_of(position, length, 0, &mut |buffer: &Buffer, strip| {
+            // Blocks that are written one after the other may be packed in another order, and join only then.
+            are_too_many |= strip.count > (2 * most) as u64 || blocks.len() > 4 * most;
+            for at in (0..strip.count).take_while(|_| !are_too_many) {
+                let offset = strip.offset + strip.stride * at as i64;
+                let packed = strip.packed + strip.packed_stride * at;
+                let mut push = |offset: i64, packed, length| {
+                    blocks.push((packed, buffer.bytes().part(offset as usize, length)));
+                };
+                push(offset, packed, strip.length);
+                if let Some(beside) = strip.beside {
+                    push(offset + beside.offset, packed + beside.packed, beside.length);
+                }
+            }
+        });
+        if are_too_many {
+            return None;
+        }
+        blocks.sort_unstable_by_key(|&(packed, _)| packed);
+        let places: Vec<Bytes<'a>> = blocks.into_iter().map(|(_, bytes)| bytes).collect();
+        (places.len() <= most).then_some(places)
+    }
+
     /// Calls `each` with strips that contain the packed bytes from `position` on, at most `length`; returns the number
     /// of these bytes.
     fn each_strip(

@@ -16,9 +16,11 @@ use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
 use crate::pacing::Pacing;
+use crate::reading::OneCopies;
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
+use crate::told::Told;
 use crate::transfer::{
     Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,
 };
@@ -62,6 +64,7 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) pacing: Pacing,
     pub(crate) chunks: Chunks,
+    pub(crate) one_copies: OneCopies,
 }
 
 impl Core {
@@ -89,6 +92,7 @@ impl Core {
             leaves: false,
             pacing: Pacing::default(),
             chunks: Chunks::default(),
+            one_copies: OneCopies::default(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Core {
                 self.requests.remove(id);
                 return;
             }
+            Some(Work::Offered { is_told: true, .. }) => self.retract_told(),
             Some(_) => self.active.retain(|&active| active != id),
         }
         self.requests.put(id, end);
@@ -208,8 +213,21 @@ impl Core {
         self.active.push(id);
     }
 
-    /// Accepts an offer for its receive, by asking for the parts.
-    fn accept_offer(&mut self, id: RequestId, status: Status, send: u64, number: u64) {
+    /// Accepts an offer for its receive: reads its data if they are told of, or asks for the parts.
+    fn accept_offer(
+        &mut self,
+        id: RequestId,
+        status: Status,
+        (send, told): (u64, Option<Told>),
+        number: u64,
+    ) {
+        let cannot_read = match told {
+            Some(told) => match self.read_offer(id, status, (send, told), number) {
+                Ok(()) => return,
+                Err(_) => true,
+            },
+            None => false,
+        };
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
@@ -219,8 +237,12 @@ impl Core {
             _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
-        if !self.receive_chunks(id, status.peer, send) {
-            self.accept_or_pace(status.peer, context, id, send);
+        if self.receive_chunks(id, status.peer, send) {
+            return;
+        }
+        match cannot_read {
+            true => self.ask_for_parts(status.peer, send, id, true),
+            false => self.accept_or_pace(status.peer, context, id, send),
         }
     }
 
@@ -236,7 +258,9 @@ impl Core {
             Kept::Long(data) => self.receive_eager(id, status, Bytes::from(&data[..])),
             Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place, number),
             Kept::InCell(place) => self.receive_in_cell(id, status, place, number),
-            Kept::Offer { send, .. } => self.accept_offer(id, status, send, number),
+            Kept::Offer { send, told, .. } => {
+                self.accept_offer(id, status, (send, told.map(|told| *told)), number);
+            }
             Kept::Begun(begun) => self.receive_begun(id, *begun, number),
             Kept::Coming { named, .. } => self.receive_coming(id, named),
         }
@@ -359,7 +383,12 @@ impl Core {
 
     fn arrive_offer(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
         let from = Peer(label.source);
-        let Some((length, send, chunks)) = decode_offer(data) else {
+        // Only a neighbour can tell of memory here, and only a process on another host sends chunks.
+        let offer = match label.source < self.segment.plan().slots() {
+            true => Told::decode(data).map(|(length, send, told)| (length, send, told, None)),
+            false => decode_offer(data).map(|(length, send, chunks)| (length, send, None, chunks)),
+        };
+        let Some((length, send, told, chunks)) = offer else {
             self.broken(from, BrokenPeer::Reference);
             return Verdict::Taken;
         };
@@ -373,11 +402,12 @@ impl Core {
             Some(id) => {
                 let status = Status { peer: from, tag: label.tag, bytes: length, cancelled: false };
                 let number = self.matching.number();
-                self.accept_offer(id, status, send, number);
+                self.accept_offer(id, status, (send, told), number);
                 Verdict::Taken
             }
             None => {
-                let verdict = self.keep(label, Kept::Offer { length, send });
+                let verdict =
+                    self.keep(label, Kept::Offer { length, send, told: told.map(Box::new) });
                 if verdict == Verdict::Held {
                     self.chunks.take_back(from, send);
                 }
@@ -386,7 +416,8 @@ impl Core {
         }
     }
 
-    fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
+    fn arrive_accept(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
+        self.note_reader(from, header);
         let Some((send, receive, upto)) = decode_acceptance(data) else { return };
         let id = self.copied.holder_of(RequestId::from_bits(send));
         let Some(work) = self.requests.get_mut(id) else { return };
@@ -479,7 +510,7 @@ impl Core {
             Kind::Reference => return self.arrive_reference(label, data),
             Kind::InCell => return self.arrive_in_cell(label, data),
             Kind::Offer => return self.arrive_offer(label, data),
-            Kind::Accept => self.arrive_accept(from, data),
+            Kind::Accept => self.arrive_accept(from, header, data),
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Chunk => self.arrive_chunk(from, header, data),
             Kind::Emptied => self.arrive_emptied(from, header),

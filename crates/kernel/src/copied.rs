@@ -48,7 +48,8 @@ impl Core {
         let Ok(mut block) = self.heap.allocate(bytes as usize) else { return false };
         area.pack_slice(0, &mut block);
         let area = Area::of_block(block);
-        let copy = Work::Offered { to, context, area, tag, is_standard: false };
+        let (is_standard, is_told) = (false, false);
+        let copy = Work::Offered { to, context, area, tag, is_standard, is_told };
         let copy = self.requests.insert(copy);
         self.copied.0.push(CopiedSend { named: id, copy });
         self.requests.put(id, Work::Done(sent(to, tag, bytes)));

@@ -6,6 +6,7 @@
 use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
 use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
+use landeck_wire::way::{MessageWay, choose};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
@@ -15,6 +16,7 @@ use crate::budget::{FarLooks, NetworkBudget};
 use crate::chunks::Chunking;
 use crate::failure::Failure;
 use crate::matching::Wanted;
+use crate::reading::Reading;
 use crate::request::{Completion, RequestId};
 use crate::status::Status;
 use crate::transfer::{Collecting, Draining, Filling, Target};
@@ -198,9 +200,22 @@ impl<N: Channel> Endpoint<N> {
         if self.is_far(to) {
             return false;
         }
-        (bytes.len() >= CELL_BYTES_MIN && self.sends_in_cell(to, header, bytes))
-            || (bytes.len() <= self.near.data_bytes_max()
-                && self.near.try_send(to, header, bytes).is_ok())
+        if bytes.len() >= CELL_BYTES_MIN {
+            return self.near_sends_much(to, header, bytes);
+        }
+        self.near.try_send(to, header, bytes).is_ok()
+    }
+
+    /// Sends data that are worth a choice among the ways in memory, if that can be done at once.
+    #[inline(never)]
+    fn near_sends_much(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
+        let receiver = self.near_receiver(to, header.context);
+        match choose(receiver, header.class, bytes.len() as u64) {
+            MessageWay::OneCopy => false,
+            _ if self.sends_in_cell(to, header, bytes) => true,
+            MessageWay::Ring => self.near.try_send(to, header, bytes).is_ok(),
+            _ => false,
+        }
     }
 
     #[inline]
@@ -742,13 +757,14 @@ impl<N: Channel> Endpoint<N> {
             Work::Draining(Draining { context, status, .. }) => {
                 (Operation::Receive, *context, Some(status.tag), status.bytes)
             }
-            Work::Collecting(Collecting { context, status, .. }) => {
+            Work::Collecting(Collecting { context, status, .. })
+            | Work::Reading(Reading { context, status, .. }) => {
                 (Operation::Receive, *context, Some(status.tag), status.bytes)
             }
             _ => (Operation::Wait, 0, None, 0),
         };
         let board = self.board_of(context).unwrap_or(0);
-        let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), bytes));
+        let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), (context, bytes)));
         let way = way.map_or(0, |way| way as u8);
         WaitRecord { operation, peer, tag, context, bytes, board, way, ..WaitRecord::default() }
     }

@@ -5,6 +5,7 @@ use landeck_memory::{Bytes, InCell};
 
 use crate::request::RequestId;
 use crate::status::Status;
+use crate::told::Told;
 use crate::transfer::Source;
 
 /// The number of data bytes that are kept in the message itself.
@@ -27,6 +28,8 @@ pub(crate) enum Kept {
     Offer {
         length: u64,
         send: u64,
+        /// Where its data lie, if this process may read them.
+        told: Option<Box<Told>>,
     },
     /// A part of it has come for a receive that was given up.
     Begun(Box<Begun>),

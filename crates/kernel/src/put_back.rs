@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::kept::{Begun, Kept};
 use crate::matching::{Label, Waiting};
+use crate::reading::Reading;
 use crate::request::{Completion, Received, RequestId};
 use crate::status::Status;
 use crate::transfer::{Collecting, Draining, Target};
@@ -68,7 +69,9 @@ impl<N: Channel> Endpoint<N> {
                 self.abandon(id);
                 true
             }
-            Some(Work::Draining(_) | Work::Collecting(_)) => self.core.put_back(id),
+            Some(Work::Draining(_) | Work::Collecting(_) | Work::Reading(_)) => {
+                self.core.put_back(id)
+            }
             Some(_) => false,
             None => true,
         }
@@ -81,6 +84,10 @@ impl Core {
         match std::mem::replace(work, Work::Free) {
             Work::Draining(draining) => self.put_back_draining(id, draining),
             Work::Collecting(collecting) => self.put_back_collecting(id, collecting),
+            Work::Reading(reading) => {
+                self.put_back_reading(id, reading);
+                true
+            }
             other => {
                 *work = other;
                 false
@@ -108,6 +115,16 @@ impl Core {
         let label = Label { context, source: status.peer.0, tag: status.tag };
         self.keep_again(Waiting { label, message, number });
         true
+    }
+
+    /// The data are still where they were told to be.
+    fn put_back_reading(&mut self, id: RequestId, reading: Reading) {
+        let Reading { context, status, send, told, number, .. } = reading;
+        self.active.retain(|&active| active != id);
+        self.requests.remove(id);
+        let message = Kept::Offer { length: status.bytes, send, told: Some(Box::new(told)) };
+        let label = Label { context, source: status.peer.0, tag: status.tag };
+        self.keep_again(Waiting { label, message, number });
     }
 
     fn put_back_collecting(&mut self, id: RequestId, collecting: Collecting) -> bool {

@@ -7,7 +7,7 @@ use landeck_channel::tokens::TokenWay;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
-use landeck_wire::way::{MessageWay, Receiver, choose};
+use landeck_wire::way::{MessageWay, OneCopy, Receiver, choose};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
@@ -92,7 +92,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.grant(now)
     }
 
-    fn send_replies(&mut self) -> bool {
+    pub(crate) fn send_replies(&mut self) -> bool {
         let replies = std::mem::take(&mut self.core.replies);
         let mut any = false;
         for reply in replies {
@@ -184,9 +184,14 @@ impl<N: Channel> Endpoint<N> {
             return self.start_loan(to, header, block);
         }
         if header.kind == Kind::Offer {
-            return self.start_offer(id, to, header, area);
+            return self
+                .start_once(id, to, header, &area)
+                .unwrap_or_else(|| self.start_offer(id, to, header, area));
         }
         let bytes = area.packed_bytes();
+        if let Some(told) = self.start_once(id, to, header, &area) {
+            return told;
+        }
         match self.token_way(to, header.context, bytes) {
             Some((TokenWay::Chunks, priority)) => {
                 return self.start_chunks(id, to, (header, priority), area);
@@ -195,8 +200,10 @@ impl<N: Channel> Endpoint<N> {
             Some((TokenWay::Whole, _)) | None => {}
         }
         // A network then chooses among its own channels, and offers what is too long for one message.
-        let in_message = self.channel(to).data_bytes_max() as u64;
-        if choose(Receiver::Near { in_message }, header.class, bytes) == MessageWay::Ring {
+        let (in_message, one_copy_from) =
+            (self.channel(to).data_bytes_max() as u64, OneCopy::NEVER);
+        let receiver = Receiver::Near { in_message, one_copy_from };
+        if choose(receiver, header.class, bytes) == MessageWay::Ring {
             return match self.send_eager(to, &header, &area) {
                 Ok(()) => Work::Done(sent(to, header.tag, bytes)),
                 Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
@@ -208,6 +215,16 @@ impl<N: Channel> Endpoint<N> {
             return self.start_filling(to, header, area);
         }
         self.start_offer(id, to, header, area)
+    }
+
+    /// Starts a send whose receiver reads the data, if that is its way and can be done.
+    #[inline]
+    fn start_once(&mut self, id: RequestId, to: Peer, header: Header, area: &Area) -> Option<Work> {
+        let receiver = self.near_receiver(to, header.context);
+        match choose(receiver, header.class, area.packed_bytes()) {
+            MessageWay::OneCopy => self.start_told_offer(id, to, header, area),
+            _ => None,
+        }
     }
 
     fn send_eager(&mut self, to: Peer, header: &Header, area: &Area) -> Result<(), SendError> {
@@ -341,7 +358,7 @@ impl<N: Channel> Endpoint<N> {
             Ok(()) => {
                 let (context, tag) = (header.context, header.tag);
                 let is_standard = header.kind != Kind::Offer;
-                Work::Offered { to, context, area, tag, is_standard }
+                Work::Offered { to, context, area, tag, is_standard, is_told: false }
             }
             Err(SendError::Gone) => Work::failed(self.gone(to)),
             Err(_) => Work::Queued { to, header, area, loan: None },
@@ -374,6 +391,7 @@ impl<N: Channel> Endpoint<N> {
             }
             Some(Work::Parting { .. }) => return self.move_parts(id),
             Some(Work::Chunking(_)) => return self.move_chunks(id),
+            Some(Work::Reading(_)) => return self.move_reading(id),
             _ => return (false, false),
         };
         if is_complete {

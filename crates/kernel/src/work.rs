@@ -9,6 +9,7 @@ use crate::chunks::Chunking;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::matching::{Waiting, Wanted};
+use crate::reading::Reading;
 use crate::request::{Completion, RequestId};
 use crate::transfer::{Collecting, Draining, Filling, Target};
 
@@ -24,8 +25,9 @@ pub(crate) enum Work {
     Filling(Filling),
     /// A receive drains a block.
     Draining(Draining),
-    /// A send has offered its message and waits for the acceptance. A standard one may end before.
-    Offered { to: Peer, context: u32, area: Area, tag: u32, is_standard: bool },
+    /// A send has offered its message and waits for the acceptance. A standard one may end before. The receiver of one
+    /// that is told reads its data.
+    Offered { to: Peer, context: u32, area: Area, tag: u32, is_standard: bool, is_told: bool },
     /// A send sends the requested parts up to the position that the receiver has allowed. Then it waits until they are
     /// received before a mark of the channel.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, upto: u64, mark: u64 },
@@ -33,6 +35,8 @@ pub(crate) enum Work {
     Chunking(Chunking),
     /// A receive collects the parts that it asked for.
     Collecting(Collecting),
+    /// A receive reads the sender's memory.
+    Reading(Reading),
     /// Parts that name this request belong to another one.
     Passed { to: RequestId },
     /// A message was taken out for the receive that names this request.
@@ -53,6 +57,7 @@ impl Work {
             Self::Chunking(chunking) => Some(chunking.to),
             Self::Draining(draining) => Some(draining.status.peer),
             Self::Collecting(collecting) => Some(collecting.status.peer),
+            Self::Reading(reading) => Some(reading.status.peer),
             Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
         }
     }

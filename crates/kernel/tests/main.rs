@@ -9,6 +9,7 @@ mod endpoints;
 mod full_heap;
 mod heap_return;
 mod meeting;
+mod one_copy;
 mod placed_parts;
 mod put_back;
 mod revocation;

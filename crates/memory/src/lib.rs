@@ -31,6 +31,7 @@
 //! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
+//! | [`process_memory`] | private memory of another process, read by the kernel |
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
 //! | [`blocks`] | many of them at once, at equal distances |
@@ -86,6 +87,8 @@ pub mod plain;
 #[cfg(not(loom))]
 pub mod plan;
 #[cfg(not(loom))]
+pub mod process_memory;
+#[cfg(not(loom))]
 pub mod process_names;
 #[cfg(not(loom))]
 pub mod processors;
@@ -127,6 +130,7 @@ pub use {
     page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
     plain::Plain,
     plan::{JobName, SegmentPlan},
+    process_memory::{ProcessMark, ReadRefused, RemoteBytes},
     relay_words::RelayWords,
     segment::{Segment, SegmentError},
     shared_area::SharedArea,

@@ -22,9 +22,11 @@ use landeck_kernel::Area;
 use landeck_layout::Layout;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
+use landeck_wire::way::OneCopy;
 
 use crate::combine::Combine;
 use crate::error::{Error, Result};
+use crate::one_copy;
 use crate::world::World;
 use landeck_engine::{
     Call, CallDescription, Caller, Fault, GroupRef, OperationId, Parts, ValueType, WaitError,
@@ -82,6 +84,19 @@ impl World {
     /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
     pub fn set_incast(&self, wish: Incast) -> Result<()> {
         self.shared.engine.enter()?.set_incast_of_group(self.context, wish);
+        Ok(())
+    }
+
+    /// Sets from which length on the kernel of the system copies this process's messages on its host
+    /// out of its memory, in one copy instead of two. Without it, `--one-copy` of `landeck run` or
+    /// the variable LANDECK_ONE_COPY says so for all worlds. Members need not agree.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
+    pub fn set_one_copy(&self, wish: OneCopy) -> Result<()> {
+        let bytes = one_copy::from_bytes(wish, &self.shared.segment);
+        one_copy::allow_readers_of(bytes);
+        self.shared.engine.enter()?.set_one_copy_of_group(self.context, bytes);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use landeck_wire::HostId;
 
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::loan::Loan;
+use crate::one_copy;
 use crate::paths::Paths;
 use crate::tuning;
 use crate::world::World;
@@ -113,6 +114,7 @@ impl Job {
             Shared::new(segment, slot, threads, options.progress).ok_or(ErrorKind::Ended)?;
         let shared = Arc::new(shared);
         connect_to_hosts(&shared)?;
+        one_copy::begin(&shared)?;
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);

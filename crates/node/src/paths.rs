@@ -70,7 +70,11 @@ fn lanes_max(asked: &OsStr, descriptors: Option<u64>) -> Result<u32> {
     number.ok_or_else(|| wrong(LANES_VARIABLE, &asked, "a number from 1 on is wanted"))
 }
 
-fn wrong(variable: &'static str, found: &str, wanted: &'static str) -> crate::error::Error {
+pub(crate) fn wrong(
+    variable: &'static str,
+    found: &str,
+    wanted: &'static str,
+) -> crate::error::Error {
     ErrorKind::Path { variable, found: found.to_owned(), wanted }.into()
 }
 

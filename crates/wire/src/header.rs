@@ -29,7 +29,7 @@ pub enum Kind {
     Accept = 4,
     /// A part of an accepted message.
     Part = 5,
-    /// A message that was offered is received and thrown away: the sender may reuse its buffer.
+    /// A message that was offered was read where it lies, or thrown away: the sender may reuse its buffer.
     Done = 6,
     /// From now on the sender writes to a ring (shared memory only; never seen by matching).
     RingOpen = 7,

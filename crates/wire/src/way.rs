@@ -32,6 +32,56 @@ impl PathWish {
     }
 }
 
+/// The wish for long messages between processes of one host (`--one-copy`): from which length on the kernel copies them out
+/// of the sender's memory, in one copy instead of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OneCopy {
+    /// As the figures of the host say.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// From so many bytes on.
+    From(u64),
+}
+
+impl OneCopy {
+    /// The words that users may write.
+    pub const WORDS: &str = "auto, never or a number of bytes (4K at least) is wanted";
+    /// The length from which no message is copied so.
+    pub const NEVER: u64 = u64::MAX;
+    /// A shorter message travels with its announcement, which is one step.
+    const LEAST: u64 = 4 << 10;
+
+    /// The wish in these words: `auto`, `never`, or a number of bytes (K and M stand for KiB and MiB; at least 4K).
+    #[must_use]
+    pub fn from_words(words: &str) -> Option<Self> {
+        let (number, unit) = match words.as_bytes().last()? {
+            b'K' => (&words[..words.len() - 1], 1 << 10),
+            b'M' => (&words[..words.len() - 1], 1 << 20),
+            _ => (words, 1),
+        };
+        match words {
+            "auto" => Some(Self::Auto),
+            "never" => Some(Self::Never),
+            _ => {
+                let bytes = number.parse::<u64>().ok()?.checked_mul(unit)?;
+                (bytes >= Self::LEAST).then_some(Self::From(bytes))
+            }
+        }
+    }
+
+    /// The length from which messages are copied once, where `measured` is the one that was measured for the host.
+    #[must_use]
+    pub const fn from_bytes(self, measured: u64) -> u64 {
+        match self {
+            Self::Auto => measured,
+            Self::Never => Self::NEVER,
+            Self::From(bytes) => bytes,
+        }
+    }
+}
+
 /// The state of a pair's lane, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneState {
@@ -55,6 +105,8 @@ pub enum Receiver {
     Near {
         /// The most bytes.
         in_message: u64,
+        /// The length from which the receiver copies the data out of the sender's memory ([`OneCopy`]).
+        one_copy_from: u64,
     },
     /// It is on another host.
     Far {
@@ -77,6 +129,8 @@ pub enum MessageWay {
     Lane = 3,
     /// The relay of the receiver's host.
     Relay = 4,
+    /// The sender's own memory, out of which the kernel copies for the receiver.
+    OneCopy = 5,
 }
 
 impl MessageWay {
@@ -88,6 +142,7 @@ impl MessageWay {
             2 => Self::Heap,
             3 => Self::Lane,
             4 => Self::Relay,
+            5 => Self::OneCopy,
             _ => return None,
         })
     }
@@ -101,7 +156,10 @@ impl MessageWay {
 #[inline]
 pub const fn choose(receiver: Receiver, class: Class, bytes: u64) -> MessageWay {
     let (lane, wish) = match receiver {
-        Receiver::Near { in_message } if bytes <= in_message => return MessageWay::Ring,
+        Receiver::Near { one_copy_from, .. } if bytes >= one_copy_from => {
+            return MessageWay::OneCopy;
+        }
+        Receiver::Near { in_message, .. } if bytes <= in_message => return MessageWay::Ring,
         Receiver::Near { .. } => return MessageWay::Heap,
         Receiver::Far { lane, wish } => (lane, wish),
     };
@@ -125,8 +183,12 @@ mod tests {
         use Class::{Kernel, Urgent, User};
         use LaneState::{Crowded, Free, Impossible, Possible, Unused};
         use PathWish::{Auto, Lane, Relay};
-        let near = Receiver::Near { in_message: 16_384 };
+        let near = Receiver::Near { in_message: 16_384, one_copy_from: OneCopy::NEVER };
+        let once = Receiver::Near { in_message: 16_384, one_copy_from: 8_192 };
         for (receiver, class, bytes, way) in [
+            (once, User, 8_191, MessageWay::Ring),
+            (once, User, 8_192, MessageWay::OneCopy),
+            (once, User, 1 << 40, MessageWay::OneCopy),
             (near, User, 0, MessageWay::Ring),
             (near, Urgent, 48, MessageWay::Ring),
             (near, User, 16_384, MessageWay::Ring),
@@ -158,6 +220,27 @@ mod tests {
     }
 
     #[test]
+    fn one_copy_has_words() {
+        let from = OneCopy::From;
+        for (words, wish) in [
+            ("auto", Some(OneCopy::Auto)),
+            ("never", Some(OneCopy::Never)),
+            ("65536", Some(from(65_536))),
+            ("64K", Some(from(65_536))),
+            ("4M", Some(from(4 << 20))),
+            ("4095", None),
+            ("1K", None),
+            ("always", None),
+            ("K", None),
+            ("", None),
+        ] {
+            assert_eq!(OneCopy::from_words(words), wish, "{words:?}");
+        }
+        let measured = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.from_bytes(7));
+        assert_eq!(measured, [7, OneCopy::NEVER, 5]);
+    }
+
+    #[test]
     fn names_and_numbers_come_back() {
         for (name, wish) in
             PathWish::NAMES.iter().zip([PathWish::Auto, PathWish::Lane, PathWish::Relay])
@@ -165,9 +248,10 @@ mod tests {
             assert_eq!(PathWish::from_name(name), Some(wish));
         }
         assert_eq!(PathWish::from_name("both"), None);
-        for way in [MessageWay::Ring, MessageWay::Heap, MessageWay::Lane, MessageWay::Relay] {
+        use MessageWay::{Heap, Lane, Relay, Ring};
+        for way in [Ring, Heap, Lane, Relay, MessageWay::OneCopy] {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
-        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(5)), (None, None));
+        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(6)), (None, None));
     }
 }

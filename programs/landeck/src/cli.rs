@@ -18,6 +18,7 @@ use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use landeck::OneCopy;
 use landeck::unstable::collectives::{Nearness, Overrides};
 use landeck::unstable::diagnosis::Onlooker;
 use landeck::unstable::host::environment::Export;
@@ -120,6 +121,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             }
             for program in &mut programs {
                 program.exports.extend(run.hosts.variables());
+                program.exports.extend(run.job.variables());
             }
             let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
             let wishes = Wishes { overrides, nearness };
@@ -413,6 +415,12 @@ struct JobArguments {
     /// caches].
     #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
     clusters: Option<Nearness>,
+    /// The length from which the kernel copies messages on one host out of their sender's memory: auto, never or BYTES.
+    ///
+    /// K and M stand for KiB and MiB; at least 4K. Auto takes the length that `landeck tune` has measured, and without
+    /// one never. Also LANDECK_ONE_COPY [default: auto]
+    #[arg(long, value_name = "BYTES", value_parser = one_copy, help_heading = JOB)]
+    one_copy: Option<String>,
     /// Serve named groups in a thread of the launcher.
     ///
     /// For groups that a program makes with ServedBy::Launcher or DECK_LAUNCHER.
@@ -470,6 +478,12 @@ enum TagWith {
 }
 
 impl JobArguments {
+    /// The variable that tells the processes which messages are copied once.
+    fn variables(&self) -> Option<Export> {
+        let value = self.one_copy.as_ref()?;
+        Some(Export { name: "LANDECK_ONE_COPY".into(), value: Some(value.into()) })
+    }
+
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
             name: self.name,
@@ -664,6 +678,12 @@ fn nearness() -> impl TypedValueParser<Value = Nearness> {
     PossibleValuesParser::new(["caches", "hosts", "none"]).try_map(|word| word.parse::<Nearness>())
 }
 
+/// A value of `--one-copy`, which the processes read.
+fn one_copy(text: &str) -> Result<String, String> {
+    let wish = OneCopy::from_words(text).map(|_| text.to_owned());
+    wish.ok_or_else(|| OneCopy::WORDS.to_owned())
+}
+
 fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::unstable::collectives::OverridesError| error.to_string())
 }
@@ -781,6 +801,13 @@ mod tests {
     }
 
     #[test]
+    fn one_copy_reaches_the_processes() {
+        let launch = launch("--one-copy 64K x");
+        let export = Export { name: "LANDECK_ONE_COPY".into(), value: Some("64K".into()) };
+        assert_eq!(launch.programs[0].exports, [export]);
+    }
+
+    #[test]
     fn wrong_values_are_explained() {
         for (line, word) in [
             ("--bind-to board x", "possible values"),
@@ -791,6 +818,7 @@ mod tests {
             ("--on-failure restart:-1 x", "choose abort, notify, restart"),
             ("--on-failure abort:3 x", "choose abort, notify, restart"),
             ("--on-failure notify,abort x", "choose abort, notify, restart"),
+            ("--one-copy 1K x", "4K at least"),
             ("--timeout soon x", "a time is wanted, 0 or more"),
             ("--timeout 3d x", "the unit is not known"),
             ("--timeout=-3 x", "a time is wanted, 0 or more"),

@@ -80,6 +80,8 @@ fn the_channel_of_a_message_is_named() {
         ),
         (4, Operation::Send, "send to rank 3 on n2 (pid 413), over the relay of n2, a group"),
         (1, Operation::Send, "send to rank 3 on n2 (pid 413), through memory, a group"),
+        (5, Operation::Send, "send to rank 3 on n2 (pid 413), in one copy, a group"),
+        (5, Operation::Receive, "receive from rank 3 on n2 (pid 413), through memory, a group"),
     ] {
         let mut pictures = two_hosts();
         let member = &mut pictures[0].members[0];
@@ -88,6 +90,21 @@ fn the_channel_of_a_message_is_named() {
         let text = report(pictures, Vec::new()).text();
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+#[test]
+fn a_send_in_one_copy_is_named_on_one_host() {
+    let mut pictures = two_hosts();
+    pictures.truncate(1);
+    let only = &mut pictures[0];
+    only.far.clear();
+    only.members[1].role = crate::Role::Rank(1);
+    for (member, to) in [(0, 1), (1, 0)] {
+        waits(&mut only.members[member], Operation::Send, Some(process(1, to)));
+        only.members[member].wait.way = 5;
+    }
+    let text = report(pictures, Vec::new()).text();
+    assert!(text.contains("send to rank 1, in one copy, a group"), "{text}");
 }
 
 #[test]

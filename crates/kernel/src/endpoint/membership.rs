@@ -30,6 +30,7 @@ impl<N: Channel> Endpoint<N> {
         self.refresh();
         self.core.membership.succession.begin(context, std::iter::empty());
         self.core.pacing.set(context, None);
+        self.core.one_copies.forget(context);
         self.core.membership.set_members(context, members);
     }
 
@@ -78,6 +79,7 @@ impl<N: Channel> Endpoint<N> {
                 Some(Work::Chunking(chunking)) => chunking.context == context,
                 Some(Work::Draining(draining)) => draining.context == context,
                 Some(Work::Collecting(collecting)) => collecting.context == context,
+                Some(Work::Reading(reading)) => reading.context == context,
                 _ => false,
             })
             .collect();
@@ -188,6 +190,7 @@ impl<N: Channel> Endpoint<N> {
         let known = self.core.membership.incarnations[slot as usize];
         if record.incarnation != known {
             self.core.membership.incarnations[slot as usize] = record.incarnation;
+            self.core.one_copies.renew(slot);
             if known != 0 {
                 self.succeed(slot);
             }

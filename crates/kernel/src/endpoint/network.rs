@@ -3,7 +3,7 @@
 use landeck_channel::incast::Incast;
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{LaneRecord, Operation};
-use landeck_wire::way::{MessageWay, Receiver, choose};
+use landeck_wire::way::{MessageWay, choose};
 use landeck_wire::{Class, ContextId};
 
 use super::{Endpoint, Started};
@@ -86,17 +86,14 @@ impl<N: Channel> Endpoint<N> {
         &self,
         operation: Operation,
         peer: Peer,
-        bytes: u64,
+        (context, bytes): (u32, u64),
     ) -> Option<MessageWay> {
         match &self.far {
             Some(network) if self.is_far(peer) => match operation {
                 Operation::Send => network.way_to(peer, Class::User, bytes),
                 _ => network.way_from(peer),
             },
-            _ => {
-                let in_message = self.near.data_bytes_max() as u64;
-                Some(choose(Receiver::Near { in_message }, Class::User, bytes))
-            }
+            _ => Some(choose(self.near_receiver(peer, context), Class::User, bytes)),
         }
     }
 

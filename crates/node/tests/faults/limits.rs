@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-use landeck::{ErrorKind, Job, Tag, ThreadMode};
+use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -27,6 +27,7 @@ fn refused_system_calls_are_lived_without() {
         return in_job(2, name, ThreadMode::Single, |job| {
             assert_eq!(membarrier(MembarrierCommand::GlobalExpedited), Err(Errno::PERM));
             wake_each_other(job);
+            job.world().set_one_copy(OneCopy::From(16 << 10)).unwrap();
             exchange(job, 1 << 18, 10);
         });
     }
@@ -124,7 +125,7 @@ fn limits_that_suffice_change_nothing_in_a_process() {
 }
 
 /// Refuses system calls to this thread and all it starts.
-fn refuse(calls: &[i64]) {
+pub(crate) fn refuse(calls: &[i64]) {
     let rules: BTreeMap<i64, Vec<_>> = calls.iter().map(|&call| (call, Vec::new())).collect();
     let refused = SeccompAction::Errno(Errno::PERM.raw_os_error() as u32);
     let architecture = std::env::consts::ARCH.try_into().unwrap();
@@ -158,7 +159,7 @@ fn wake_each_other(job: &Job) {
 }
 
 /// Messages of three lengths around the ring of processes, the longest of `most` values.
-fn exchange(job: &Job, most: usize, rounds: u64) {
+pub(crate) fn exchange(job: &Job, most: usize, rounds: u64) {
     let world = job.world();
     let (rank, size) = (world.rank(), world.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);

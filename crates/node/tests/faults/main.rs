@@ -12,6 +12,7 @@ mod kills;
 mod limits;
 mod named_groups;
 mod objects;
+mod one_copy;
 mod pressure;
 mod restarts;
 mod scribble;

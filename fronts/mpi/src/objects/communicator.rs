@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use landeck::{Bridge, Incast, World};
+use landeck::{Bridge, Incast, OneCopy, World};
 use landeck_c_boundary::{Lingering, Table};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
@@ -23,6 +23,8 @@ use crate::objects::topology::Topology;
 
 /// The hint for the pace of many-to-one steps between hosts.
 const INCAST: &str = "landeck_incast";
+/// The hint that says from which length on messages are copied once.
+const ONE_COPY: &str = "landeck_one_copy";
 
 /// A communicator.
 pub(crate) struct Communicator {
@@ -159,6 +161,9 @@ impl Communicator {
         if let Some(wish) = hints.get(INCAST).and_then(Incast::from_words) {
             // In a forked child nothing is sent.
             let _ = self.world.set_incast(wish);
+        }
+        if let Some(wish) = hints.get(ONE_COPY).and_then(OneCopy::from_words) {
+            let _ = self.world.set_one_copy(wish);
         }
     }
 

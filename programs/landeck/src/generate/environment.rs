@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, bold, roman};
 
 /// Names and effects; `docs/environment.md` has equal rows.
-const VARIABLES: [(&str, &str); 16] = [
+const VARIABLES: [(&str, &str); 17] = [
     ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
     (
         "LANDECK_CLUSTERS",
@@ -23,6 +23,11 @@ const VARIABLES: [(&str, &str); 16] = [
     (
         "LANDECK_INCAST",
         "the pace of many-to-one steps between hosts, as --incast: none, fixed:K, calibrated, credit, credit:BYTES or tokens",
+    ),
+    (
+        "LANDECK_ONE_COPY",
+        "the length from which messages on one host are copied once by the kernel, as --one-copy: auto, never or a \
+         number of bytes",
     ),
     (
         "LANDECK_JOB",

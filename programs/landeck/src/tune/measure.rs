@@ -397,6 +397,7 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     report(world, "two_copy_kib_ps", per_kib(long - short, LONG_BYTES));
     report(world, "one_copy_kib_ps", per_kib(lent, LENT_BYTES));
     report(world, "deposit_ps", barrier);
+    report(world, "one_copy_from_kib", super::one_copy::from_kib(world)? as f64);
     Ok(())
 }
 

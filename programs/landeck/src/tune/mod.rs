@@ -10,6 +10,7 @@
 pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
+mod one_copy;
 mod pairs;
 pub(crate) mod platform;
 mod probe;
@@ -191,7 +192,7 @@ fn figures_text(figures: &CostParameters) -> String {
 
 fn line_of(name: &str, about: &str, value: u64) -> String {
     match name {
-        "processors" => format!("  {value:>14}     {about}\n"),
+        "processors" | "one_copy_from_kib" => format!("  {value:>14}     {about}\n"),
         _ => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
     }
 }

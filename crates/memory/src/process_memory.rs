@@ -1,0 +1,339 @@
+//! Private memory of another process of this host, which the kernel reads for this one: the one place for that.
+//!
+//! A process tells another one where its data lie, together with its [`ProcessMark`]: its number, and the address and
+//! value of a random word of its own. Each read of the data ends with a read of this word. So a process that is another
+//! one than the number says (in a container, or one that came later) is never taken for the sender.
+//!
+//! A process whose data may be used again before the reader has said that it is done retracts its mark: the word
+//! changes, and a read that was in progress finds that.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::bytes::Buffer;
+
+/// The word that others read. Zero until the first use.
+static WORD: AtomicU64 = AtomicU64::new(0);
+/// The places that one system call reads.
+const PLACES_AT_ONCE: usize = 64;
+
+/// The identity of a process whose memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessMark {
+    /// The number of the process.
+    pub pid: u32,
+    /// The address of its word.
+    pub address: u64,
+    /// The value of its word.
+    pub word: u64,
+}
+
+/// Bytes of another process's memory. Nothing of it is trusted: the kernel checks the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteBytes {
+    /// Where they begin.
+    pub address: u64,
+    /// Their number.
+    pub length: u64,
+}
+
+/// The reason why the memory of another process was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadRefused {
+    /// The kernel does not let this process read there.
+    #[error("the kernel refuses to read the memory of process {pid}: {}", io::Error::from_raw_os_error(*errno))]
+    NotAllowed {
+        /// The process.
+        pid: u32,
+        /// The number of the error.
+        errno: i32,
+    },
+    /// No process with this mark is there.
+    #[error("process {pid} is not there any more, or is another one")]
+    NotThere {
+        /// The process.
+        pid: u32,
+    },
+    /// The process has retracted its mark.
+    #[error("process {pid} has taken back what it said about its memory")]
+    Retracted {
+        /// The process.
+        pid: u32,
+    },
+    /// The process is there, and has no memory at the address.
+    #[error("process {pid} has no memory at the address that it told")]
+    Unmapped {
+        /// The process.
+        pid: u32,
+    },
+}
+
+impl ProcessMark {
+    /// The mark of this process.
+    #[must_use]
+    pub fn own() -> Self {
+        let mut word = WORD.load(Ordering::Relaxed);
+        if word == 0 {
+            // Another thread may be the first.
+            let made = WORD.compare_exchange(0, random(), Ordering::Relaxed, Ordering::Relaxed);
+            word = made.map_or_else(|there| there, |_| WORD.load(Ordering::Relaxed));
+        }
+        Self { pid: std::process::id(), address: WORD.as_ptr().addr() as u64, word }
+    }
+
+    /// Retracts the mark of this process. What it has told of its memory until now is not read any more, or is known to be
+    /// worthless.
+    pub fn retract() {
+        // The word stays odd, and so is never zero.
+        WORD.fetch_add(2, Ordering::Relaxed);
+        // Whatever the program writes to its memory afterwards is seen after the word.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether this process can read the memory of the marked one: reads the word.
+    ///
+    /// # Errors
+    /// [`ReadRefused`].
+    pub fn check(&self) -> Result<(), ReadRefused> {
+        self.read(&[], 0, &Buffer::EMPTY)
+    }
+
+    /// Fills `target` with the bytes of `places` from byte number `skip` on.
+    ///
+    /// # Errors
+    /// [`ReadRefused`]. Then the target has any content.
+    pub fn read(
+        &self,
+        places: &[RemoteBytes],
+        skip: u64,
+        target: &Buffer,
+    ) -> Result<(), ReadRefused> {
+        let mut cursor = Cursor::new(places, skip);
+        let mut done = 0;
+        loop {
+            let rest = target.part(done, usize::MAX);
+            let mut remote = [EMPTY; PLACES_AT_ONCE + 1];
+            let (mut count, wanted) = cursor.fill(&mut remote[..PLACES_AT_ONCE], rest.len());
+            let is_last = wanted == rest.len();
+            let mut word = 0u64;
+            if is_last {
+                remote[count] = place(self.address, size_of::<u64>());
+                count += 1;
+            }
+            let local = [
+                libc::iovec { iov_base: rest.bytes().start().as_ptr().cast(), iov_len: wanted },
+                libc::iovec {
+                    iov_base: (&raw mut word).cast(),
+                    iov_len: if is_last { size_of::<u64>() } else { 0 },
+                },
+            ];
+            let all = wanted + local[1].iov_len;
+            // SAFETY: the kernel writes to the two local places alone, and no more than their lengths: the first lies in the
+            // target, which the promise of `Buffer::new` keeps writable, the second is the word above. Of the other
+            // process it only reads, whatever the addresses are.
+            let read = unsafe {
+                libc::process_vm_readv(
+                    self.pid.cast_signed(),
+                    local.as_ptr(),
+                    local.len() as libc::c_ulong,
+                    remote.as_ptr(),
+                    count as libc::c_ulong,
+                    0,
+                )
+            };
+            let Ok(read) = usize::try_from(read) else {
+                return Err(self.refusal(io::Error::last_os_error().raw_os_error().unwrap_or(0)));
+            };
+            if is_last && read == all {
+                // The word was read after the data.
+                fence(Ordering::Acquire);
+                return if word == self.word { Ok(()) } else { Err(self.other_word(word)) };
+            }
+            // The kernel ends a call at 2 GiB, and where memory is missing.
+            let of_data = read.min(wanted);
+            if of_data == 0 || (is_last && of_data == wanted) {
+                return Err(self.refusal(libc::EFAULT));
+            }
+            cursor.advance(of_data as u64);
+            done += of_data;
+        }
+    }
+
+    /// Fills a slice, as [`ProcessMark::read`].
+    ///
+    /// # Errors
+    /// [`ReadRefused`].
+    pub fn read_to_slice(
+        &self,
+        places: &[RemoteBytes],
+        skip: u64,
+        target: &mut [u8],
+    ) -> Result<(), ReadRefused> {
+        // SAFETY: the slice is exclusively ours until this call returns, and the buffer does not outlive it.
+        let buffer =
+            unsafe { Buffer::new(std::ptr::NonNull::from(&mut *target).cast(), target.len()) };
+        self.read(places, skip, &buffer)
+    }
+
+    fn other_word(&self, word: u64) -> ReadRefused {
+        // A process counts its word up; another one has another word.
+        match word.wrapping_sub(self.word) {
+            1..=RETRACTIONS_MAX => ReadRefused::Retracted { pid: self.pid },
+            _ => ReadRefused::NotThere { pid: self.pid },
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, errno: i32) -> ReadRefused {
+        let pid = self.pid;
+        match errno {
+            libc::ESRCH => ReadRefused::NotThere { pid },
+            libc::EFAULT => match self.reads_word() {
+                Some(_) => ReadRefused::Unmapped { pid },
+                None => ReadRefused::NotThere { pid },
+            },
+            errno => ReadRefused::NotAllowed { pid, errno },
+        }
+    }
+
+    /// The word, if the process has memory there that looks like one.
+    fn reads_word(&self) -> Option<u64> {
+        let mut word = 0u64;
+        let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<u64>() };
+        let remote = place(self.address, size_of::<u64>());
+        // SAFETY: the kernel writes to the word above alone.
+        let read = unsafe {
+            libc::process_vm_readv(
+                self.pid.cast_signed(),
+                &raw const local,
+                1,
+                &raw const remote,
+                1,
+                0,
+            )
+        };
+        let is_there = read == 8 && word.wrapping_sub(self.word) <= RETRACTIONS_MAX;
+        is_there.then_some(word)
+    }
+}
+
+/// The most that a word has grown since it was told.
+const RETRACTIONS_MAX: u64 = 1 << 40;
+
+/// Lets the other processes of the job read the memory of this one, where the kernel's module "yama" restricts that to
+/// ancestors. Elsewhere nothing happens.
+pub fn allow_readers() {
+    // SAFETY: a call without pointers, about this process alone.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// The places that are still to be read.
+struct Cursor<'a> {
+    places: &'a [RemoteBytes],
+    /// The bytes of the first place that are done.
+    within: u64,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(places: &'a [RemoteBytes], skip: u64) -> Self {
+        let mut cursor = Self { places, within: 0 };
+        cursor.advance(skip);
+        cursor
+    }
+
+    /// Writes the next places, with at most `most` bytes; returns how many there are, and their bytes.
+    fn fill(&self, remote: &mut [libc::iovec], most: usize) -> (usize, usize) {
+        let (mut count, mut bytes, mut within) = (0, 0, self.within);
+        for one in self.places {
+            let length = (one.length - within).min((most - bytes) as u64) as usize;
+            if length == 0 || count == remote.len() {
+                break;
+            }
+            remote[count] = place(one.address.wrapping_add(within), length);
+            (count, bytes, within) = (count + 1, bytes + length, 0);
+        }
+        (count, bytes)
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.within += bytes;
+        while let Some(first) = self.places.first()
+            && self.within >= first.length
+        {
+            self.within -= first.length;
+            self.places = &self.places[1..];
+        }
+    }
+}
+
+const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+/// A place of another process: the address means nothing in this one.
+fn place(address: u64, length: usize) -> libc::iovec {
+    libc::iovec { iov_base: std::ptr::without_provenance_mut(address as usize), iov_len: length }
+}
+
+/// An odd number that no other process has.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    let flags = rustix::rand::GetRandomFlags::empty();
+    let filled = rustix::rand::getrandom(&mut bytes[..], flags).unwrap_or(0);
+    let random = u64::from_le_bytes(bytes);
+    // Without random bytes the number of the process and the place of a variable have to do.
+    let other = u64::from(std::process::id()) << 32 ^ (&raw const bytes).addr() as u64;
+    (if filled == bytes.len() { random } else { other }) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: &[u8]) -> RemoteBytes {
+        RemoteBytes { address: bytes.as_ptr().addr() as u64, length: bytes.len() as u64 }
+    }
+
+    #[test]
+    fn places_are_read_one_after_the_other_from_any_byte_on() {
+        let data: Vec<u8> = (0..20_000u32).map(|at| (at * 7) as u8).collect();
+        let places: Vec<RemoteBytes> = data.chunks(150).rev().map(of).collect();
+        let packed: Vec<u8> = data.chunks(150).rev().flatten().copied().collect();
+        let mark = ProcessMark::own();
+        for (skip, length) in [(0, 20_000), (1, 19_999), (149, 2), (151, 0), (9_700, 5_000)] {
+            let mut target = vec![0; length];
+            mark.read_to_slice(&places, skip as u64, &mut target).unwrap();
+            assert_eq!(target, packed[skip..skip + length], "{length} bytes from {skip}");
+        }
+    }
+
+    #[test]
+    fn a_read_says_why_it_is_refused() {
+        let mark = ProcessMark::own();
+        let (pid, mut target) = (mark.pid, [0; 8]);
+        let nowhere = RemoteBytes { address: 64, length: 8 };
+        let mut read = |mark: ProcessMark| mark.read_to_slice(&[nowhere], 0, &mut target);
+        assert_eq!(read(mark), Err(ReadRefused::Unmapped { pid }));
+        let other = ProcessMark { word: mark.word ^ 1 << 62, ..mark };
+        assert_eq!((other.check(), read(other)), twice(ReadRefused::NotThere { pid }));
+        let nobody = ProcessMark { pid: 0x7fff_fff0, ..mark };
+        assert_eq!(
+            (nobody.check(), read(nobody)),
+            twice(ReadRefused::NotThere { pid: nobody.pid })
+        );
+        let too_long = RemoteBytes { length: u64::MAX, ..of(&[7; 8]) };
+        assert!(mark.read_to_slice(&[too_long], 1 << 40, &mut target).is_err());
+    }
+
+    fn twice(refused: ReadRefused) -> (Result<(), ReadRefused>, Result<(), ReadRefused>) {
+        (Err(refused), Err(refused))
+    }
+
+    #[test]
+    fn a_retracted_mark_is_noticed() {
+        let (mark, data, mut target) = (ProcessMark::own(), [7; 8], [0; 8]);
+        mark.read_to_slice(&[of(&data)], 0, &mut target).unwrap();
+        ProcessMark::retract();
+        let refused = ReadRefused::Retracted { pid: mark.pid };
+        assert_eq!(mark.read_to_slice(&[of(&data)], 0, &mut target), Err(refused));
+        assert_eq!(ProcessMark::own().check(), Ok(()));
+    }
+}

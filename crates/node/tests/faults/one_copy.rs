@@ -1,0 +1,71 @@
+//! Messages in one copy: senders that die while they are read, and readers that lose the right to read.
+
+use std::thread;
+use std::time::Duration;
+
+use landeck::unstable::memory::system::now_ns;
+use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode};
+use landeck_testing::{Random, seed};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::limits::{exchange, refuse};
+use crate::support::{in_enduring_job, in_job, is_member};
+
+const ROUNDS: u32 = 5;
+const FROM: OneCopy = OneCopy::From(16 << 10);
+
+#[test]
+fn a_reader_that_loses_the_right_to_read_loses_no_message() {
+    let name = "one_copy::a_reader_that_loses_the_right_to_read_loses_no_message";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        world.set_one_copy(FROM).unwrap();
+        let before = job.heap_in_use().unwrap();
+        exchange(job, 1 << 16, 5);
+        assert_eq!(job.heap_in_use().unwrap(), before, "nothing went through the heap");
+        if world.rank() == 1 {
+            refuse(&[libc::SYS_process_vm_readv]);
+        }
+        exchange(job, 1 << 16, 5);
+    });
+}
+
+#[test]
+fn a_sender_that_dies_while_it_is_read_is_named() {
+    let name = "one_copy::a_sender_that_dies_while_it_is_read_is_named";
+    for _ in 0..if is_member() { 1 } else { ROUNDS } {
+        in_enduring_job(2, name, 137, |job| take_part(&job));
+    }
+}
+
+fn take_part(job: &Job) {
+    let world = job.world();
+    world.set_one_copy(FROM).unwrap();
+    let mut data = vec![0u8; 8 << 20];
+    if world.rank() == 0 {
+        world.send(&[std::process::id()], 1, Tag(1)).unwrap();
+        for number in (0..=u8::MAX).cycle() {
+            data.fill(number);
+            world.send(&data, 1, Tag(2)).unwrap();
+        }
+    }
+    let mut pid = [0u32];
+    world.receive_into(&mut pid, 0, Tag(1)).unwrap();
+    // The clock has enough randomness for the moment, and the seed says nothing about it.
+    let moment = Random::new(seed() ^ now_ns()).below(30_000);
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_micros(moment));
+        kill_process(Pid::from_raw(pid[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
+    });
+    let mut messages = (0..=u8::MAX).cycle();
+    let error = loop {
+        let number = messages.next().unwrap();
+        match world.receive_into(&mut data, 0, Tag(2)) {
+            Ok(_) => assert!(data.iter().all(|&byte| byte == number), "message {number}"),
+            Err(error) => break error,
+        }
+    };
+    killer.join().unwrap();
+    assert!(matches!(error.kind, ErrorKind::PeerFailed { .. }), "{error}");
+    println!("survivor done");
+}
