@@ -507,15 +507,12 @@ fn bytes_in_words(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use proptest::prelude::*;
 
     use super::*;
     use crate::cost_parameters::CostParameters;
     use crate::derive::{Task, plan_of, plans};
     use crate::links::Link;
-    use crate::plan::{Action, Plan};
 
     fn facts(size: u32, processors: u32, has_board: bool) -> Facts {
         let hosts = if has_board { 1 } else { size.div_ceil(4) };
@@ -808,55 +805,6 @@ mod tests {
             assert_eq!(long.way.to_string().contains("between hosts"), expected, "{operation}");
             let unit_bytes = (128 << 20) / u64::from(long.segments);
             assert!(!is_divided || unit_bytes <= HOSTS_BOARD_BYTES, "{operation}: {long:?}");
-        }
-    }
-
-    /// How often blocks come to a host that it has had from others before.
-    fn repeated(plans: &[Plan], group: &Group) -> usize {
-        let mut come: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); group.hosts().len()];
-        let mut repeated = 0;
-        for plan in plans {
-            let host = group.cluster_of(plan.member);
-            for step in &plan.steps {
-                let Action::Receive { from, cells } = &step.action else { continue };
-                if group.cluster_of(*from) != host {
-                    let blocks = cells.iter().flat_map(|cells| cells.blocks());
-                    repeated += blocks.filter(|&block| !come[host as usize].insert(block)).count();
-                }
-            }
-        }
-        repeated
-    }
-
-    /// The placements of eight members: blocks, in turn, and uneven hosts.
-    const PLACEMENTS: [&[&[u32]]; 4] = [
-        &[&[0, 1], &[2, 3], &[4, 5], &[6, 7]],
-        &[&[0, 4], &[1, 5], &[2, 6], &[3, 7]],
-        &[&[0, 2, 4, 6], &[1, 3, 5, 7]],
-        &[&[0, 2, 3, 6, 7], &[1], &[4, 5]],
-    ];
-
-    #[test]
-    fn no_choice_sends_data_twice_to_a_host() {
-        use Operation::{AllGather, Broadcast, Gather, Scatter};
-        let speeds = [(20_000, 1), (300_000, 1), (1_000_000, 1), (1_000_000, 10)];
-        for (hosts, (kib_ps, slower)) in
-            PLACEMENTS.iter().flat_map(|hosts| speeds.map(|speed| (hosts, speed)))
-        {
-            let links = links(hosts.len(), kib_ps, (1, slower));
-            let facts = Facts { links, ..over_hosts(hosts) };
-            let group = facts.group.clone();
-            let table = Table::new(facts);
-            for octave in (0..=24).step_by(2) {
-                for operation in [Broadcast, Scatter, Gather, AllGather] {
-                    let choice = table.look_up(&Request::new(operation, 1 << octave));
-                    let root = if operation.has_root() { octave % 8 } else { 0 };
-                    let (segments, order) = (choice.segments, choice.order);
-                    let task = Task { root, segments, order, ..Task::new(operation) };
-                    let repeated = repeated(&plans(&task, &choice.way, &group), &group);
-                    assert_eq!(repeated, 0, "{operation} of 2^{octave} in {hosts:?}: {choice:?}");
-                }
-            }
         }
     }
 

@@ -1,16 +1,14 @@
 //! Plans over the boards of hosts and messages between them, for many placements of members.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landeck_collectives::architecture::Flat;
 use landeck_collectives::check::prove;
-use landeck_collectives::{
-    Action, Architecture, Group, Operation, Order, Plan, Step, Task, Way, plans,
-};
+use landeck_collectives::{Action, Architecture, Group, Operation, Order, Step, Task, Way, plans};
 
 use crate::cases::{ORDERS, SEGMENTS, clustered, is_soak, unclustered, watchdog};
 use crate::derivation;
+use crate::once::come_once;
 
 /// The placement of so many members: blocks of some, round robin, or as chance has it.
 pub(crate) fn placed(size: u32, number: u32) -> Group {
@@ -69,33 +67,6 @@ fn proven(architecture: &Arc<dyn Architecture>, split: bool, task: &Task, group:
     }
 }
 
-/// Checks that no block goes twice to a host. Blocks with sums are other data each time.
-fn come_once(plans: &[Plan], task: &Task, group: &Group, what: &impl Fn() -> String) {
-    use Operation::{AllGather, Broadcast, Gather, Scatter};
-    if !matches!(task.operation, Broadcast | Scatter | Gather | AllGather) {
-        return;
-    }
-    let hosts = group.hosts().len();
-    let mut come = vec![BTreeSet::new(); hosts];
-    for plan in plans {
-        let host = group.cluster_of(plan.member);
-        for step in &plan.steps {
-            let Action::Receive { from, cells } = &step.action else { continue };
-            if group.cluster_of(*from) == host {
-                continue;
-            }
-            for block in cells.iter().flat_map(|cells| cells.blocks()) {
-                let is_new = come[host as usize].insert(block);
-                assert!(is_new, "{block} comes twice to host {host}\n{}", what());
-            }
-        }
-    }
-    if task.operation == Broadcast {
-        let all: usize = come.iter().map(BTreeSet::len).sum();
-        assert_eq!(all, (hosts - 1) * plans[0].segments as usize, "{}", what());
-    }
-}
-
 fn is_divided(operation: Operation, split: bool) -> bool {
     use Operation::{AllReduce, Broadcast, Reduce};
     split && matches!(operation, Broadcast | Reduce | AllReduce)
@@ -150,25 +121,6 @@ fn operations_over_hosts_whatever_the_placement() {
                     }
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn no_block_goes_twice_to_a_host_with_one_member() {
-    let _watchdog = watchdog();
-    for (size, architecture) in
-        (1..=11).flat_map(|size| unclustered().into_iter().map(move |of| (size, of)))
-    {
-        let group = Group::divided(size, size).unwrap();
-        for (operation, split) in
-            Operation::ALL.into_iter().flat_map(|of| [(of, false), (of, true)])
-        {
-            let root = if operation.has_root() { size / 2 } else { 0 };
-            let way = Way::Messages { architecture: architecture.clone(), release: None, split };
-            let task = Task { root, ..Task::new(operation) };
-            let what = || format!("{task:?} by {way}, {size} hosts");
-            come_once(&plans(&task, &way, &group), &task, &group, &what);
         }
     }
 }
