@@ -345,8 +345,12 @@ impl Table {
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
             let over_hosts = messages(class.operation).into_iter().filter_map(between_hosts);
-            ways.extend(over_hosts.filter(|way| self.can(way, class)));
-            ways.extend(messages(class.operation));
+            let over_hosts: Vec<Way> = over_hosts.filter(|way| self.can(way, class)).collect();
+            let goes_by_hosts = !over_hosts.is_empty() && brings_all_to_each(class.operation);
+            ways.extend(over_hosts);
+            if !goes_by_hosts {
+                ways.extend(messages(class.operation));
+            }
         }
         if class.octave.is_none() {
             ways.retain(|way| is_direct(way, &self.facts.group));
@@ -393,6 +397,12 @@ fn is_direct(way: &Way, group: &Group) -> bool {
     let Way::Messages { architecture, .. } = way else { return true };
     let tree = architecture.tree(group, 0);
     tree.children(0).len() + 1 == tree.size() as usize
+}
+
+/// Whether each member gets all data as they are. Messages between all members would bring them to a host as often as it has
+/// members, so these data go over hosts where they can, whatever the costs.
+const fn brings_all_to_each(operation: Operation) -> bool {
+    matches!(operation, Operation::Broadcast | Operation::AllGather)
 }
 
 /// A way over messages as a way over hosts: its architecture between these.

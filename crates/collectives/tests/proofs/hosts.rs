@@ -8,6 +8,7 @@ use landeck_collectives::{Action, Architecture, Group, Operation, Order, Step, T
 
 use crate::cases::{ORDERS, SEGMENTS, clustered, is_soak, unclustered, watchdog};
 use crate::derivation;
+use crate::once::come_once;
 
 /// The placement of so many members: blocks of some, round robin, or as chance has it.
 pub(crate) fn placed(size: u32, number: u32) -> Group {
@@ -32,6 +33,7 @@ fn proven(architecture: &Arc<dyn Architecture>, split: bool, task: &Task, group:
     let plans = plans(task, &way, group);
     let what = || format!("{} by {way}: {task:?}\nin {:?}", task.operation, group.clusters());
     prove(&plans, task).unwrap_or_else(|fault| panic!("{fault}\n{}", what()));
+    come_once(&plans, task, group, &what);
     let hosts = group.hosts();
     let has_root = task.operation.has_root();
     let root = hosts.iter().position(|host| host.contains(&task.root)).unwrap() as u32;

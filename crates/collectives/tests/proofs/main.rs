@@ -15,6 +15,7 @@ mod derivation;
 mod divisions;
 mod drawn;
 mod hosts;
+mod once;
 mod renaming;
 mod sizes;
 mod started;
