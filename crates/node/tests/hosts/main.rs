@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod across;
-mod bounds;
 mod collectives;
 mod computing;
 mod deaths;
