@@ -184,8 +184,8 @@ fn agree_and_endure() {
     job.leave().unwrap();
 }
 
-/// The outcome of an operation differs between members where one dies in it: whoever has all it needs succeeds. By
-/// `agree` all have one outcome.
+/// The outcome of an operation differs between members where one dies in it: a member that has all it needs succeeds.
+/// By `agree` all have one outcome.
 #[test]
 fn those_who_agree_on_an_outcome_have_the_same_one() {
     if is_member() {
