@@ -255,19 +255,17 @@ impl LinkProbe {
     }
 
     /// The time of 1 KiB of the long data. The second half of what has come counts: the first one comes faster than the
-    /// link, where queues on the way are empty at first, or slower, where TCP begins slowly.
+    /// link, where queues on the way are empty at first, or slower, where TCP begins slowly. It is counted from the last
+    /// arrival before it: a side that was paused there finds much of it at once.
     fn kib_ps(&self, now: Duration) -> Option<u64> {
         let &(last_at, all) = self.arrivals.last()?;
         let is_whole = all >= LONG_BYTES;
         let end = if is_whole { last_at } else { now };
-        let half = self.arrivals.iter().find(|(_, bytes)| 2 * bytes >= all)?;
-        let (from, bytes) = match all - half.1 {
-            // It came at once.
-            0 => (self.since, all),
-            rest => (half.0, rest),
-        };
+        let is_first_half = |&&(_, bytes): &&(Duration, usize)| 2 * bytes < all;
+        let first_half = self.arrivals.iter().rev().find(is_first_half);
+        let (from, before) = first_half.copied().unwrap_or((self.since, 0));
         let time_ps = u128::from(picoseconds(end.saturating_sub(from)));
-        u64::try_from(time_ps * 1024 / bytes.max(1) as u128).ok().map(|kib_ps| kib_ps.max(1))
+        u64::try_from(time_ps * 1024 / (all - before) as u128).ok().map(|kib_ps| kib_ps.max(1))
     }
 }
 
@@ -487,6 +485,17 @@ mod tests {
         assert_eq!(sight, LinkSight::default(), "no figure is guessed");
         let (sight, _) = measured([(1_000, 100, 0); 2]);
         assert!(is_near(sight.latency_ps, 1_000_000_000) && sight.kib_ps.is_none());
+    }
+
+    #[test]
+    fn a_pause_of_the_receiver_does_not_make_a_link_fast() {
+        let mut side =
+            LinkProbe { message: 2 * PINGS + 2, ..LinkProbe::new(false, Duration::ZERO) };
+        for at in [1_000, 9_000, 9_010, 9_020] {
+            side.received(LONG_BYTES / 4, us(at));
+        }
+        let kib_ps = side.sight(us(9_020)).kib_ps;
+        assert!(is_near(kib_ps, 8_000_000_000 / 192), "{kib_ps:?}");
     }
 
     #[test]
