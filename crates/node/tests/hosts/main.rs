@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod across;
+mod bounds;
 mod collectives;
 mod computing;
 mod deaths;
