@@ -12,8 +12,7 @@
  *   deck_sync, deck_scatter_gather, deck_reduce, deck_barrier
  *                      what deck.c does over DECK: broadcast and barrier, scatter and gather, reduce, barrier
  *   growth             barrier, allreduce and broadcast of 8 bytes, each a form of its own
- *   three              the same of every size; barrier of none
- *   four               the same, and alltoall
+ *   four               the same of every size, and alltoall; barrier of none
  *   overlap            a non-blocking allreduce while the process computes as long as one takes alone:
  *                      the share of it that the computation did not hide
  *   overlap_call       the same; the time in the call that starts it
@@ -272,13 +271,12 @@ static void measure_growth(void) {
     measure_operation("growth", "broadcast", find_operation("broadcast"), 8);
 }
 
-static const char *const some[] = {"allreduce", "broadcast", "alltoall"};
-
-/* Barrier, and the first `count` of these of every size. */
-static void measure_some(const char *figure, const char *const *names, int count) {
+/* Barrier, and three others of every size. */
+static void measure_four(const char *figure) {
+    static const char *const names[] = {"allreduce", "broadcast", "alltoall"};
     measure_operation(figure, "barrier", find_operation("barrier"), 0);
     for (int i = 0; i < settings.bytes.count; i++) {
-        for (int j = 0; j < count; j++) {
+        for (int j = 0; j < 3; j++) {
             measure_operation(figure, names[j], find_operation(names[j]), settings.bytes.values[i]);
         }
     }
@@ -386,8 +384,7 @@ int main(int argc, char **argv) {
     allocate_buffers();
     if (wanted) measure_every_size(figure, wanted);
     else if (!strcmp(figure, "growth")) measure_growth();
-    else if (!strcmp(figure, "three")) measure_some(figure, some, 2);
-    else if (!strcmp(figure, "four")) measure_some(figure, some, 3);
+    else if (!strcmp(figure, "four")) measure_four(figure);
     else if (!strcmp(figure, "overlap")) measure_overlap(figure, false);
     else if (!strcmp(figure, "overlap_call")) measure_overlap(figure, true);
     else fail("unknown figure; they stand at the head of bench/collectives.c");

@@ -245,30 +245,82 @@ fn results_have_the_same_bits_and_order_for_any_placement() {
     );
 }
 
-/// The bits of a reproducible allreduce, reduce, reduce-scatter and scan, as the first process prints them.
+/// The bits of reproducible results, as the first process prints them.
 const BITS: &str = "BITS ";
 /// So many processes that 1, 2, 3 and 4 hosts have equal shares.
 const SHARED: usize = 12;
+/// All architectures of messages, by which members or hosts combine.
+const ARCHITECTURES: [&str; 10] = [
+    "flat",
+    "pipeline",
+    "daisy",
+    "hierarchy",
+    "hypercube",
+    "binary-tree",
+    "knomial",
+    "butterfly",
+    "ring",
+    "circulant",
+];
+
+/// The results of all reproducible combinations; those of a root are zero elsewhere.
+fn combined(world: &World, own: &[f64]) -> [Vec<f64>; 5] {
+    let [mut sums, mut at_root, mut prefix, mut before] = [(); 4].map(|()| vec![0.0; own.len()]);
+    let mut part = vec![0.0; own.len() / world.size()];
+    world.all_reduce_into(own, &mut sums, Sum).unwrap();
+    world.reduce(own, &mut at_root, Sum, 0).unwrap();
+    world.scan(own, &mut prefix, Sum).unwrap();
+    world.exclusive_scan(own, &mut before, Sum).unwrap();
+    world.reduce_scatter_block(own, &mut part, Sum).unwrap();
+    [sums, at_root, prefix, before, part]
+}
+
+/// The same, by operations that are started.
+fn combined_when_started(world: &World, own: &[f64]) -> [Vec<f64>; 5] {
+    let [mut sums, mut at_root, mut prefix, mut before] = [(); 4].map(|()| vec![0.0; own.len()]);
+    let mut part = vec![0.0; own.len() / world.size()];
+    world
+        .scope(|scope| {
+            let requests = [
+                scope.all_reduce_into(own, &mut sums, Sum)?,
+                scope.reduce(own, &mut at_root, Sum, 0)?,
+                scope.scan(own, &mut prefix, Sum)?,
+                scope.exclusive_scan(own, &mut before, Sum)?,
+                scope.reduce_scatter_block(own, &mut part, Sum)?,
+            ];
+            requests.into_iter().try_for_each(|request| request.wait().map(drop))
+        })
+        .unwrap();
+    [sums, at_root, prefix, before, part]
+}
+
+fn bits_of(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
 
 fn print_bits() {
     let job = Job::join().unwrap();
-    let world = job.world();
-    let (rank, size) = (world.rank() as i32, world.size());
+    let (world, size) = (job.world().reproducible(), job.world().size());
+    let rank = world.rank() as i32;
     let own: Vec<f64> =
         (0..40 * size as i32).map(|at| 0.1 + 1e9 / f64::from(at * 7 + 1 + rank * rank)).collect();
-    let world = world.reproducible();
-    let [mut sums, mut at_root, mut prefix] = [(); 3].map(|()| vec![0.0; own.len()]);
-    world.all_reduce_into(&own, &mut sums, Sum).unwrap();
-    world.reduce(&own, &mut at_root, Sum, 0).unwrap();
-    world.scan(&own, &mut prefix, Sum).unwrap();
-    let mut part = vec![0.0; 40];
-    world.reduce_scatter_block(&own, &mut part, Sum).unwrap();
-    let results: Vec<f64> = [sums, prefix, part].concat();
+    let results = combined(&world, &own);
+    let started = combined_when_started(&world, &own);
+    assert_eq!(bits_of(&results.concat()), bits_of(&started.concat()), "started");
+    for name in ARCHITECTURES {
+        for name in [name.to_owned(), format!("hosts:{name}")] {
+            let way = name.parse::<Preset>().unwrap().way(Operation::AllReduce);
+            let mut sums = vec![0.0; own.len()];
+            world.via(way).all_reduce_into(&own, &mut sums, Sum).unwrap();
+            assert_eq!(bits_of(&sums), bits_of(&results[0]), "{name}");
+        }
+    }
+    let results = results.concat();
     let mut all = vec![0.0; results.len() * size];
     world.all_gather(&results, &mut all).unwrap();
     if rank == 0 {
-        let add = |sum: u64, value: &f64| (sum ^ value.to_bits()).wrapping_mul(0x100_0000_01b3);
-        println!("{BITS}{:x}", all.iter().chain(&at_root).fold(7, add));
+        let add = |sum: u64, bits: u64| (sum ^ bits).wrapping_mul(0x100_0000_01b3);
+        println!("{BITS}{:x}", bits_of(&all).into_iter().fold(7, add));
     }
     job.leave().unwrap();
 }

@@ -1,8 +1,9 @@
 //! Figures of a job on two hosts, and of collective operations on four and eight.
 
 use super::Limit::{OfBestPeer, TimesForm, Value};
-use super::{Axis, Figure, Limit, Method, Part, Target, Who, no_rule};
+use super::{Axis, Figure, Limit, Limits, Method, Part, Target, Who, no_rule};
 use crate::candidate::{Candidate, Program};
+use crate::sample::Point;
 
 /// The form of a job on one host, beside which one on two hosts stands.
 const ON_ONE_HOST: &str = "job on one host";
@@ -62,13 +63,9 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "hosts_collectives",
         title: "Collective operations over two hosts",
-        parts: &[
-            over_both(2, &["three", "bytes=8,65536"]),
-            over_both(4, &["three", "bytes=8,65536", "batch_ms=20"]),
-        ],
-        program: Program::Collectives,
-        who: Who::OverHosts(Candidate::LandeckPlain),
-        ..POINTS
+        parts: &[over_both(2, &["four", "bytes=8,1024,65536,1048576"]), over_both(4, OF_MANY)],
+        rule: operation_rule,
+        ..OPERATIONS
     },
     Figure {
         name: "hosts_collectives_4",
@@ -117,5 +114,10 @@ const fn target(n: u32, bytes: u64, must: Limit, goal: Limit) -> Target {
 }
 
 const fn message(bytes: u64) -> Target {
-    target(2, bytes, OfBestPeer(1.2), OfBestPeer(1.0))
+    target(2, bytes, OfBestPeer(1.0), OfBestPeer(0.8))
+}
+
+/// Every operation beside its peers.
+fn operation_rule(_: &Point, _: u32) -> Limits {
+    Limits { must: Some(OfBestPeer(1.0)), goal: Some(OfBestPeer(0.8)) }
 }

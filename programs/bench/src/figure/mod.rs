@@ -294,7 +294,7 @@ mod tests {
         let figure = Figure::by_name("hosts_round").unwrap();
         let small = point("hosts_round", "", 2, 8, 0);
         assert_eq!(figure.own(), Candidate::LandeckPlain);
-        assert_eq!(limits(&small, 2).must, Some(Limit::OfBestPeer(1.2)));
+        assert_eq!(limits(&small, 2).must, Some(Limit::OfBestPeer(1.0)));
         let surcharge = figure.surcharge(&small).unwrap();
         assert_eq!((surcharge.dear, surcharge.most_ns), (Candidate::LandeckMpi, 1_500.0));
         assert_eq!(figure.surcharge(&Point { bytes: 1_024, ..small }), None);

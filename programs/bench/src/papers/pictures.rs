@@ -179,7 +179,10 @@ fn along_sizes(values: &Values, way: &str, colour: RGBColor) -> Line {
 pub(super) fn chart(values: &Values, title: String, axis: ChartAxis, lines: Vec<Line>) -> Chart {
     let rounds = values.rounds;
     let machine = machine_words(&values.machine);
-    let note = format!("{machine} Medians of {rounds} rounds, and their spread.");
+    let note = match rounds {
+        1 => format!("{machine} One round, and its spread."),
+        _ => format!("{machine} Medians of {rounds} rounds, and their spread."),
+    };
     Chart { title, note, unit: "us".to_owned(), axis, lines }
 }
 
