@@ -29,14 +29,26 @@ impl Hub {
                     LanesEvent::GuestEnded { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
-                    LanesEvent::JobBroken { job, cause } => {
-                        self.tell(WordContent::JobEnds { job, code: 1, cause });
+                    LanesEvent::PairBroken { job, far, cause } if self.members.is_arbiter() => {
+                        self.pair_broken(job, far, cause);
+                    }
+                    LanesEvent::PairBroken { job, far, cause } => {
+                        let told = DaemonMessage::PairBroken { job, far, cause };
+                        self.send(HostNumber::ARBITER, &told);
                     }
                 }
             }
             if is_quiet {
                 return;
             }
+        }
+    }
+
+    /// Ends a job two processes of which have no connection; on the arbiter. While it doubts that one of the hosts lives,
+    /// the host's loss may be the cause, and the report will come again.
+    pub(super) fn pair_broken(&mut self, job: JobId, far: HostNumber, cause: String) {
+        if !self.watch.doubts(far, self.now()) {
+            self.tell(WordContent::JobEnds { job, code: 1, cause });
         }
     }
 
@@ -179,10 +191,12 @@ impl Hub {
                 }
                 WatchEvent::Lost { host, incarnation, silent } => {
                     let silent_ms = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
-                    self.tell(WordContent::HostLost { host, incarnation, silent_ms });
+                    let word = WordContent::HostLost { host, incarnation, silent_ms };
+                    self.inbox.push_back(Incoming::Verdict(word));
                 }
                 WatchEvent::Gone { host, incarnation } => {
-                    self.tell(WordContent::HostGone { host, incarnation });
+                    let word = WordContent::HostGone { host, incarnation };
+                    self.inbox.push_back(Incoming::Verdict(word));
                 }
                 WatchEvent::Exclude { host, incarnation } => {
                     self.send(host, &DaemonMessage::Excluded { incarnation });

@@ -1,0 +1,151 @@
+//! A host is killed while members on it stand at a step of an operation over three hosts: by a loss of power, after which
+//! the host is silent, or by a crash of all its processes at once. The job ends, and every call of every survivor says so.
+//!
+//! A job loses one host. So several groups of it are each in an operation of their own when that happens: their members on
+//! the last host stop at the steps where they are to be killed, and the last of them to come there kills the host.
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::unstable::objects::crash_point;
+use landeck::{ErrorKind, Job, World};
+use landeck_testing::Watchdog;
+use landeck_testing::hosts::{Hosts, Wish};
+
+use crate::across::check;
+use crate::killed_drivers::{OPERATIONS, operate};
+use crate::support::{Survivors, is_member, is_soak, job_by, launcher, stay_until_told, text};
+
+const HOSTS: usize = 3;
+/// Groups of a job, each with its own operation.
+const GROUPS: usize = 4;
+/// Members of each group on each host.
+const MEMBERS: usize = 2;
+const EACH: usize = GROUPS * MEMBERS;
+const SURVIVORS: usize = EACH * (HOSTS - 1);
+/// The steps of each operation at which a host is killed. Where an operation has fewer, its next run has the others.
+const STEPS: usize = 6;
+const DONE: &str = "survivor done";
+/// The environment variable for the command that kills a host, and for the operation and the step of each group.
+const FATES: &str = "LANDECK_TEST_FATES";
+/// `--host-timeout` in seconds, and how many times as long a call may take on a busy computer.
+const TIMEOUT_S: u64 = 2;
+const MARGIN: u64 = 20;
+/// The time between two calls: a member that needs no other one does not run far ahead.
+const PACE: Duration = Duration::from_millis(2);
+/// Calls of a survivor after the one that has failed first.
+const FURTHER_CALLS: usize = 10;
+/// The commands that kill the host on which they run. The first one also silences its kernel.
+const KILLS: [&str; 2] = ["ip link set eth0 down; kill -s KILL -- -1", "kill -s KILL -- -1"];
+/// The directory in which each group that has come to its step has a file. It is the host's own, and new with the host.
+const AT_STEPS: &str = "/tmp/at-steps";
+
+/// The group of this process, and the command that kills its host.
+static FATE: OnceLock<(usize, &str)> = OnceLock::new();
+
+/// Stays at a step until all groups have come to theirs. Then the host is killed, and this process with it.
+fn wait_for_other_groups_and_die() {
+    let &(group, kill) = FATE.get().unwrap();
+    fs::create_dir_all(AT_STEPS).unwrap();
+    File::create(format!("{AT_STEPS}/{group}")).unwrap();
+    while fs::read_dir(AT_STEPS).unwrap().count() < GROUPS {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let ended = Command::new("/bin/sh").args(["-c", kill]).status();
+    panic!("this process should be dead: {ended:?}");
+}
+
+/// The command that kills the host, and the operation and the step of each group.
+fn fates() -> (&'static str, Vec<(usize, usize)>) {
+    let text = std::env::var(FATES).unwrap();
+    let mut numbers = text.split(' ').map(|number| number.parse::<usize>().unwrap());
+    let kill = KILLS[numbers.next().unwrap()];
+    let rest: Vec<usize> = numbers.collect();
+    (kill, rest.chunks(2).map(|pair| (pair[0], pair[1])).collect())
+}
+
+fn operate_until_the_end() {
+    let job = Job::join().unwrap();
+    let (rank, (kill, fates)) = (job.world().rank(), fates());
+    let group = rank % GROUPS;
+    let (operation, step) = fates[group];
+    let world = job.world().split(Some(group as u32), 0).unwrap().unwrap();
+    check(&world, 1); // there is a connection between all drivers
+    // A slow member may still be in it when its host, or another one, is killed.
+    let mut outcome = world.barrier();
+    if rank >= SURVIVORS {
+        FATE.set((group, kill)).unwrap();
+        crash_point::act_at_step(step as u64, wait_for_other_groups_and_die);
+    }
+    let begun = Instant::now();
+    while outcome.is_ok() {
+        thread::sleep(PACE);
+        outcome = operate(&world, operation);
+    }
+    for _ in 0..FURTHER_CALLS {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Ended), "{operation}, step {step}: {error}");
+        outcome = operate(&world, operation);
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(MARGIN * TIMEOUT_S), "{operation}, step {step}: {took:?}");
+    println!("{DONE}");
+    stay_until_told(SURVIVORS);
+}
+
+/// The operations and steps of each job. In soak all of them are tried, else each operation at one step.
+fn all_fates() -> Vec<(usize, usize)> {
+    let steps = |operation| match is_soak() {
+        true => 0..STEPS,
+        false => operation % STEPS..operation % STEPS + 1,
+    };
+    (0..OPERATIONS).flat_map(|operation| steps(operation).map(move |step| (operation, step))).collect()
+}
+
+#[test]
+fn all_survivors_of_a_killed_host_learn_that_the_job_ends() {
+    if is_member() {
+        return operate_until_the_end();
+    }
+    let test = "killed_hosts::all_survivors_of_a_killed_host_learn_that_the_job_ends";
+    let _watchdog = Watchdog::start(Duration::from_secs(if is_soak() { 3_600 } else { 300 }));
+    launcher(); // it may have to be built
+    let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(HOSTS)) else { return };
+    for (number, fates) in all_fates().chunks(GROUPS).enumerate() {
+        for kill in 0..KILLS.len() {
+            // A short run kills in both ways in turn.
+            if is_soak() || kill == number % KILLS.len() {
+                lose_a_host(&mut hosts, test, kill, fates);
+            }
+        }
+    }
+}
+
+/// Runs a job whose last host is killed.
+fn lose_a_host(hosts: &mut Hosts, test: &str, kill: usize, fates: &[(usize, usize)]) {
+    let fates: Vec<String> = fates.iter().map(|(one, step)| format!(" {one} {step}")).collect();
+    let fates = format!("{kill}{}", fates.concat());
+    let mut command = job_that_ignores_term(hosts, test);
+    let _survivors = Survivors::of(&mut command);
+    let ended = command.env(FATES, &fates).output().unwrap();
+    let said = text(&ended);
+    assert_eq!(ended.status.code(), Some(137), "{fates}: {said}");
+    assert!(said.contains("Host n3 is lost") && !said.contains("panicked"), "{fates}: {said}");
+    assert_eq!(said.matches(DONE).count(), SURVIVORS, "{fates}: {said}");
+    hosts.kill(HOSTS - 1).unwrap();
+    hosts.start(HOSTS - 1).unwrap();
+}
+
+/// The processes of a job that ends get SIGTERM. These ignore it, so that their calls return.
+fn job_that_ignores_term(hosts: &Hosts, test: &str) -> Command {
+    let mut command = hosts.command(0, "/bin/sh");
+    command.args(["-c", "trap '' TERM; exec \"$0\" \"$@\""]).arg(launcher());
+    let list: Vec<String> = (0..HOSTS).map(|host| format!("{}:{EACH}", hosts.name(host))).collect();
+    command.args(["run", "--rsh", "landeck-rsh", "--host", &list.join(",")]);
+    let timeout = TIMEOUT_S.to_string();
+    let options = ["--timeout", "100", "--on-failure", "notify", "--grace", "60"];
+    job_by(command, HOSTS * EACH, test, &[&options[..], &["--host-timeout", &timeout]].concat())
+}
