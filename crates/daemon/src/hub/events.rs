@@ -29,13 +29,7 @@ impl Hub {
                     LanesEvent::GuestEnded { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
-                    LanesEvent::PairBroken { job, far, cause } if self.members.is_arbiter() => {
-                        self.pair_broken(job, far, cause);
-                    }
-                    LanesEvent::PairBroken { job, far, cause } => {
-                        let told = DaemonMessage::PairBroken { job, far, cause };
-                        self.send(HostNumber::ARBITER, &told);
-                    }
+                    LanesEvent::PairBroken { job, far, cause } => self.tell_pair(job, far, cause),
                 }
             }
             if is_quiet {
@@ -44,8 +38,18 @@ impl Hub {
         }
     }
 
-    /// Ends a job two processes of which have no connection; on the arbiter. While it doubts that one of the hosts lives,
-    /// the host's loss may be the cause, and the report will come again.
+    /// Tells the arbiter of two processes without a connection. While this host holds, nothing reaches the arbiter, and the
+    /// report will come again.
+    fn tell_pair(&mut self, job: JobId, far: HostNumber, cause: String) {
+        if self.members.is_arbiter() {
+            self.pair_broken(job, far, cause);
+        } else if !self.holds {
+            self.send(HostNumber::ARBITER, &DaemonMessage::PairBroken { job, far, cause });
+        }
+    }
+
+    /// Ends a job two processes of which have no connection; on the arbiter. While it doubts that the host of one of them
+    /// lives, the host's loss may be the cause, and the report will come again.
     pub(super) fn pair_broken(&mut self, job: JobId, far: HostNumber, cause: String) {
         if !self.watch.doubts(far, self.now()) {
             self.tell(WordContent::JobEnds { job, code: 1, cause });

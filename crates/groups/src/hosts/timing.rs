@@ -45,8 +45,8 @@ impl HostTiming {
         LEASE_MIN.max(3 * self.timeout)
     }
 
-    /// The arbiter doubts that a host lives this long after it last renewed the host's view. Until that
-    /// is decided, the failure of a connection to the host ends no job.
+    /// The arbiter doubts that a host lives from this long after it last renewed the host's view. While it does, a broken
+    /// connection to the host ends no job.
     #[must_use]
     pub fn doubted_after(self) -> Duration {
         self.timeout / 2
