@@ -1,5 +1,5 @@
 //! A host is killed while members on it stand at a step of an operation over three hosts: by a loss of power, after which
-//! the host is silent, or by a crash of all its processes at once. The job ends, and every call of every survivor says so.
+//! the host is silent, or by a crash of all its processes at once. The job ends, and all calls of survivors that fail say so.
 //!
 //! A job loses one host. So several groups of it are each in an operation of their own when that happens: their members on
 //! the last host stop at the steps where they are to be killed, and the last of them to come there kills the host.
@@ -126,8 +126,8 @@ fn all_survivors_of_a_killed_host_learn_that_the_job_ends() {
         return operate_until_the_end();
     }
     let test = "killed_hosts::all_survivors_of_a_killed_host_learn_that_the_job_ends";
-    let _watchdog = Watchdog::start(Duration::from_secs(if is_soak() { 3_600 } else { 300 }));
     launcher(); // it may have to be built
+    let _watchdog = Watchdog::start(Duration::from_secs(if is_soak() { 3_600 } else { 300 }));
     let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(HOSTS)) else { return };
     for (number, fates) in all_fates().chunks(GROUPS).enumerate() {
         for kill in 0..KILLS.len() {
