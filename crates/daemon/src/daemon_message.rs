@@ -61,6 +61,15 @@ pub(crate) enum DaemonMessage {
     },
     /// A host asks the arbiter for a word.
     Ask(WordContent),
+    /// A process of the sender's host has had no connection to one of another host for T, and no word says why.
+    PairBroken {
+        /// The job of both.
+        job: JobId,
+        /// The other host.
+        far: HostNumber,
+        /// The cause of the job's end, in a sentence for people.
+        cause: String,
+    },
     /// A host has a part of a job from now on.
     PartAdded {
         /// The job.

@@ -51,6 +51,9 @@ pub(crate) enum Incoming {
     Message(HostNumber, JobMessage),
     /// A word was applied.
     Word(Word),
+    /// The arbiter has judged a host. This word is given once the jobs have heard of it: if a job ends by the host's loss,
+    /// the word of its end comes first.
+    Verdict(WordContent),
     /// A host is connected.
     Up(HostNumber),
     /// A host is not connected any more, and will not be again.

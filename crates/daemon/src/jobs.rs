@@ -200,13 +200,8 @@ impl JobHandler for Jobs {
 
     fn word(&mut self, context: &mut Context<'_>, word: &Word) {
         let Some(whole) = &mut self.whole else { return };
-        match &word.content {
-            WordContent::HostLost { host, silent_ms, .. } => {
-                let why = format!("it has not answered for {:.1} s", *silent_ms as f64 / 1e3);
-                whole.lose(context, *host, why);
-            }
-            WordContent::JobEnds { job, cause, .. } => whole.cut_off(context, *job, cause),
-            _ => {}
+        if let WordContent::JobEnds { job, cause, .. } = &word.content {
+            whole.cut_off(context, *job, cause);
         }
     }
 
@@ -263,6 +258,13 @@ impl JobHandler for Jobs {
                 self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
             }
             None => {}
+        }
+    }
+
+    fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64) {
+        if let Some(whole) = &mut self.whole {
+            let why = format!("it has not answered for {:.1} s", silent_ms as f64 / 1e3);
+            whole.lose(context, host, why);
         }
     }
 

@@ -90,10 +90,12 @@ pub(crate) enum LanesEvent {
         /// How it has ended.
         end: ProcessEnd,
     },
-    /// A lane has ended, and no word says why: the job cannot go on.
-    JobBroken {
+    /// Two processes have had no connection for T, and no word says why: the job cannot go on.
+    PairBroken {
         /// The job.
         job: JobId,
+        /// The host of the process elsewhere.
+        far: HostNumber,
         /// The cause, in a sentence for people.
         cause: String,
     },
@@ -149,6 +151,7 @@ struct BrokenReport {
     own: ProcessId,
     place: u32,
     what: String,
+    /// When the arbiter is told, for the first time or again.
     due: Duration,
     /// When a connection is tried again.
     again: Duration,

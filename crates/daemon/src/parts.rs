@@ -74,6 +74,11 @@ impl PartOfHost {
         true
     }
 
+    /// Whether the word of the job's end was applied.
+    pub(crate) const fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
     /// Whether a far process has ended, or its host is lost.
     pub(crate) fn is_over(&self, place: u32) -> bool {
         self.segment.far_record(place).state.is_gone()

@@ -1,6 +1,7 @@
 //! The loop of a daemon. It holds no decision: it waits, and calls what decides.
 
 use landeck_host::say;
+use landeck_wire::word::WordContent;
 
 use crate::context::{Context, JobHandler};
 use crate::hub::{Hub, HubEnd, Incoming};
@@ -58,6 +59,12 @@ fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
         match incoming {
             Incoming::Message(from, message) => jobs.message(context, from, message),
             Incoming::Word(word) => jobs.word(context, &word),
+            Incoming::Verdict(content) => {
+                if let WordContent::HostLost { host, silent_ms, .. } = content {
+                    jobs.host_lost(context, host, silent_ms);
+                }
+                context.tell(content);
+            }
             Incoming::Up(host) => jobs.host_up(context, host),
             Incoming::Down(host, why) => jobs.host_down(context, host, why),
         }

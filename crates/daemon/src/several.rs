@@ -29,6 +29,8 @@ mod strangers;
 /// How long a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MACHINE: MachineId = MachineId(0x1234);
+/// A job that ends when any host is lost, as jobs of people do. All others go on.
+const FRAGILE: JobId = JobId(0x78);
 
 /// Something that a daemon's jobs have seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +99,11 @@ impl JobHandler for Reporter {
 
     fn host_down(&mut self, _: &mut Context<'_>, host: HostNumber, why: String) {
         let _ = self.seen.send(Seen::Down(host, why));
+    }
+
+    fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, _: u64) {
+        let cause = format!("h{} is lost", host.0);
+        context.tell(WordContent::JobEnds { job: FRAGILE, code: 137, cause });
     }
 
     fn is_over(&self) -> Option<u8> {

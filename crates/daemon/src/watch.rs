@@ -132,6 +132,16 @@ impl SilenceWatch {
         }
     }
 
+    /// Whether the arbiter doubts that a host lives, or has called it lost.
+    pub(crate) fn doubts(&self, host: HostNumber, now: Duration) -> bool {
+        match self {
+            Self::Arbiter { detectors, .. } => {
+                detectors.get(&host).is_some_and(|detector| detector.is_in_doubt(now))
+            }
+            Self::Host(_) => false,
+        }
+    }
+
     /// Looks at the time.
     pub(crate) fn look(&mut self, now: Duration, drained: bool, word: u64) -> Vec<WatchEvent> {
         match self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck_channel::Peer;
 use landeck_kernel::Failure;
 use landeck_memory::process_names::process_in_words;
-use landeck_memory::{Segment, SlotRecord, SlotState};
+use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::message::MessageError;
@@ -510,6 +510,8 @@ impl ErrorKind {
         rank_of: impl Fn(Peer) -> Option<usize>,
     ) -> Self {
         match failure {
+            // A process that is gone may have ended because of that.
+            Failure::PeerGone { .. } if is_ending_on_several_hosts(segment) => Self::Ended,
             Failure::PeerGone { peer, died } => {
                 let rank = rank_of(peer);
                 Self::PeerFailed {
@@ -610,6 +612,12 @@ impl ErrorKind {
     }
 }
 
+/// Whether a segment's job is on several hosts and is being ended. Then its calls fail because of that, since its processes
+/// learn at different times which others are gone.
+fn is_ending_on_several_hosts(segment: &Segment) -> bool {
+    segment.plan().spans_hosts() && segment.job_state() == JobState::Ending
+}
+
 /// The words about the host of a member; empty if the job has one host.
 fn on_host(member: u32, segment: &Segment, rank_of: impl Fn(Peer) -> Option<usize>) -> String {
     let plan = segment.plan();
@@ -701,6 +709,22 @@ mod tests {
         assert!(text(false).starts_with("rank 3 on n2 (pid 411) has left the job"));
         segment.set_far_record(3, FarRecord { is_host_lost: true, ..record });
         assert!(text(true).starts_with("rank 3 on n2 (pid 411) was lost with its host"));
+    }
+
+    #[test]
+    fn the_end_of_a_job_on_several_hosts_comes_before_ends_of_its_processes() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
+        let here = Segment::local(&plan);
+        let over_hosts = Segment::local(&SegmentPlan { ranks: 3, far: 1, hosts: 2, ..plan });
+        let is_ended = |segment: &Segment, peer| {
+            let failure = Failure::PeerGone { peer: Peer(peer), died: true };
+            matches!(ErrorKind::of(failure, segment, |_| Some(1)), ErrorKind::Ended)
+        };
+        assert!(!is_ended(&over_hosts, 1));
+        here.set_job_state(JobState::Ending);
+        over_hosts.set_job_state(JobState::Ending);
+        let far = over_hosts.plan().slots();
+        assert!(is_ended(&over_hosts, 1) && is_ended(&over_hosts, far) && !is_ended(&here, 1));
     }
 
     #[test]

@@ -29,14 +29,30 @@ impl Hub {
                     LanesEvent::GuestEnded { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
-                    LanesEvent::JobBroken { job, cause } => {
-                        self.tell(WordContent::JobEnds { job, code: 1, cause });
-                    }
+                    LanesEvent::PairBroken { job, far, cause } => self.tell_pair(job, far, cause),
                 }
             }
             if is_quiet {
                 return;
             }
+        }
+    }
+
+    /// Tells the arbiter of two processes without a connection. While this host holds, nothing reaches the arbiter, and the
+    /// report will come again.
+    fn tell_pair(&mut self, job: JobId, far: HostNumber, cause: String) {
+        if self.members.is_arbiter() {
+            self.pair_broken(job, far, cause);
+        } else if !self.holds {
+            self.send(HostNumber::ARBITER, &DaemonMessage::PairBroken { job, far, cause });
+        }
+    }
+
+    /// Ends a job two processes of which have no connection; on the arbiter. While it doubts that the host of one of them
+    /// lives, the host's loss may be the cause, and the report will come again.
+    pub(super) fn pair_broken(&mut self, job: JobId, far: HostNumber, cause: String) {
+        if !self.watch.doubts(far, self.now()) {
+            self.tell(WordContent::JobEnds { job, code: 1, cause });
         }
     }
 
@@ -179,10 +195,12 @@ impl Hub {
                 }
                 WatchEvent::Lost { host, incarnation, silent } => {
                     let silent_ms = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
-                    self.tell(WordContent::HostLost { host, incarnation, silent_ms });
+                    let word = WordContent::HostLost { host, incarnation, silent_ms };
+                    self.inbox.push_back(Incoming::Verdict(word));
                 }
                 WatchEvent::Gone { host, incarnation } => {
-                    self.tell(WordContent::HostGone { host, incarnation });
+                    let word = WordContent::HostGone { host, incarnation };
+                    self.inbox.push_back(Incoming::Verdict(word));
                 }
                 WatchEvent::Exclude { host, incarnation } => {
                     self.send(host, &DaemonMessage::Excluded { incarnation });

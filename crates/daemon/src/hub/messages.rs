@@ -56,6 +56,10 @@ impl Hub {
                 Some(incarnation) => self.members.asked(from, incarnation, content),
                 None => Vec::new(),
             },
+            DaemonMessage::PairBroken { job, far, cause } if is_arbiter => {
+                self.pair_broken(job, far, cause);
+                Vec::new()
+            }
             DaemonMessage::PartAdded { job, segment } if is_arbiter => {
                 self.members.part_added(job, segment, from);
                 Vec::new()

@@ -19,7 +19,8 @@ const UNREACHABLE: i32 = rustix::io::Errno::HOSTUNREACH.raw_os_error();
 /// The system error with which a process reports that the other one sends what no process sends.
 const BROKEN_PEER: i32 = rustix::io::Errno::PROTO.raw_os_error();
 pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one";
-/// How often, within T, a lane is tried again that broke and could not be opened at once.
+/// How often, within T, a lane is tried again that broke and could not be opened at once, and a report is told again that
+/// has not ended its job.
 const TRIES: u32 = 8;
 /// The things that explain a report, besides a word: with one of them the job goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,7 +216,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// When a report ends its job, and when a lane is tried again for it.
+    /// When a report is told to the arbiter, and when a lane is tried again for it.
     pub(super) fn times_of_report(&self, now: Duration) -> (Duration, Duration) {
         (now + self.timeout, now + self.timeout / TRIES)
     }
@@ -272,24 +273,26 @@ impl Lanes {
         }
     }
 
-    /// A report that a word has explained is dropped; one that none has explained in time ends its job.
+    /// A report that a word has explained is dropped. One that none has explained in time is told to the arbiter, again and
+    /// again, since the arbiter ends no job by it while it doubts that the other host lives.
     pub(super) fn judge_reports(&mut self, tools: &mut LaneTools) {
         let now = tools.now;
         self.try_again(tools);
         let mut reports = std::mem::take(&mut self.reports);
-        reports.retain(|report| {
+        reports.retain_mut(|report| {
             let Some(part) = tools.parts.get(report.job) else { return false };
             let slot = report.own.slot.0;
             let own_is_over = part.segment.incarnation(slot) != report.own.incarnation.0
                 || part.segment.slot_record(slot).state.is_gone();
-            if own_is_over || part.is_over(report.place) {
+            if own_is_over || part.is_ending() || part.is_over(report.place) {
                 return false;
             }
             if now >= report.due {
-                let cause = cause(part, report, self.own);
-                self.events.push(LanesEvent::JobBroken { job: report.job, cause });
+                report.due = now + self.timeout / TRIES;
+                let (far, cause) = (part.host_of(report.place), cause(part, report, self.own));
+                self.events.push(LanesEvent::PairBroken { job: report.job, far, cause });
             }
-            now < report.due
+            true
         });
         self.reports = reports;
     }

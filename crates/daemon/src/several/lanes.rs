@@ -31,6 +31,10 @@ fn id(host: u64) -> ProcessId {
 
 /// Two parts of one process each on these daemons.
 fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
+    parts_of(JOB, one, other)
+}
+
+fn parts_of(job: JobId, one: &Daemon, other: &Daemon) -> [Segment; 2] {
     let random = || crate::random::number().unwrap();
     let hosts = [random(), random()];
     let daemons = [one, other];
@@ -38,7 +42,7 @@ fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
         let far = 1 - own;
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(hosts[own], 1) };
         let segment =
-            Segment::local(&SegmentPlan { ranks: 2, far: 1, hosts: 8, job: JOB.0, ..plan });
+            Segment::local(&SegmentPlan { ranks: 2, far: 1, hosts: 8, job: job.0, ..plan });
         segment.set_peer_of_rank(own as u32, 0);
         segment.set_peer_of_rank(far as u32, segment.plan().slots());
         let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
@@ -53,7 +57,7 @@ fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
         segment.set_far_record(0, record);
         let added = segment.clone();
         let far = vec![id(hosts[far])];
-        daemons[own].ask(move |context| context.add_part(JOB, added, far)).unwrap();
+        daemons[own].ask(move |context| context.add_part(job, added, far)).unwrap();
         segment
     })
 }
@@ -224,6 +228,36 @@ fn a_lost_host_stands_in_the_far_records() {
     let record = segments[0].far_record(0);
     assert!(record.is_host_lost && record.state == SlotState::Dead);
     assert_eq!(segments[0].host_name(2).to_string(), "h2");
+}
+
+#[test]
+fn a_job_ends_before_its_host_is_lost() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [_zero, mut one, mut two] = three();
+    let segments = parts_of(FRAGILE, &one, &two);
+    two.end(End::Killed);
+    let lost = one.wait_word(|content| matches!(content, WordContent::HostLost { .. }));
+    let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { .. });
+    assert!(one.wait_word(ends).number < lost.number);
+    // The calls of its processes fail because of the job's end.
+    assert_eq!(segments[0].far_record(0).state, SlotState::Alive);
+}
+
+#[test]
+fn a_broken_lane_ends_no_job_while_its_host_may_be_lost() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [_zero, mut one, mut two] = three();
+    let segments = parts(&one, &two);
+    let process = Process::hello(&segments[0]);
+    process.say(&Handover::Want { far: 0 });
+    let (lane, ..) = process.lane();
+    process.say(&Handover::Broken { far: 0, lane, errno: 71 });
+    // The report is due before the host is lost, and after it has been silent for long.
+    std::thread::sleep(Duration::from_millis(options().host_timeout_ms / 5));
+    two.end(End::Killed);
+    one.wait_word(|content| matches!(content, WordContent::HostLost { .. }));
+    let ends = |seen: &Seen| matches!(seen, Seen::Word(word) if matches!(word.content, WordContent::JobEnds { job: JOB, .. }));
+    assert!(!one.seen_so_far().iter().any(ends));
 }
 
 #[test]

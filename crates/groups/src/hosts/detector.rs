@@ -148,6 +148,12 @@ impl Detector {
         self.renewed.1
     }
 
+    /// Whether the host may not live: it has been called lost, or its view was last renewed more than half of T ago.
+    #[must_use]
+    pub fn is_in_doubt(&self, now: Duration) -> bool {
+        !self.is_living() || now.saturating_sub(self.renewed.1) > self.timing.doubted_after()
+    }
+
     /// Takes a heartbeat of the host. One of an incarnation that is lost, gone or former is answered.
     pub fn hear(
         &mut self,
@@ -329,6 +335,24 @@ mod tests {
         let answer = detector.hear(2, &beat(2), at(20_001));
         assert_eq!(answer, [DetectorOutput::Exclude { incarnation: HOST }]);
         assert_eq!((detector.sight(), detector.next_look()), (HostSight::Gone, None));
+    }
+
+    #[test]
+    fn a_host_is_in_doubt_from_half_of_the_timeout_on() {
+        let mut detector = detector();
+        detector.look(at(0), true, 0);
+        detector.hear(1, &beat(1), at(100));
+        looks(&mut detector, 300, 3_300);
+        let doubts = [300, 1_800, 1_801, 3_300].map(|now| detector.is_in_doubt(at(now)));
+        assert_eq!(doubts, [false, false, true, true], "renewed at 300");
+        looks(&mut detector, 3_400, 3_400);
+        assert_eq!((detector.sight(), detector.is_in_doubt(at(3_400))), (HostSight::Lost, true));
+        let mut answers = self::detector();
+        looks(&mut answers, 0, 1_600);
+        answers.hear(1, &beat(1), at(1_650));
+        assert!(answers.is_in_doubt(at(1_700)), "not renewed yet");
+        looks(&mut answers, 1_800, 1_800);
+        assert!(!answers.is_in_doubt(at(1_800)));
     }
 
     #[test]

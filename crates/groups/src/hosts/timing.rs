@@ -45,6 +45,13 @@ impl HostTiming {
         LEASE_MIN.max(3 * self.timeout)
     }
 
+    /// The arbiter doubts that a host lives from this long after it last renewed the host's view. While it does, a broken
+    /// connection to the host ends no job.
+    #[must_use]
+    pub fn doubted_after(self) -> Duration {
+        self.timeout / 2
+    }
+
     /// The arbiter calls a host lost this long after it last renewed the host's view.
     #[must_use]
     pub fn lost_after(self) -> Duration {

@@ -12,6 +12,7 @@ mod groups;
 mod incast;
 mod job;
 mod killed_drivers;
+mod killed_hosts;
 mod leaving;
 mod long;
 mod mailboxes;

@@ -1,0 +1,166 @@
+//! A host is killed while members on it stand at a step of an operation over three hosts: by a loss of power, after which
+//! the host is silent, or by a crash of all its processes at once. The job ends, and all calls of survivors that fail say so.
+//!
+//! A job loses one host. So several groups of it are each in an operation of their own when that happens: their members on
+//! the last host stop at the steps where they are to be killed, and the last of them to come there kills the host.
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::unstable::objects::crash_point;
+use landeck::{Error, ErrorKind, Job};
+use landeck_testing::Watchdog;
+use landeck_testing::hosts::{Hosts, Wish};
+
+use crate::killed_drivers::{OPERATIONS, operate};
+use crate::support::{Survivors, is_member, is_soak, job_by, launcher, stay_until_told, text};
+
+const HOSTS: usize = 3;
+/// Groups of a job, each with its own operation.
+const GROUPS: usize = 8;
+/// Members of each group on each host.
+const MEMBERS: usize = 2;
+const EACH: usize = GROUPS * MEMBERS;
+const SURVIVORS: usize = EACH * (HOSTS - 1);
+/// The steps that each operation has for one of the two members on the host that is killed, at most. If the other one has
+/// fewer, its next run has the others.
+const STEPS: [usize; OPERATIONS] = [5, 2, 5, 6, 13, 3, 4, 13, 14, 1, 8, 9, 10, 3, 3, 10];
+/// How much later than the first member the second one on that host calls: so it drives the operations that are started.
+const LATER: Duration = Duration::from_millis(5);
+const DONE: &str = "survivor done";
+/// The environment variable for the command that kills a host, and for the operation and the step of each group.
+const FATES: &str = "LANDECK_TEST_FATES";
+/// `--host-timeout` in seconds, and how many times as long a call may take on a busy computer.
+const TIMEOUT_S: u64 = 2;
+const MARGIN: u64 = 20;
+/// More calls than a member on the killed host begins: it comes to a step in each.
+const CALLS: usize = 16;
+/// Calls of a survivor after the one that has failed first.
+const FURTHER_CALLS: usize = 10;
+/// The commands that kill the host on which they run. The first one also silences its kernel.
+const KILLS: [&str; 2] = ["ip link set eth0 down; kill -s KILL -- -1", "kill -s KILL -- -1"];
+/// The directory in which each group that has come to its step has a file. It is the host's own, and new with the host.
+const AT_STEPS: &str = "/tmp/at-steps";
+
+/// The group of this process, and the command that kills its host.
+static FATE: OnceLock<(usize, &str)> = OnceLock::new();
+
+/// Stays at a step until all groups have come to theirs. Then the host is killed, and this process with it.
+fn wait_for_other_groups_and_die() {
+    let &(group, kill) = FATE.get().unwrap();
+    fs::create_dir_all(AT_STEPS).unwrap();
+    File::create(format!("{AT_STEPS}/{group}")).unwrap();
+    while fs::read_dir(AT_STEPS).unwrap().count() < GROUPS {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let ended = Command::new("/bin/sh").args(["-c", kill]).status();
+    panic!("this process should be dead: {ended:?}");
+}
+
+/// The command that kills the host, and the operation and the step of each group.
+fn fates() -> (&'static str, Vec<(usize, usize)>) {
+    let text = std::env::var(FATES).unwrap();
+    let mut numbers = text.split(' ').map(|number| number.parse::<usize>().unwrap());
+    let kill = KILLS[numbers.next().unwrap()];
+    let rest: Vec<usize> = numbers.collect();
+    (kill, rest.chunks(2).map(|pair| (pair[0], pair[1])).collect())
+}
+
+fn operate_until_the_end() {
+    let job = Job::join().unwrap();
+    let (rank, (kill, fates)) = (job.world().rank(), fates());
+    let group = rank % GROUPS;
+    let (operation, step) = fates[group];
+    let world = job.world().split(Some(group as u32), 0).unwrap().unwrap();
+    let further = world.duplicate().unwrap(); // members fail in different calls, and this world is in step
+    let is_victim = rank >= SURVIVORS;
+    if is_victim {
+        crash_point::act_at_step(STEPS[operation] as u64, || panic!("it has more steps"));
+    }
+    operate(&world, operation).unwrap();
+    crash_point::act_at_step(u64::MAX, || ());
+    // A slow member may still be in it when a host is killed.
+    let mut outcome = world.barrier();
+    if is_victim {
+        FATE.set((group, kill)).unwrap();
+        crash_point::act_at_step(step as u64, wait_for_other_groups_and_die);
+    }
+    let begun = Instant::now();
+    let later = if rank >= SURVIVORS + GROUPS { LATER } else { Duration::ZERO };
+    for _ in 0..CALLS {
+        thread::sleep(later);
+        outcome = outcome.and_then(|()| operate(&world, operation));
+    }
+    // Some may have what they need in all of these. The next operation needs all members.
+    let error = outcome.and_then(|()| world.barrier()).unwrap_err();
+    let is_end = |error: &Error| matches!(error.kind, ErrorKind::Ended);
+    assert!(is_end(&error), "{operation}, step {step}: {error}");
+    for _ in 0..FURTHER_CALLS {
+        // A call that waits for nobody may still succeed.
+        let outcome = operate(&further, operation);
+        assert!(outcome.as_ref().err().is_none_or(is_end), "{operation}, step {step}: {outcome:?}");
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(MARGIN * TIMEOUT_S), "{operation}, step {step}: {took:?}");
+    println!("{DONE}");
+    stay_until_told(SURVIVORS);
+}
+
+/// All operations with all their steps. The groups of a job have neighbours in this list, and the last job begins anew.
+fn all_fates() -> Vec<(usize, usize)> {
+    let each = STEPS.iter().enumerate();
+    let mut all: Vec<_> = each
+        .flat_map(|(operation, &steps)| (0..steps).map(move |step| (operation, step)))
+        .collect();
+    let missing = all.len().next_multiple_of(GROUPS) - all.len();
+    all.extend_from_within(..missing);
+    all
+}
+
+#[test]
+fn all_survivors_of_a_killed_host_learn_that_the_job_ends() {
+    if is_member() {
+        return operate_until_the_end();
+    }
+    let test = "killed_hosts::all_survivors_of_a_killed_host_learn_that_the_job_ends";
+    launcher(); // it may have to be built
+    let _watchdog = Watchdog::start(Duration::from_secs(if is_soak() { 3_600 } else { 300 }));
+    let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(HOSTS)) else { return };
+    for (number, fates) in all_fates().chunks(GROUPS).enumerate() {
+        for kill in 0..KILLS.len() {
+            // A silent host takes its time, so a short run has few of them.
+            if is_soak() || kill == usize::from(number % 5 != 0) {
+                lose_a_host(&mut hosts, test, kill, fates);
+            }
+        }
+    }
+}
+
+/// Runs a job whose last host is killed.
+fn lose_a_host(hosts: &mut Hosts, test: &str, kill: usize, fates: &[(usize, usize)]) {
+    let fates: Vec<String> = fates.iter().map(|(one, step)| format!(" {one} {step}")).collect();
+    let fates = format!("{kill}{}", fates.concat());
+    let mut command = job_that_ignores_term(hosts, test);
+    let _survivors = Survivors::of(&mut command);
+    let ended = command.env(FATES, &fates).output().unwrap();
+    let said = text(&ended);
+    assert_eq!(ended.status.code(), Some(137), "{fates}: {said}");
+    assert!(said.contains("Host n3 is lost") && !said.contains("panicked"), "{fates}: {said}");
+    assert_eq!(said.matches(DONE).count(), SURVIVORS, "{fates}: {said}");
+    hosts.kill(HOSTS - 1).unwrap();
+    hosts.start(HOSTS - 1).unwrap();
+}
+
+/// The processes of a job that ends get SIGTERM. These ignore it, so that their calls return.
+fn job_that_ignores_term(hosts: &Hosts, test: &str) -> Command {
+    let mut command = hosts.command(0, "/bin/sh");
+    command.args(["-c", "trap '' TERM; exec \"$0\" \"$@\""]).arg(launcher());
+    let list: Vec<String> = (0..HOSTS).map(|host| format!("{}:{EACH}", hosts.name(host))).collect();
+    command.args(["run", "--rsh", "landeck-rsh", "--host", &list.join(",")]);
+    let timeout = TIMEOUT_S.to_string();
+    let options = ["--timeout", "100", "--on-failure", "notify", "--grace", "60"];
+    job_by(command, HOSTS * EACH, test, &[&options[..], &["--host-timeout", &timeout]].concat())
+}
