@@ -10,7 +10,7 @@
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::{ProcessMark, ReadRefused};
-use landeck_wire::way::{OneCopy, Receiver};
+use landeck_wire::way::{Extent, OneCopy, Receiver};
 use landeck_wire::{Header, Kind};
 
 use crate::area::Area;
@@ -49,6 +49,15 @@ impl<N: Channel> Endpoint<N> {
             false => OneCopy::NEVER,
         };
         Receiver::Near { in_message, one_copy_from }
+    }
+
+    /// The data of a send, for the choice of its way: their places count where messages may be read.
+    #[inline]
+    pub(crate) fn extent_of(&self, area: &Area) -> Extent {
+        match self.core.one_copies.is_on {
+            true => area.extent(),
+            false => Extent::whole(area.packed_bytes()),
+        }
     }
 
     #[inline(never)]
@@ -136,8 +145,8 @@ impl Core {
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else {
             return Ok(());
         };
-        let (context, position) = (wanted.context, 0);
-        *work = Work::Reading(Reading { context, target, status, send, told, position, number });
+        let reading = Reading::new(wanted.context, target, status, (send, told), number);
+        *work = Work::Reading(reading);
         self.active.push(id);
         Ok(())
     }

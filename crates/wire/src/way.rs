@@ -117,6 +117,27 @@ pub enum Receiver {
     },
 }
 
+/// The data of a message on one side, as far as the choice needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Their number of bytes.
+    pub bytes: u64,
+    /// The bytes that lie in one place on average; `u64::MAX` if all do.
+    pub place_bytes: u64,
+}
+
+impl Extent {
+    /// The least bytes in a place on average for which the kernel copies. With shorter places its work for each of them
+    /// takes longer than the copy that it saves.
+    pub const PLACE_BYTES_MIN: u64 = 1 << 10;
+
+    /// So many bytes in one place.
+    #[must_use]
+    pub const fn whole(bytes: u64) -> Self {
+        Self { bytes, place_bytes: u64::MAX }
+    }
+}
+
 /// The channel that carries a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -148,15 +169,21 @@ impl MessageWay {
     }
 }
 
-/// Chooses the channel of a message of this class with so many bytes of data.
+/// Chooses the channel of a message of this class with these data.
 ///
 /// Messages of one pair and direction keep their order, so their path is decided before the first of them and stays.
 /// Urgent messages have no order, so each takes the lane unless much waits there.
+///
+/// The receiver of a message in one copy asks again with the places of its own side. The kernel copies straight to them
+/// where this answers [`MessageWay::OneCopy`], and otherwise to a buffer between.
 #[must_use]
 #[inline]
-pub const fn choose(receiver: Receiver, class: Class, bytes: u64) -> MessageWay {
+pub const fn choose(receiver: Receiver, class: Class, data: Extent) -> MessageWay {
+    let Extent { bytes, place_bytes } = data;
     let (lane, wish) = match receiver {
-        Receiver::Near { one_copy_from, .. } if bytes >= one_copy_from => {
+        Receiver::Near { one_copy_from, .. }
+            if bytes >= one_copy_from && place_bytes >= Extent::PLACE_BYTES_MIN =>
+        {
             return MessageWay::OneCopy;
         }
         Receiver::Near { in_message, .. } if bytes <= in_message => return MessageWay::Ring,
@@ -194,7 +221,16 @@ mod tests {
             (near, User, 16_384, MessageWay::Ring),
             (near, User, 16_385, MessageWay::Heap),
         ] {
-            assert_eq!(choose(receiver, class, bytes), way, "{class:?} {bytes}");
+            assert_eq!(choose(receiver, class, Extent::whole(bytes)), way, "{class:?} {bytes}");
+        }
+        for (bytes, place_bytes, way) in [
+            (1 << 20, Extent::PLACE_BYTES_MIN, MessageWay::OneCopy),
+            (1 << 20, Extent::PLACE_BYTES_MIN - 1, MessageWay::Heap),
+            (8_192, 8, MessageWay::Ring),
+            (8_191, 4_096, MessageWay::Ring),
+        ] {
+            let data = Extent { bytes, place_bytes };
+            assert_eq!(choose(once, User, data), way, "{data:?}");
         }
         for (wish, lane, class, way) in [
             (Auto, Possible, User, MessageWay::Lane),
@@ -214,7 +250,8 @@ mod tests {
         ] {
             for bytes in [0, 48, 1 << 30] {
                 let receiver = Receiver::Far { lane, wish };
-                assert_eq!(choose(receiver, class, bytes), way, "{wish:?} {lane:?} {class:?}");
+                let data = Extent::whole(bytes);
+                assert_eq!(choose(receiver, class, data), way, "{wish:?} {lane:?} {class:?}");
             }
         }
     }
