@@ -772,7 +772,7 @@ impl<N: Channel> Endpoint<N> {
         };
         let data = Extent { bytes, place_bytes };
         let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), (context, data)));
-        let way = way.map_or(0, |way| way as u8);
+        let way = way.map_or(0, |way| self.number_of_way(way, context));
         WaitRecord { operation, peer, tag, context, bytes, board, way, ..WaitRecord::default() }
     }
 }

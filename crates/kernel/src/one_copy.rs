@@ -10,7 +10,7 @@
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::{ProcessMark, ReadRefused};
-use landeck_wire::way::{Extent, OneCopy, Receiver};
+use landeck_wire::way::{Extent, MessageWay, OneCopy, OneCopySource, Receiver};
 use landeck_wire::{Header, Kind};
 
 use crate::area::Area;
@@ -58,6 +58,17 @@ impl<N: Channel> Endpoint<N> {
             true => area.extent(),
             false => Extent::whole(area.packed_bytes()),
         }
+    }
+
+    /// The number of the way of a message in a context, with the source that decides from which length on it is copied
+    /// once.
+    #[cold]
+    pub(crate) fn number_of_way(&self, way: MessageWay, context: u32) -> u8 {
+        let Core { segment, slot, one_copies, .. } = &self.core;
+        way.number_with(match one_copies.from.contains_key(&context) {
+            true => OneCopySource::Asked,
+            false => OneCopySource::from_number(segment.one_copy_source(*slot)),
+        })
     }
 
     #[inline(never)]

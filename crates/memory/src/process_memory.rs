@@ -187,11 +187,13 @@ impl ProcessMark {
 /// The most that a word has grown since it was told.
 const RETRACTIONS_MAX: u64 = 1 << 40;
 
-/// Lets the other processes of the job read the memory of this one, where the kernel's module "yama" restricts that to
-/// ancestors. Elsewhere nothing happens.
-pub fn allow_readers() {
+/// Lets this ancestor and its descendants read the memory of this process, where the kernel's module "yama" restricts that
+/// to the process's own ancestors. They must belong to its user all the same. Elsewhere nothing happens, nor for the
+/// number of no process. One number holds at a time: the last one, whoever in this process sets it.
+pub fn allow_descendants_of(ancestor: u32) {
+    let ancestor = libc::c_ulong::from(ancestor);
     // SAFETY: a call without pointers, about this process alone.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, ancestor, 0, 0, 0) };
 }
 
 /// A place of either process.

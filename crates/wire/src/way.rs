@@ -73,13 +73,56 @@ impl OneCopy {
 
     /// The length from which messages are copied once, where `measured` is the one that was measured for the host.
     #[must_use]
-    pub const fn from_bytes(self, measured: u64) -> u64 {
-        match self {
-            Self::Auto => measured,
+    pub const fn from(self, measured: OneCopyFrom) -> OneCopyFrom {
+        let bytes = match self {
+            Self::Auto => return measured,
             Self::Never => Self::NEVER,
             Self::From(bytes) => bytes,
+        };
+        OneCopyFrom { bytes, source: OneCopySource::Asked }
+    }
+}
+
+/// The source of the length from which messages are copied once. A later one wins over an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OneCopySource {
+    /// Nothing was measured or asked for.
+    #[default]
+    Nothing = 0,
+    /// The probe of the launcher, which a host without figures has once in a boot.
+    Probe = 1,
+    /// The figures of `landeck tune`.
+    Tuned = 2,
+    /// The option, the variable of the environment, or the wish of a group.
+    Asked = 3,
+}
+
+impl OneCopySource {
+    /// The source with this number; [`OneCopySource::Nothing`] if there is none.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Probe,
+            2 => Self::Tuned,
+            3 => Self::Asked,
+            _ => Self::Nothing,
         }
     }
+}
+
+/// The length from which messages are copied once, and its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneCopyFrom {
+    /// The length in bytes; [`OneCopy::NEVER`] if there is none.
+    pub bytes: u64,
+    /// Its source.
+    pub source: OneCopySource,
+}
+
+impl OneCopyFrom {
+    /// No length, from no source.
+    pub const NOTHING: Self = Self { bytes: OneCopy::NEVER, source: OneCopySource::Nothing };
 }
 
 /// The state of a pair's lane, as its sender sees it.
@@ -154,7 +197,28 @@ pub enum MessageWay {
     OneCopy = 5,
 }
 
+/// The bits of a way in the number that a waiting process publishes; those above are the source of the length of one copy.
+const WAY_BITS: u32 = 4;
+
 impl MessageWay {
+    /// The number of this way with the source that has decided for it.
+    #[must_use]
+    pub const fn number_with(self, source: OneCopySource) -> u8 {
+        match self {
+            Self::OneCopy => self as u8 | (source as u8) << WAY_BITS,
+            _ => self as u8,
+        }
+    }
+
+    /// The way in a number of [`MessageWay::number_with`] and its source.
+    #[must_use]
+    pub const fn with_source(number: u8) -> Option<(Self, OneCopySource)> {
+        match Self::from_number(number & ((1 << WAY_BITS) - 1)) {
+            Some(way) => Some((way, OneCopySource::from_number(number >> WAY_BITS))),
+            None => None,
+        }
+    }
+
     /// The way with this number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -273,8 +337,10 @@ mod tests {
         ] {
             assert_eq!(OneCopy::from_words(words), wish, "{words:?}");
         }
-        let measured = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.from_bytes(7));
-        assert_eq!(measured, [7, OneCopy::NEVER, 5]);
+        let tuned = OneCopyFrom { bytes: 7, source: OneCopySource::Tuned };
+        let asked = |bytes| OneCopyFrom { bytes, source: OneCopySource::Asked };
+        let found = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.from(tuned));
+        assert_eq!(found, [tuned, asked(OneCopy::NEVER), asked(5)]);
     }
 
     #[test]
@@ -290,5 +356,12 @@ mod tests {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
         assert_eq!((MessageWay::from_number(0), MessageWay::from_number(6)), (None, None));
+        use OneCopySource::{Asked, Nothing, Probe, Tuned};
+        for source in [Nothing, Probe, Tuned, Asked] {
+            let number = MessageWay::OneCopy.number_with(source);
+            assert_eq!(MessageWay::with_source(number), Some((MessageWay::OneCopy, source)));
+            assert_eq!(MessageWay::with_source(Lane.number_with(source)), Some((Lane, Nothing)));
+        }
+        assert_eq!(MessageWay::with_source(0x30), None);
     }
 }
