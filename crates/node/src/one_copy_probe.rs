@@ -5,7 +5,6 @@
 //! least time of a length counts. The probe takes 5 ms at most. If others use the processors, the time is over before
 //! enough messages were exchanged, and the probe says so.
 
-use std::env;
 use std::hint::black_box;
 use std::ptr::NonNull;
 
@@ -47,9 +46,6 @@ pub(crate) fn measure() -> Finding {
         return Finding::Never; // without two processors, all messages take turns
     };
     let times = times_on([first, second]);
-    if env::var_os("PROBE_DEBUG").is_some() {
-        eprintln!("{times:?}");
-    }
     // If it is refused, the job's processes still get processors of their own.
     let _ = sched_setaffinity(None, &allowed);
     times.map_or(Finding::Disturbed(1), finding_of)
@@ -57,10 +53,7 @@ pub(crate) fn measure() -> Finding {
 
 /// The least times of two processes on these processors; `None` if there are too few.
 fn times_on([first, second]: [usize; 2]) -> Option<Times> {
-    let limit: u64 =
-        env::var("PROBE_MS").map_or(LIMIT_NS, |v| v.parse::<u64>().unwrap() * 1_000_000);
-    let start = now_ns();
-    let end_ns = start + limit;
+    let end_ns = now_ns() + LIMIT_NS;
     let plan =
         SegmentPlan { heap_bytes_per_process: HEAP_BYTES, cpus: 2, ..SegmentPlan::new(1, 2) };
     let segment = Segment::create(&plan).ok()?;
@@ -135,9 +128,6 @@ impl Side {
     fn receive_all(mut self) -> Option<Times> {
         let mut least_ns = [[u64::MAX; 2]; LENGTHS_KIB.len()];
         for round in 0..ROUNDS {
-            if env::var_os("PROBE_DEBUG").is_some() {
-                eprintln!("round {round} {}", self.end_ns - now_ns());
-            }
             let Some(times_ns) = self.receive_round() else {
                 return (round >= ROUNDS_MIN).then_some(least_ns);
             };
