@@ -34,7 +34,7 @@ pub(crate) fn begin(shared: &Shared) -> Result<()> {
 
 /// The length from which messages are copied once, and its source.
 pub(crate) fn from(wish: OneCopy, segment: &Segment) -> OneCopyFrom {
-    wish.from(measured(Settings::from_words(&segment.plan().settings).figures))
+    wish.settled(measured(Settings::from_words(&segment.plan().settings).figures))
 }
 
 /// The length that the figures of a job say. Figures that `landeck tune` has not measured are the usual ones, but for the

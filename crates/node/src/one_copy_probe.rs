@@ -1,9 +1,9 @@
 //! The launcher's probe: from which length on one copy of a message by the kernel of the system is faster than two copies.
 //!
-//! The launcher and a child of it, on a processor each, exchange messages as two processes of a job do, over endpoints and
-//! memory of their own. The sender writes all data before each message and the receiver reads them, as programs do. The
-//! least time of a length counts. The probe takes 5 ms at most. If others use the processors, the time is over before
-//! enough messages were exchanged, and the probe says so.
+//! The launcher and a child of it, on a processor each, send messages to and fro as two processes of a job do, over
+//! endpoints and memory of their own. Each writes its data before it sends them and reads those that it receives, as
+//! programs do. The longest messages come first, and a length for which one copy is slower ends the probe. It takes 5 ms at
+//! most. If others use the processors, the time is over before the longest messages were measured, and the probe says so.
 
 use std::hint::black_box;
 use std::ptr::NonNull;
@@ -11,32 +11,29 @@ use std::ptr::NonNull;
 use landeck_host::probed::Finding;
 use landeck_host::twin::Twin;
 use landeck_kernel::{Area, Endpoint, Peer, RequestId, Started, Wanted};
+use landeck_memory::process_memory::allow_descendants_of;
 use landeck_memory::system::now_ns;
 use landeck_memory::{Blocks, Buffer, Bytes, Segment, SegmentPlan, SlotRecord, SlotState, Spread};
 use landeck_transports::SharedMemory;
 use landeck_wire::way::OneCopy;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The lengths, ascending. Longer messages take too long, and count as the longest one.
-const LENGTHS_KIB: [u64; 3] = [64, 256, 1_024];
+/// The lengths, descending. Longer messages take too long, and count as the longest one.
+const LENGTHS_KIB: [u64; 3] = [512, 256, 64];
+const LONGEST_BYTES: usize = (LENGTHS_KIB[0] << 10) as usize;
 /// The time for everything but the end of the child.
 const LIMIT_NS: u64 = 4_500_000;
-/// The rounds of all lengths. The first one touches the memory.
-const ROUNDS: usize = 6;
-/// The rounds that a finding needs.
-const ROUNDS_MIN: usize = 4;
+/// The round trips of each length in each way, of which the fastest counts.
+const ROUND_TRIPS: usize = 2;
 /// One copy is taken where it needs at most so much of the time of two.
 const SHARE_MAX: f64 = 0.9;
 /// The distance of bytes that the receiver reads: one in each cache line.
 const LINE_BYTES: usize = 64;
 const HEAP_BYTES: u64 = 4 << 20;
-const RECEIVER: u32 = 0;
-const SENDER: u32 = 1;
+const LAUNCHER: u32 = 0;
+const CHILD: u32 = 1;
 const CONTEXT: u32 = 1;
 const TAG: u32 = 0;
-
-/// The least times of the lengths, in two copies and in one.
-type Times = [[u64; 2]; LENGTHS_KIB.len()];
 
 /// Measures this host within 5 ms. The calling process must have one thread.
 pub(crate) fn measure() -> Finding {
@@ -45,41 +42,48 @@ pub(crate) fn measure() -> Finding {
     let (Some(first), Some(second)) = (processors.next(), processors.next()) else {
         return Finding::Never; // without two processors, all messages take turns
     };
-    let times = times_on([first, second]);
+    // Each reads the other.
+    allow_descendants_of(std::process::id());
+    let finding = measure_on([first, second]);
+    allow_descendants_of(0);
     // If it is refused, the job's processes still get processors of their own.
     let _ = sched_setaffinity(None, &allowed);
-    times.map_or(Finding::Disturbed(1), finding_of)
+    finding.unwrap_or(Finding::Disturbed(1))
 }
 
-/// The least times of two processes on these processors; `None` if there are too few.
-fn times_on([first, second]: [usize; 2]) -> Option<Times> {
+/// Measures on these processors; `None` if the time was over or there was no second process.
+fn measure_on([first, second]: [usize; 2]) -> Option<Finding> {
     let end_ns = now_ns() + LIMIT_NS;
     let plan =
         SegmentPlan { heap_bytes_per_process: HEAP_BYTES, cpus: 2, ..SegmentPlan::new(1, 2) };
     let segment = Segment::create(&plan).ok()?;
-    for slot in [RECEIVER, SENDER] {
+    for slot in [LAUNCHER, CHILD] {
         let record =
             SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
         segment.set_slot_record(slot, record);
     }
     segment.announce_membership();
-    let _sender = Twin::start(|| {
+    let _child = Twin::start(|| {
         pin(second);
-        let _ = Side::new(&segment, SENDER, end_ns).map(Side::send_all);
+        let _ = Side::new(&segment, CHILD, end_ns).map(Side::answer_all);
     })
     .ok()?;
     pin(first);
-    Side::new(&segment, RECEIVER, end_ns)?.receive_all()
+    let mut own = Side::new(&segment, LAUNCHER, end_ns)?;
+    finding_of(|kib| own.least_ns(kib))
 }
 
-/// The shortest length from which on one copy is faster for all lengths.
-fn finding_of(times: Times) -> Finding {
-    let is_faster = |[two, one]: [u64; 2]| one as f64 <= SHARE_MAX * two as f64;
-    let faster = times.iter().rev().take_while(|&&times| is_faster(times)).count();
-    match faster {
-        0 => Finding::Never,
-        _ => Finding::FromKib(LENGTHS_KIB[LENGTHS_KIB.len() - faster]),
+/// The finding from the least times of each length in two copies and in one; `None` if the longest has none.
+fn finding_of(mut least_ns: impl FnMut(u64) -> Option<[u64; 2]>) -> Option<Finding> {
+    let mut finding = None;
+    for kib in LENGTHS_KIB {
+        let Some([two, one]) = least_ns(kib) else { break };
+        if one as f64 > SHARE_MAX * two as f64 {
+            return Some(finding.unwrap_or(Finding::Never));
+        }
+        finding = Some(Finding::FromKib(kib));
     }
+    finding
 }
 
 /// Binds this thread to a processor. If that is refused, the probe is of wherever it runs.
@@ -92,7 +96,9 @@ fn pin(processor: usize) {
 /// One of the two processes.
 struct Side {
     kernel: Endpoint<SharedMemory>,
-    data: Vec<u8>,
+    other: u32,
+    own: Vec<u8>,
+    others: Vec<u8>,
     /// A byte of each line that was read.
     lines: Vec<u8>,
     end_ns: u64,
@@ -102,80 +108,63 @@ impl Side {
     fn new(segment: &Segment, slot: u32, end_ns: u64) -> Option<Self> {
         let channel = SharedMemory::new(segment, slot)?;
         let kernel = Endpoint::new(channel, segment, slot)?;
-        let longest = (LENGTHS_KIB[LENGTHS_KIB.len() - 1] << 10) as usize;
-        let (data, lines) = (vec![0; longest], vec![0; longest / LINE_BYTES]);
-        Some(Self { kernel, data, lines, end_ns })
+        let other = LAUNCHER + CHILD - slot;
+        // The memory is touched before anything is measured.
+        let touched = || vec![1; LONGEST_BYTES];
+        let lines = vec![1; LONGEST_BYTES / LINE_BYTES];
+        Some(Self { kernel, other, own: touched(), others: touched(), lines, end_ns })
     }
 
-    /// Sends what the receiver asks for; `None` if the time was over before.
-    fn send_all(mut self) -> Option<()> {
-        for round in 0..ROUNDS {
-            for (length, from) in LENGTHS_KIB.into_iter().flat_map(both_ways) {
-                self.receive(0, RECEIVER)?;
-                self.kernel.set_one_copy_from(from);
-                self.data[..length].fill(black_box(round as u8));
-                let area = self.area(length);
-                match self.kernel.send(Peer(RECEIVER), CONTEXT, TAG, area).ok()? {
-                    Started::Complete(_) => {}
-                    Started::Pending(id) => self.finish(id)?,
-                }
+    /// Answers all messages of the launcher; `None` if the time was over before.
+    fn answer_all(mut self) -> Option<()> {
+        for length in LENGTHS_KIB.map(bytes_of) {
+            for from in [OneCopy::NEVER, 1].repeat(ROUND_TRIPS) {
+                self.receive(length)?;
+                self.send(length, from)?;
             }
         }
         Some(())
     }
 
-    /// Asks for all messages and receives them; returns the least times, or `None` if there are too few.
-    fn receive_all(mut self) -> Option<Times> {
-        let mut least_ns = [[u64::MAX; 2]; LENGTHS_KIB.len()];
-        for round in 0..ROUNDS {
-            let Some(times_ns) = self.receive_round() else {
-                return (round >= ROUNDS_MIN).then_some(least_ns);
-            };
-            if round > 0 {
-                let all = least_ns.iter_mut().flatten().zip(times_ns.into_iter().flatten());
-                all.for_each(|(least, time)| *least = time.min(*least));
+    /// The least times of a round trip in two copies and in one; `None` if the time is over.
+    fn least_ns(&mut self, kib: u64) -> Option<[u64; 2]> {
+        let mut least_ns = [u64::MAX; 2];
+        for _ in 0..ROUND_TRIPS {
+            for (least_ns, from) in least_ns.iter_mut().zip([OneCopy::NEVER, 1]) {
+                let began_ns = now_ns();
+                self.send(bytes_of(kib), from)?;
+                self.receive(bytes_of(kib))?;
+                *least_ns = (now_ns() - began_ns).min(*least_ns);
             }
         }
         Some(least_ns)
     }
 
-    fn receive_round(&mut self) -> Option<Times> {
-        let mut times_ns = [[0; 2]; LENGTHS_KIB.len()];
-        for (times_ns, kib) in times_ns.iter_mut().zip(LENGTHS_KIB) {
-            for (time_ns, (length, _)) in times_ns.iter_mut().zip(both_ways(kib)) {
-                let began_ns = now_ns();
-                self.kernel.try_send(Peer(SENDER), CONTEXT, TAG, (&[][..]).into()).ok()?;
-                self.receive(length, SENDER)?;
-                self.read_lines(length);
-                *time_ns = now_ns() - began_ns;
-            }
+    /// Writes data and sends them, in one copy from a length on.
+    fn send(&mut self, length: usize, from: u64) -> Option<()> {
+        self.kernel.set_one_copy_from(from);
+        let data = &mut self.own[..length];
+        data.fill(black_box(data[0].wrapping_add(1)));
+        let area = area(data);
+        match self.kernel.send(Peer(self.other), CONTEXT, TAG, area).ok()? {
+            Started::Complete(_) => Some(()),
+            Started::Pending(id) => self.finish(id),
         }
-        Some(times_ns)
     }
 
-    /// Reads a byte of each line of the data.
-    fn read_lines(&mut self, length: usize) {
+    /// Receives data and reads a byte of each line.
+    fn receive(&mut self, length: usize) -> Option<()> {
+        let wanted = Wanted { context: CONTEXT, source: Some(self.other), tag: Some(TAG) };
+        let id = self.kernel.receive(wanted, area(&mut self.others[..length]));
+        self.finish(id)?;
         let count = length / LINE_BYTES;
-        let (from, to) =
-            (Spread { start: 0, stride: LINE_BYTES as i64 }, Spread { start: 0, stride: 1 });
+        let at = |stride| Spread { start: 0, stride };
         let blocks = Blocks { length: 1, count: count as u64, beside: None };
         let lines = &mut self.lines[..count];
-        Bytes::from(&self.data[..length]).copy_blocks_to_slice(from, lines, to, blocks);
+        let data = Bytes::from(&self.others[..length]);
+        data.copy_blocks_to_slice(at(LINE_BYTES as i64), lines, at(1), blocks);
         black_box(lines);
-    }
-
-    fn receive(&mut self, length: usize, from: u32) -> Option<()> {
-        let wanted = Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) };
-        let area = self.area(length);
-        let id = self.kernel.receive(wanted, area);
-        self.finish(id)
-    }
-
-    fn area(&mut self, length: usize) -> Area {
-        let data = NonNull::from(&mut self.data[..length]);
-        // SAFETY: the data are as long as the endpoint, which drops all requests before them, and nothing else uses them
-        // before the request is complete or its endpoint is dropped.
-        Area::contiguous(unsafe { Buffer::new(data.cast(), length) })
+        Some(())
     }
 
     /// Makes progress until a request is complete; `None` if it failed or the time is over. Both processes poll: each has
@@ -191,9 +180,15 @@ impl Side {
     }
 }
 
-/// A length in bytes, with the lengths from which one copy is taken: first never, then always.
-fn both_ways(kib: u64) -> [(usize, u64); 2] {
-    [OneCopy::NEVER, 1].map(|from| ((kib << 10) as usize, from))
+const fn bytes_of(kib: u64) -> usize {
+    (kib << 10) as usize
+}
+
+/// The area of data of a [`Side`].
+fn area(data: &mut [u8]) -> Area {
+    // SAFETY: the side's endpoint drops all requests before the side drops its data, and nothing else uses them before the
+    // request is complete or the side is dropped.
+    Area::contiguous(unsafe { Buffer::new(NonNull::from(&mut *data).cast(), data.len()) })
 }
 
 #[cfg(test)]
@@ -202,14 +197,18 @@ mod tests {
 
     #[test]
     fn one_copy_is_taken_where_it_is_faster_for_all_longer_messages() {
-        for (times, finding) in [
-            ([[100, 50], [100, 50], [100, 90]], Finding::FromKib(64)),
-            ([[100, 50], [100, 91], [100, 90]], Finding::FromKib(1_024)),
-            ([[100, 200], [100, 60], [100, 80]], Finding::FromKib(256)),
-            ([[100, 50], [100, 50], [100, 91]], Finding::Never),
-            ([[u64::MAX, u64::MAX]; 3], Finding::Never),
+        let over = None;
+        let times = |two, one| Some([two, one]);
+        for (of, finding) in [
+            ([times(100, 90), times(100, 50), times(100, 50)], Some(Finding::FromKib(64))),
+            ([times(100, 90), times(100, 91), times(100, 50)], Some(Finding::FromKib(512))),
+            ([times(100, 90), times(100, 50), times(100, 200)], Some(Finding::FromKib(256))),
+            ([times(100, 91), times(100, 50), times(100, 50)], Some(Finding::Never)),
+            ([times(100, 90), over, over], Some(Finding::FromKib(512))),
+            ([over, over, over], None),
         ] {
-            assert_eq!(finding_of(times), finding, "{times:?}");
+            let mut left = of.into_iter();
+            assert_eq!(finding_of(|_| left.next()?), finding, "{of:?}");
         }
     }
 }

@@ -73,7 +73,7 @@ impl OneCopy {
 
     /// The length from which messages are copied once, where `measured` is the one that was measured for the host.
     #[must_use]
-    pub const fn from(self, measured: OneCopyFrom) -> OneCopyFrom {
+    pub const fn settled(self, measured: OneCopyFrom) -> OneCopyFrom {
         let bytes = match self {
             Self::Auto => return measured,
             Self::Never => Self::NEVER,
@@ -339,7 +339,7 @@ mod tests {
         }
         let tuned = OneCopyFrom { bytes: 7, source: OneCopySource::Tuned };
         let asked = |bytes| OneCopyFrom { bytes, source: OneCopySource::Asked };
-        let found = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.from(tuned));
+        let found = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.settled(tuned));
         assert_eq!(found, [tuned, asked(OneCopy::NEVER), asked(5)]);
     }
 
