@@ -8,7 +8,7 @@
 //! changes, and a read that was in progress finds that.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::bytes::Buffer;
 
@@ -187,11 +187,20 @@ impl ProcessMark {
 /// The most that a word has grown since it was told.
 const RETRACTIONS_MAX: u64 = 1 << 40;
 
-/// Lets this ancestor and its descendants read the memory of this process, where the kernel's module "yama" restricts that
-/// to the process's own ancestors. They must belong to its user all the same. Elsewhere nothing happens, nor for the
-/// number of no process. One number holds at a time: the last one, whoever in this process sets it.
-pub fn allow_descendants_of(ancestor: u32) {
-    let ancestor = libc::c_ulong::from(ancestor);
+/// The ancestor whose descendants may read this process; 0 for none.
+static READERS: AtomicU32 = AtomicU32::new(0);
+
+/// Names the process whose descendants [`allow_readers`] admits: an ancestor that this process has in common with the other
+/// processes of its job. Without one, and with 0, it admits nobody.
+pub fn name_readers(ancestor: u32) {
+    READERS.store(ancestor, Ordering::Relaxed);
+}
+
+/// Lets the named ancestor and its descendants read the memory of this process, where the kernel's module "yama" restricts
+/// that to the process's own ancestors. They must belong to its user all the same. Elsewhere nothing happens, nor for the
+/// number of no process. The kernel keeps one number, the last that anything in this process has set.
+pub fn allow_readers() {
+    let ancestor = libc::c_ulong::from(READERS.load(Ordering::Relaxed));
     // SAFETY: a call without pointers, about this process alone.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, ancestor, 0, 0, 0) };
 }

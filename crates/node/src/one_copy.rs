@@ -8,7 +8,7 @@ use landeck_collectives::cost_parameters::CostParameters;
 use landeck_engine::Shared;
 use landeck_host::environment::common_ancestor;
 use landeck_memory::Segment;
-use landeck_memory::process_memory::allow_descendants_of;
+use landeck_memory::process_memory::{allow_readers, name_readers};
 use landeck_wire::way::{OneCopy, OneCopyFrom, OneCopySource};
 
 use crate::error::Result;
@@ -25,6 +25,7 @@ pub(crate) fn begin(shared: &Shared) -> Result<()> {
     let wish = wish(&env::var_os(VARIABLE).unwrap_or_default())?;
     let OneCopyFrom { bytes, source } = from(wish, &shared.segment);
     shared.segment.set_one_copy_source(shared.slot, source as u8);
+    name_readers(common_ancestor());
     allow_readers_of(bytes);
     if bytes != OneCopy::NEVER {
         shared.engine.enter()?.set_one_copy_from(bytes);
@@ -55,7 +56,7 @@ pub(crate) fn measured(figures: CostParameters) -> OneCopyFrom {
 /// Lets the processes below the launcher read the memory of this one, if there is a length from which messages are copied once.
 pub(crate) fn allow_readers_of(bytes: u64) {
     if bytes != OneCopy::NEVER {
-        allow_descendants_of(common_ancestor());
+        allow_readers();
     }
 }
 
