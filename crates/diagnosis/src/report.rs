@@ -7,7 +7,7 @@ use landeck_collectives::Signature;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
-use landeck_wire::way::MessageWay;
+use landeck_wire::way::{MessageWay, OneCopySource};
 use landeck_wire::{ContextId, ProcessId};
 
 use crate::conduct::{Conducts, LASTING, conducts, lasting};
@@ -459,15 +459,16 @@ impl Words<'_> {
     /// The channel of a message in a job on several hosts, and on one host that of a send whose receiver reads the data.
     fn way(&self, member: &Member) -> String {
         let names = &self.now.names;
-        let way = MessageWay::from_number(member.wait.way);
-        if (member.wait.operation, way) == (Operation::Send, Some(MessageWay::OneCopy)) {
-            return ", in one copy".to_owned();
+        let way = MessageWay::with_source(member.wait.way);
+        if let (Operation::Send, Some((MessageWay::OneCopy, source))) = (member.wait.operation, way)
+        {
+            return format!(", in one copy{}", decided_by(source));
         }
         let (Some(peer), true) = (member.wait.peer, names.span_hosts()) else {
             return String::new();
         };
         let receiver = if member.wait.operation == Operation::Send { peer } else { member.process };
-        match way {
+        match way.map(|(way, _)| way) {
             Some(MessageWay::Ring | MessageWay::Heap | MessageWay::OneCopy) => {
                 ", through memory".to_owned()
             }
@@ -604,6 +605,16 @@ impl Words<'_> {
             [one] => self.member(*one).map_or("runs", busy),
             _ => "run",
         }
+    }
+}
+
+/// The source that has decided for one copy, in parentheses.
+fn decided_by(source: OneCopySource) -> &'static str {
+    match source {
+        OneCopySource::Nothing => "",
+        OneCopySource::Probe => " (the probe of this host decides)",
+        OneCopySource::Tuned => " (the figures of landeck tune decide)",
+        OneCopySource::Asked => " (as asked for)",
     }
 }
 

@@ -53,6 +53,18 @@ pub struct Node<'a> {
     pub first: &'a str,
 }
 
+/// The variable with the number of the guardian, a common ancestor of the job's processes on a host.
+pub(crate) const GUARDIAN_VARIABLE: &str = "LANDECK_GUARDIAN";
+
+/// The number of an ancestor that this process has in common with the other processes of its job on this host: its
+/// guardian's, or where another launcher has started them that of the parent. Nothing depends on its being true but whom
+/// this process lets read its memory.
+pub fn common_ancestor() -> u32 {
+    let parent =
+        || rustix::process::getppid().map_or(0, |parent| parent.as_raw_pid().cast_unsigned());
+    own_text(GUARDIAN_VARIABLE).and_then(|text| text.parse().ok()).unwrap_or_else(parent)
+}
+
 /// Variables that belong to a host or to a session on it: each host of a job has its own.
 const OF_A_HOST: [&str; 3] = ["HOSTNAME", "DISPLAY", "TMPDIR"];
 const OF_A_SESSION: [&str; 3] = ["SSH_", "XDG_", "DBUS_"];
@@ -193,7 +205,7 @@ pub(crate) fn own_text(name: &str) -> Option<String> {
 
 /// Whether a launcher sets this variable to tell its own processes their identity.
 fn belongs_to_a_launcher(name: &OsStr) -> bool {
-    const PREFIXES: [&str; 12] = [
+    const PREFIXES: [&str; 13] = [
         "PMI_",
         "PMIX_",
         "HYDI_",
@@ -206,6 +218,7 @@ fn belongs_to_a_launcher(name: &OsStr) -> bool {
         "LANDECK_STDOUT",
         "LANDECK_JOB",
         "LANDECK_RESTART",
+        GUARDIAN_VARIABLE,
     ];
     const NAMES: [&str; 18] = [
         "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",

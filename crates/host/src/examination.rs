@@ -267,7 +267,7 @@ fn foreign_memory() -> Finding {
             subject,
             Health::Good,
             "works (kernel.yama.ptrace_scope is 1)",
-            "processes with --one-copy let others of their user read them",
+            "processes with --one-copy let those below their launcher read them",
         ),
         _ => Finding::new(
             subject,

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::file::read_within;
+use crate::file::{make_directory, read_within};
 
 /// The largest size of a file of figures, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -32,6 +32,22 @@ pub fn text_of(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Replaces a file of figures and makes its directory where there is none. A reader meanwhile finds the old text or the
+/// new one.
+///
+/// # Errors
+/// The kernel's error.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    make_directory(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(&beside, text))
+        .and_then(|()| fs::rename(&beside, path))
+        .inspect_err(|_| {
+            // A part of a file is of no use.
+            let _ = fs::remove_file(&beside);
+        })
 }
 
 /// Describes this machine by what its figures depend on: one home directory may serve many hosts.

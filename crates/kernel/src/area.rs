@@ -6,6 +6,7 @@ use std::sync::Arc;
 use landeck_layout::{Layout, Strip};
 use landeck_memory::heap::Block;
 use landeck_memory::{Beside, Blocks, Buffer, Bytes, Spread};
+use landeck_wire::way::Extent;
 
 use crate::failure::Failure;
 use crate::status::Status;
@@ -218,23 +219,41 @@ impl Area {
         });
     }
 
+    /// The number of packed bytes and the mean length of their places. Of data that lie scattered the first 64 KiB are
+    /// looked at.
+    pub(crate) fn extent(&self) -> Extent {
+        let bytes = self.packed_bytes;
+        if self.as_buffer().is_some() {
+            return Extent::whole(bytes);
+        }
+        let mean = |length: u64| length / self.place_count(length).max(1);
+        let tried = bytes.min(TRIED_BYTES);
+        let place_bytes = mean(tried);
+        let is_decided = place_bytes < Extent::PLACE_BYTES_MIN || tried == bytes;
+        Extent { bytes, place_bytes: if is_decided { place_bytes } else { mean(bytes) } }
+    }
+
+    /// The number of places of the first packed bytes.
+    fn place_count(&self, length: u64) -> u64 {
+        let mut count = 0;
+        self.each_strip_of(0, length, 0, &mut |_: &Buffer, strip| {
+            count += strip.count * if strip.beside.is_some() { 2 } else { 1 };
+        });
+        count
+    }
+
     /// The places of a range of packed bytes in the order of the message, if they are at most `most`.
-    pub(crate) fn places<'a>(
-        &self,
-        position: u64,
-        length: u64,
-        most: usize,
-    ) -> Option<Vec<Bytes<'a>>> {
-        let mut blocks: Vec<(u64, Bytes<'a>)> = Vec::new();
+    pub(crate) fn places(&self, position: u64, length: u64, most: usize) -> Option<Vec<Buffer>> {
+        let mut blocks: Vec<(u64, Buffer)> = Vec::new();
         let mut are_too_many = false;
         self.each_strip_of(position, length, 0, &mut |buffer: &Buffer, strip| {
             // Blocks that are written one after the other may be packed in another order, and join only then.
-            are_too_many |= strip.count > (2 * most) as u64 || blocks.len() > 4 * most;
+            are_too_many |= strip.count > 2 * most as u64 || blocks.len() > 4 * most;
             for at in (0..strip.count).take_while(|_| !are_too_many) {
                 let offset = strip.offset + strip.stride * at as i64;
                 let packed = strip.packed + strip.packed_stride * at;
                 let mut push = |offset: i64, packed, length| {
-                    blocks.push((packed, buffer.bytes().part(offset as usize, length)));
+                    blocks.push((packed, buffer.part(offset as usize, length)));
                 };
                 push(offset, packed, strip.length);
                 if let Some(beside) = strip.beside {
@@ -246,7 +265,7 @@ impl Area {
             return None;
         }
         blocks.sort_unstable_by_key(|&(packed, _)| packed);
-        let places: Vec<Bytes<'a>> = blocks.into_iter().map(|(_, bytes)| bytes).collect();
+        let places: Vec<Buffer> = blocks.into_iter().map(|(_, place)| place).collect();
         (places.len() <= most).then_some(places)
     }
 
@@ -298,6 +317,8 @@ impl Area {
     }
 }
 
+/// The first bytes of a message whose places are counted before all are.
+const TRIED_BYTES: u64 = 64 << 10;
 /// The size of the buffer between two layouts.
 const BETWEEN_BYTES: usize = 4096;
 

@@ -6,7 +6,7 @@
 use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
 use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
-use landeck_wire::way::{MessageWay, choose};
+use landeck_wire::way::{Extent, MessageWay, choose};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
@@ -210,7 +210,7 @@ impl<N: Channel> Endpoint<N> {
     #[inline(never)]
     fn near_sends_much(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
         let receiver = self.near_receiver(to, header.context);
-        match choose(receiver, header.class, bytes.len() as u64) {
+        match choose(receiver, header.class, Extent::whole(bytes.len() as u64)) {
             MessageWay::OneCopy => false,
             _ if self.sends_in_cell(to, header, bytes) => true,
             MessageWay::Ring => self.near.try_send(to, header, bytes).is_ok(),
@@ -764,8 +764,15 @@ impl<N: Channel> Endpoint<N> {
             _ => (Operation::Wait, 0, None, 0),
         };
         let board = self.board_of(context).unwrap_or(0);
-        let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), (context, bytes)));
-        let way = way.map_or(0, |way| way as u8);
+        // The places of data that are on their way have been looked at.
+        let place_bytes = match work {
+            Work::Queued { area, .. } => self.extent_of(area).place_bytes,
+            Work::Filling(_) | Work::Offered { is_told: false, .. } => 0,
+            _ => u64::MAX,
+        };
+        let data = Extent { bytes, place_bytes };
+        let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), (context, data)));
+        let way = way.map_or(0, |way| self.number_of_way(way, context));
         WaitRecord { operation, peer, tag, context, bytes, board, way, ..WaitRecord::default() }
     }
 }

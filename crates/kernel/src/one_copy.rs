@@ -10,7 +10,7 @@
 
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::{ProcessMark, ReadRefused};
-use landeck_wire::way::{OneCopy, Receiver};
+use landeck_wire::way::{Extent, MessageWay, OneCopy, OneCopySource, Receiver};
 use landeck_wire::{Header, Kind};
 
 use crate::area::Area;
@@ -49,6 +49,26 @@ impl<N: Channel> Endpoint<N> {
             false => OneCopy::NEVER,
         };
         Receiver::Near { in_message, one_copy_from }
+    }
+
+    /// The data of a send, for the choice of its way: their places count where messages may be read.
+    #[inline]
+    pub(crate) fn extent_of(&self, area: &Area) -> Extent {
+        match self.core.one_copies.is_on {
+            true => area.extent(),
+            false => Extent::whole(area.packed_bytes()),
+        }
+    }
+
+    /// The number of the way of a message in a context, with the source that decides from which length on it is copied
+    /// once.
+    #[cold]
+    pub(crate) fn number_of_way(&self, way: MessageWay, context: u32) -> u8 {
+        let Core { segment, slot, one_copies, .. } = &self.core;
+        way.number_with(match one_copies.from.contains_key(&context) {
+            true => OneCopySource::Asked,
+            false => OneCopySource::from_number(segment.one_copy_source(*slot)),
+        })
     }
 
     #[inline(never)]
@@ -136,8 +156,8 @@ impl Core {
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else {
             return Ok(());
         };
-        let (context, position) = (wanted.context, 0);
-        *work = Work::Reading(Reading { context, target, status, send, told, position, number });
+        let reading = Reading::new(wanted.context, target, status, (send, told), number);
+        *work = Work::Reading(reading);
         self.active.push(id);
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use landeck_memory::{Bytes, ReadRefused};
-use landeck_wire::way::OneCopy;
+use landeck_memory::{Buffer, Bytes, ReadRefused};
+use landeck_wire::Class;
+use landeck_wire::way::{MessageWay, OneCopy, Receiver, choose};
 
 use crate::status::Status;
 use crate::told::Told;
@@ -25,9 +26,23 @@ pub(crate) struct Reading {
     pub(crate) position: u64,
     /// The position of the message among the unexpected ones.
     pub(crate) number: u64,
+    /// Whether the kernel copies straight to the places of the target.
+    is_direct: bool,
 }
 
 impl Reading {
+    /// A receive of a message whose data its sender has told.
+    pub(crate) fn new(
+        context: u32,
+        target: Target,
+        status: Status,
+        (send, told): (u64, Told),
+        number: u64,
+    ) -> Self {
+        let is_direct = is_direct(&target);
+        Self { context, target, status, send, told, position: 0, number, is_direct }
+    }
+
     /// The bytes that the target takes.
     fn wanted_bytes(&self) -> u64 {
         match &self.target {
@@ -41,34 +56,47 @@ impl Reading {
     pub(crate) fn advance(&mut self, between: &mut Vec<u8>) -> Result<(), ReadRefused> {
         let end = self.wanted_bytes().min(self.position + BYTES_AT_ONCE);
         while self.position < end {
-            let left = (end - self.position) as usize;
-            let places = self.told.places();
-            let buffer = match &self.target {
-                Target::Area(area) => area.as_buffer(),
-                _ => None,
-            };
-            let bytes = match buffer {
-                Some(buffer) => {
-                    let part = buffer.part(self.position as usize, left);
-                    self.told.mark.read(places, self.position, &part)?;
+            let left = end - self.position;
+            self.position += match self.direct_targets(left) {
+                Some(targets) => {
+                    self.told.mark.read(self.told.places(), self.position, &targets)?;
                     left
                 }
-                None => {
-                    between.resize(BETWEEN_BYTES, 0);
-                    let part = &mut between[..left.min(BETWEEN_BYTES)];
-                    self.told.mark.read_to_slice(places, self.position, part)?;
-                    self.target.write(self.position, Bytes::from(&*part));
-                    part.len()
-                }
+                None => self.read_between(left, between)?,
             };
-            self.position += bytes as u64;
         }
         Ok(())
+    }
+
+    /// The places of the next bytes in the target, if the kernel copies straight to them.
+    fn direct_targets(&self, length: u64) -> Option<Vec<Buffer>> {
+        match &self.target {
+            Target::Area(area) if self.is_direct => {
+                area.places(self.position, length, length as usize)
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads bytes into memory between and writes them to the target; returns how many.
+    fn read_between(&mut self, length: u64, between: &mut Vec<u8>) -> Result<u64, ReadRefused> {
+        between.resize(BETWEEN_BYTES, 0);
+        let part = &mut between[..BETWEEN_BYTES.min(length as usize)];
+        self.told.mark.read_to_slice(self.told.places(), self.position, part)?;
+        self.target.write(self.position, Bytes::from(&*part));
+        Ok(part.len() as u64)
     }
 
     pub(crate) fn is_read(&self) -> bool {
         self.position >= self.wanted_bytes()
     }
+}
+
+/// Whether the kernel copies straight to the places of a target. Its sender has chosen one copy for its own places.
+fn is_direct(target: &Target) -> bool {
+    let Target::Area(area) = target else { return false };
+    let any = Receiver::Near { in_message: 0, one_copy_from: 0 };
+    choose(any, Class::User, area.extent()) == MessageWay::OneCopy
 }
 
 /// An endpoint's knowledge of reading and being read.

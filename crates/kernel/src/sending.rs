@@ -7,7 +7,7 @@ use landeck_channel::tokens::TokenWay;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
-use landeck_wire::way::{MessageWay, OneCopy, Receiver, choose};
+use landeck_wire::way::{Extent, MessageWay, OneCopy, Receiver, choose};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
@@ -203,7 +203,7 @@ impl<N: Channel> Endpoint<N> {
         let (in_message, one_copy_from) =
             (self.channel(to).data_bytes_max() as u64, OneCopy::NEVER);
         let receiver = Receiver::Near { in_message, one_copy_from };
-        if choose(receiver, header.class, bytes) == MessageWay::Ring {
+        if choose(receiver, header.class, Extent::whole(bytes)) == MessageWay::Ring {
             return match self.send_eager(to, &header, &area) {
                 Ok(()) => Work::Done(sent(to, header.tag, bytes)),
                 Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
@@ -221,7 +221,7 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     fn start_once(&mut self, id: RequestId, to: Peer, header: Header, area: &Area) -> Option<Work> {
         let receiver = self.near_receiver(to, header.context);
-        match choose(receiver, header.class, area.packed_bytes()) {
+        match choose(receiver, header.class, self.extent_of(area)) {
             MessageWay::OneCopy => self.start_told_offer(id, to, header, area),
             _ => None,
         }

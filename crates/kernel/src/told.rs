@@ -5,12 +5,8 @@ use landeck_memory::{Bytes, ProcessMark, RemoteBytes};
 use crate::area::Area;
 use crate::transfer::{PAIR_BYTES, decode_pair};
 
-/// The most places of a message's data, and the least bytes of a place on average. Otherwise the calls of the kernel of
-/// the system take longer than the copies they save.
-const PLACES_MAX: usize = 256;
-const PLACE_BYTES_MIN: u64 = 1 << 10;
-/// The first bytes of a message whose places are counted before all are.
-const TRIED_BYTES: u64 = 64 << 10;
+/// The most places of a message's data: their words go with the offer.
+const PLACES_MAX: usize = 1_000;
 
 /// The sender's word about the data of an offer: where they lie, in the order of the message.
 pub(crate) struct Told {
@@ -39,13 +35,8 @@ impl Told {
         let places = match area.one_piece() {
             Some(bytes) => Places::One(place_of(bytes)),
             None => {
-                // Data that lie scattered are found out by their beginning.
-                let tried = area.packed_bytes().min(TRIED_BYTES);
-                let most = (tried / PLACE_BYTES_MIN) as usize;
-                area.places(0, tried, most.max(1))?;
-                let most = (area.packed_bytes() / PLACE_BYTES_MIN) as usize;
-                let places = area.places(0, area.packed_bytes(), most.min(PLACES_MAX))?;
-                Places::Several(places.into_iter().map(place_of).collect())
+                let places = area.places(0, area.packed_bytes(), PLACES_MAX)?;
+                Places::Several(places.iter().map(|place| place_of(place.bytes())).collect())
             }
         };
         Some(Self { mark: ProcessMark::own(), places })

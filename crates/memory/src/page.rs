@@ -2,7 +2,8 @@
 //! process may read it, also when its writer is wedged, stopped or dead.
 //!
 //! ```text
-//! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon
+//! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon,
+//!          at byte 16 the source of the length from which its messages are copied once
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
 //!          tag | context, bytes, since, board, number
 //! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps,
@@ -25,6 +26,7 @@ use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
 const PROCESSOR: u64 = 4;
+const ONE_COPY_SOURCE: u64 = 16;
 pub(crate) const WAIT_LINE: u64 = LINE_BYTES;
 pub(crate) const COUNTER_LINE: u64 = 2 * LINE_BYTES;
 pub(crate) const WAITED_FOR_LINES: u64 = 3 * LINE_BYTES;
@@ -325,6 +327,19 @@ impl Segment {
     pub fn set_processor(&self, slot: u32, processor: u32) {
         let word = self.word(self.plan().own_page(slot) + PROCESSOR);
         word.store(processor.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The number that the process of a slot has set by [`Segment::set_one_copy_source`]; 0 before.
+    pub fn one_copy_source(&self, slot: u32) -> u8 {
+        let word = self.word(self.plan().own_page(self.known(slot)) + ONE_COPY_SOURCE);
+        word.load(Ordering::Relaxed) as u8
+    }
+
+    /// Says by a number which source decides from which length on messages are copied once; for the process of the slot
+    /// only.
+    pub fn set_one_copy_source(&self, slot: u32, source: u8) {
+        let word = self.word(self.plan().own_page(slot) + ONE_COPY_SOURCE);
+        word.store(u32::from(source), Ordering::Relaxed);
     }
 
     /// Reads the current wait of a slot's process; operation `None` when it runs.

@@ -8,14 +8,16 @@
 //! changes, and a read that was in progress finds that.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::bytes::Buffer;
 
 /// The word that others read. Zero until the first use.
 static WORD: AtomicU64 = AtomicU64::new(0);
-/// The places that one system call reads.
+/// The places of each process in one system call.
 const PLACES_AT_ONCE: usize = 64;
+/// The bytes of a mark's word.
+const WORD_BYTES: usize = size_of::<u64>();
 
 /// The identity of a process whose memory is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,56 +97,31 @@ impl ProcessMark {
     /// # Errors
     /// [`ReadRefused`].
     pub fn check(&self) -> Result<(), ReadRefused> {
-        self.read(&[], 0, &Buffer::EMPTY)
+        self.read(&[], 0, &[])
     }
 
-    /// Fills `target` with the bytes of `places` from byte number `skip` on.
+    /// Fills `targets`, one after the other, with the bytes of `places` from byte number `skip` on. There may be many of
+    /// both: one system call gets up to 64 of each.
     ///
     /// # Errors
-    /// [`ReadRefused`]. Then the target has any content.
+    /// [`ReadRefused`]. Then the targets have any content.
     pub fn read(
         &self,
         places: &[RemoteBytes],
         skip: u64,
-        target: &Buffer,
+        targets: &[Buffer],
     ) -> Result<(), ReadRefused> {
-        let mut cursor = Cursor::new(places, skip);
-        let mut done = 0;
+        let (mut remote, mut local) = (Cursor::new(places, skip), Cursor::new(targets, 0));
+        let mut left: usize = targets.iter().map(Buffer::len).sum();
         loop {
-            let rest = target.part(done, usize::MAX);
-            let mut remote = [EMPTY; PLACES_AT_ONCE + 1];
-            let (mut count, wanted) = cursor.fill(&mut remote[..PLACES_AT_ONCE], rest.len());
-            let is_last = wanted == rest.len();
+            let (mut vectors, wanted) = Vectors::next(&local, &remote, left);
+            let is_last = wanted == left;
             let mut word = 0u64;
             if is_last {
-                remote[count] = place(self.address, size_of::<u64>());
-                count += 1;
+                vectors.add((&raw mut word).cast(), place(self.address, WORD_BYTES));
             }
-            let local = [
-                libc::iovec { iov_base: rest.bytes().start().as_ptr().cast(), iov_len: wanted },
-                libc::iovec {
-                    iov_base: (&raw mut word).cast(),
-                    iov_len: if is_last { size_of::<u64>() } else { 0 },
-                },
-            ];
-            let all = wanted + local[1].iov_len;
-            // SAFETY: the kernel writes to the two local places alone, and no more than their lengths: the first lies in the
-            // target, which the promise of `Buffer::new` keeps writable, the second is the word above. Of the other
-            // process it only reads, whatever the addresses are.
-            let read = unsafe {
-                libc::process_vm_readv(
-                    self.pid.cast_signed(),
-                    local.as_ptr(),
-                    local.len() as libc::c_ulong,
-                    remote.as_ptr(),
-                    count as libc::c_ulong,
-                    0,
-                )
-            };
-            let Ok(read) = usize::try_from(read) else {
-                return Err(self.refusal(io::Error::last_os_error().raw_os_error().unwrap_or(0)));
-            };
-            if is_last && read == all {
+            let read = vectors.read(self.pid).map_err(|errno| self.refusal(errno))?;
+            if is_last && read == wanted + WORD_BYTES {
                 // The word was read after the data.
                 fence(Ordering::Acquire);
                 return if word == self.word { Ok(()) } else { Err(self.other_word(word)) };
@@ -154,8 +131,9 @@ impl ProcessMark {
             if of_data == 0 || (is_last && of_data == wanted) {
                 return Err(self.refusal(libc::EFAULT));
             }
-            cursor.advance(of_data as u64);
-            done += of_data;
+            remote.advance(of_data as u64);
+            local.advance(of_data as u64);
+            left -= of_data;
         }
     }
 
@@ -172,7 +150,7 @@ impl ProcessMark {
         // SAFETY: the slice is exclusively ours until this call returns, and the buffer does not outlive it.
         let buffer =
             unsafe { Buffer::new(std::ptr::NonNull::from(&mut *target).cast(), target.len()) };
-        self.read(places, skip, &buffer)
+        self.read(places, skip, &[buffer])
     }
 
     fn other_word(&self, word: u64) -> ReadRefused {
@@ -198,21 +176,10 @@ impl ProcessMark {
 
     /// The word, if the process has memory there that looks like one.
     fn reads_word(&self) -> Option<u64> {
-        let mut word = 0u64;
-        let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<u64>() };
-        let remote = place(self.address, size_of::<u64>());
-        // SAFETY: the kernel writes to the word above alone.
-        let read = unsafe {
-            libc::process_vm_readv(
-                self.pid.cast_signed(),
-                &raw const local,
-                1,
-                &raw const remote,
-                1,
-                0,
-            )
-        };
-        let is_there = read == 8 && word.wrapping_sub(self.word) <= RETRACTIONS_MAX;
+        let (mut word, mut vectors) = (0u64, Vectors::EMPTY);
+        vectors.add((&raw mut word).cast(), place(self.address, WORD_BYTES));
+        let is_read = vectors.read(self.pid) == Ok(WORD_BYTES);
+        let is_there = is_read && word.wrapping_sub(self.word) <= RETRACTIONS_MAX;
         is_there.then_some(word)
     }
 }
@@ -220,36 +187,74 @@ impl ProcessMark {
 /// The most that a word has grown since it was told.
 const RETRACTIONS_MAX: u64 = 1 << 40;
 
-/// Lets the other processes of the job read the memory of this one, where the kernel's module "yama" restricts that to
-/// ancestors. Elsewhere nothing happens.
-pub fn allow_readers() {
-    // SAFETY: a call without pointers, about this process alone.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+/// The ancestor whose descendants may read this process; 0 for none.
+static READERS: AtomicU32 = AtomicU32::new(0);
+
+/// Names the process whose descendants [`allow_readers`] admits: an ancestor that this process has in common with the other
+/// processes of its job. Without one, and with 0, it admits nobody.
+pub fn name_readers(ancestor: u32) {
+    READERS.store(ancestor, Ordering::Relaxed);
 }
 
-/// The places that are still to be read.
-struct Cursor<'a> {
-    places: &'a [RemoteBytes],
+/// Lets the named ancestor and its descendants read the memory of this process, where the kernel's module "yama" restricts
+/// that to the process's own ancestors. They must belong to its user all the same. Elsewhere nothing happens, nor for the
+/// number of no process. The kernel keeps one number, the last that anything in this process has set.
+pub fn allow_readers() {
+    let ancestor = libc::c_ulong::from(READERS.load(Ordering::Relaxed));
+    // SAFETY: a call without pointers, about this process alone.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, ancestor, 0, 0, 0) };
+}
+
+/// A place of either process.
+trait Place {
+    fn length(&self) -> u64;
+    fn vector(&self, within: u64, length: usize) -> libc::iovec;
+}
+
+impl Place for RemoteBytes {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn vector(&self, within: u64, length: usize) -> libc::iovec {
+        place(self.address.wrapping_add(within), length)
+    }
+}
+
+impl Place for Buffer {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn vector(&self, within: u64, length: usize) -> libc::iovec {
+        let part = self.part(within as usize, length);
+        libc::iovec { iov_base: part.bytes().start().as_ptr().cast(), iov_len: part.len() }
+    }
+}
+
+/// The places that are still to be copied.
+struct Cursor<'a, P> {
+    places: &'a [P],
     /// The bytes of the first place that are done.
     within: u64,
 }
 
-impl<'a> Cursor<'a> {
-    fn new(places: &'a [RemoteBytes], skip: u64) -> Self {
+impl<'a, P: Place> Cursor<'a, P> {
+    fn new(places: &'a [P], skip: u64) -> Self {
         let mut cursor = Self { places, within: 0 };
         cursor.advance(skip);
         cursor
     }
 
     /// Writes the next places, with at most `most` bytes; returns how many there are, and their bytes.
-    fn fill(&self, remote: &mut [libc::iovec], most: usize) -> (usize, usize) {
+    fn fill(&self, vectors: &mut [libc::iovec], most: usize) -> (usize, usize) {
         let (mut count, mut bytes, mut within) = (0, 0, self.within);
         for one in self.places {
-            let length = (one.length - within).min((most - bytes) as u64) as usize;
-            if length == 0 || count == remote.len() {
+            let length = (one.length() - within).min((most - bytes) as u64) as usize;
+            if bytes == most || count == vectors.len() {
                 break;
             }
-            remote[count] = place(one.address.wrapping_add(within), length);
+            vectors[count] = one.vector(within, length);
             (count, bytes, within) = (count + 1, bytes + length, 0);
         }
         (count, bytes)
@@ -258,11 +263,68 @@ impl<'a> Cursor<'a> {
     fn advance(&mut self, bytes: u64) {
         self.within += bytes;
         while let Some(first) = self.places.first()
-            && self.within >= first.length
+            && self.within >= first.length()
         {
-            self.within -= first.length;
+            self.within -= first.length();
             self.places = &self.places[1..];
         }
+    }
+}
+
+/// The vectors of one system call: as many bytes of this process as of the other one.
+struct Vectors {
+    local: [libc::iovec; PLACES_AT_ONCE + 1],
+    remote: [libc::iovec; PLACES_AT_ONCE + 1],
+    locals: usize,
+    remotes: usize,
+}
+
+impl Vectors {
+    const EMPTY: Self = Self {
+        local: [EMPTY; PLACES_AT_ONCE + 1],
+        remote: [EMPTY; PLACES_AT_ONCE + 1],
+        locals: 0,
+        remotes: 0,
+    };
+
+    /// The vectors of the next places, and their bytes, at most `most`.
+    fn next(
+        local: &Cursor<'_, Buffer>,
+        remote: &Cursor<'_, RemoteBytes>,
+        most: usize,
+    ) -> (Self, usize) {
+        let mut vectors = Self::EMPTY;
+        let (_, room) = local.fill(&mut vectors.local[..PLACES_AT_ONCE], most);
+        let (remotes, bytes) = remote.fill(&mut vectors.remote[..PLACES_AT_ONCE], room);
+        let (locals, _) = local.fill(&mut vectors.local[..PLACES_AT_ONCE], bytes);
+        (vectors.locals, vectors.remotes) = (locals, remotes);
+        (vectors, bytes)
+    }
+
+    /// Adds a place of the other process, and the one of this process that its bytes go to.
+    fn add(&mut self, target: *mut libc::c_void, source: libc::iovec) {
+        self.local[self.locals] = libc::iovec { iov_base: target, iov_len: source.iov_len };
+        self.remote[self.remotes] = source;
+        (self.locals, self.remotes) = (self.locals + 1, self.remotes + 1);
+    }
+
+    /// Reads from a process; returns how many bytes, or the number of the error.
+    fn read(&self, pid: u32) -> Result<usize, i32> {
+        // SAFETY: the kernel writes to the local places alone, and no more than their lengths. Each lies in a buffer, which
+        // the promise of `Buffer::new` keeps writable, or is a word of the caller's. Of the other process it only reads,
+        // whatever the addresses are.
+        let read = unsafe {
+            libc::process_vm_readv(
+                pid.cast_signed(),
+                self.local.as_ptr(),
+                self.locals as libc::c_ulong,
+                self.remote.as_ptr(),
+                self.remotes as libc::c_ulong,
+                0,
+            )
+        };
+        let errno = || io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        usize::try_from(read).map_err(|_| errno())
     }
 }
 
@@ -302,6 +364,34 @@ mod tests {
             let mut target = vec![0; length];
             mark.read_to_slice(&places, skip as u64, &mut target).unwrap();
             assert_eq!(target, packed[skip..skip + length], "{length} bytes from {skip}");
+        }
+    }
+
+    #[test]
+    fn places_of_both_sides_may_be_many_and_of_any_length() {
+        let data: Vec<u8> = (0..50_000u32).map(|at| (at * 7) as u8).collect();
+        let mark = ProcessMark::own();
+        for (from, to, skip) in [(150, 70, 0), (70, 150, 33), (1, 999, 49_000), (50_000, 3, 1)] {
+            let places: Vec<RemoteBytes> = data.chunks(from).rev().map(of).collect();
+            let packed: Vec<u8> = data.chunks(from).rev().flatten().copied().collect();
+            let mut target = vec![0xff; 2 * data.len()];
+            let targets: Vec<Buffer> = target[..2 * (data.len() - skip)]
+                .chunks_mut(2 * to)
+                .map(|room| {
+                    let length = room.len() / 2;
+                    // SAFETY: the vector is used again only after the read.
+                    unsafe { Buffer::new(std::ptr::NonNull::from(room).cast(), length) }
+                })
+                .collect();
+            mark.read(&places, skip as u64, &targets).unwrap();
+            let mut left = &packed[skip..];
+            for room in target[..2 * (data.len() - skip)].chunks(2 * to) {
+                let (filled, between) = room.split_at(room.len() / 2);
+                assert_eq!(filled, &left[..filled.len()], "{from} to {to} from {skip}");
+                assert!(between.iter().all(|&byte| byte == 0xff), "{from} to {to} from {skip}");
+                left = &left[filled.len()..];
+            }
+            assert!(left.is_empty());
         }
     }
 

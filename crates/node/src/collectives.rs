@@ -94,7 +94,7 @@ impl World {
     /// # Errors
     /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
     pub fn set_one_copy(&self, wish: OneCopy) -> Result<()> {
-        let bytes = one_copy::from_bytes(wish, &self.shared.segment);
+        let bytes = one_copy::from(wish, &self.shared.segment).bytes;
         one_copy::allow_readers_of(bytes);
         self.shared.engine.enter()?.set_one_copy_of_group(self.context, bytes);
         Ok(())

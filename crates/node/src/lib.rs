@@ -66,6 +66,7 @@ pub mod message_world;
 pub mod modes;
 pub mod nonblocking;
 mod one_copy;
+mod one_copy_probe;
 pub mod outbox;
 mod paths;
 mod peers;

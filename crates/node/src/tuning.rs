@@ -6,8 +6,7 @@
 //! segment.
 
 use std::env;
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +16,12 @@ use landeck_collectives::{
     Calibration, Nearness, NearnessError, Overrides, OverridesError, Settings,
 };
 use landeck_host::figures;
-use landeck_host::file::make_directory;
+use landeck_host::probed::{self, Finding};
 use landeck_host::say::{brief, quoted};
+
+use landeck_wire::way::OneCopyFrom;
+
+use crate::{one_copy, one_copy_probe};
 
 /// The environment variable that selects architectures for collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -111,8 +114,50 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
         Err(TuningError::NoPlace) => (None, None),
         Err(trouble) => (None, Some(trouble)),
     };
-    let figures = figures.unwrap_or_default();
+    let figures = figures.unwrap_or_else(probed);
     Ok((Settings { figures, overrides, is_checked, nearness }, trouble))
+}
+
+/// The usual figures, with the finding of the launcher's probe.
+fn probed() -> CostParameters {
+    let usual = CostParameters::default();
+    match finding() {
+        Some(Finding::FromKib(one_copy_from_kib)) => CostParameters { one_copy_from_kib, ..usual },
+        _ => usual,
+    }
+}
+
+/// Returns what the launcher's probe has found on this host since it was booted: from which length
+/// on messages are copied once where nothing was measured. `None` if there was no probe.
+pub fn finding() -> Option<Finding> {
+    probed::read(&probed::place()?, &probed::boot()?)
+}
+
+/// Returns the length from which messages on one host are copied once, as these figures say, and its
+/// source.
+pub fn one_copy(figures: CostParameters) -> OneCopyFrom {
+    one_copy::measured(figures)
+}
+
+/// Has this host probed, for at most 5 ms, if nothing says from which length on messages are copied
+/// once: neither `asked`, the value of `LANDECK_ONE_COPY` for the job's processes, nor figures of
+/// `landeck tune`, nor an earlier probe of this boot. Keeps the finding beside the figures. The calling
+/// process forks; it must have one thread.
+pub fn probe(asked: Option<&OsStr>) {
+    let own = env::var_os(one_copy::VARIABLE);
+    let asked = asked.or(own.as_deref()).unwrap_or_default();
+    let (Some(path), Some(boot)) = (probed::place(), probed::boot()) else { return };
+    let before = probed::read(&path, &boot);
+    let is_known = before.is_some_and(|finding| !finding.is_open());
+    if is_known || !one_copy::is_left_open(asked) || matches!(read(), Ok(Some(_))) {
+        return;
+    }
+    let finding = match (one_copy_probe::measure(), before) {
+        (Finding::Disturbed(_), Some(Finding::Disturbed(times))) => Finding::Disturbed(times + 1),
+        (finding, _) => finding,
+    };
+    // Without a place for it, the next job probes again.
+    let _ = probed::write(&path, &boot, finding);
 }
 
 fn nearness(asked: &OsString) -> Result<Nearness, VariableError> {
@@ -178,24 +223,17 @@ fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
     }
 }
 
-/// Writes a temporary file first, so that a reader meanwhile finds the old file or the new one.
 fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
     // The figures of other machines that share the home directory stay. What cannot be read is replaced.
     let before = figures::text_of(path).ok().flatten().unwrap_or_default();
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    let written = make_directory(path.parent().unwrap_or(path))
-        .and_then(|()| fs::write(&beside, record.written_into(&before)))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        // A part of a file is of no use.
-        let _ = fs::remove_file(&beside);
-        TuningError::File { path: path.into(), source }
-    })
+    figures::replace(path, &record.written_into(&before))
+        .map_err(|source| TuningError::File { path: path.into(), source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn directory(name: &str) -> PathBuf {
         let path = env::temp_dir().join(format!("landeck-tuning-{name}-{}", std::process::id()));

@@ -73,13 +73,56 @@ impl OneCopy {
 
     /// The length from which messages are copied once, where `measured` is the one that was measured for the host.
     #[must_use]
-    pub const fn from_bytes(self, measured: u64) -> u64 {
-        match self {
-            Self::Auto => measured,
+    pub const fn settled(self, measured: OneCopyFrom) -> OneCopyFrom {
+        let bytes = match self {
+            Self::Auto => return measured,
             Self::Never => Self::NEVER,
             Self::From(bytes) => bytes,
+        };
+        OneCopyFrom { bytes, source: OneCopySource::Asked }
+    }
+}
+
+/// The source of the length from which messages are copied once. A later one wins over an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OneCopySource {
+    /// Nothing was measured or asked for.
+    #[default]
+    Nothing = 0,
+    /// The probe of the launcher, which a host without figures has once in a boot.
+    Probe = 1,
+    /// The figures of `landeck tune`.
+    Tuned = 2,
+    /// The option, the variable of the environment, or the wish of a group.
+    Asked = 3,
+}
+
+impl OneCopySource {
+    /// The source with this number; [`OneCopySource::Nothing`] if there is none.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Probe,
+            2 => Self::Tuned,
+            3 => Self::Asked,
+            _ => Self::Nothing,
         }
     }
+}
+
+/// The length from which messages are copied once, and its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneCopyFrom {
+    /// The length in bytes; [`OneCopy::NEVER`] if there is none.
+    pub bytes: u64,
+    /// Its source.
+    pub source: OneCopySource,
+}
+
+impl OneCopyFrom {
+    /// No length, from no source.
+    pub const NOTHING: Self = Self { bytes: OneCopy::NEVER, source: OneCopySource::Nothing };
 }
 
 /// The state of a pair's lane, as its sender sees it.
@@ -117,6 +160,27 @@ pub enum Receiver {
     },
 }
 
+/// The data of a message on one side, as far as the choice needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Their number of bytes.
+    pub bytes: u64,
+    /// The bytes that lie in one place on average; `u64::MAX` if all do.
+    pub place_bytes: u64,
+}
+
+impl Extent {
+    /// The least bytes in a place on average for which the kernel copies. With shorter places its work for each of them
+    /// takes longer than the copy that it saves.
+    pub const PLACE_BYTES_MIN: u64 = 1 << 10;
+
+    /// So many bytes in one place.
+    #[must_use]
+    pub const fn whole(bytes: u64) -> Self {
+        Self { bytes, place_bytes: u64::MAX }
+    }
+}
+
 /// The channel that carries a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -133,7 +197,28 @@ pub enum MessageWay {
     OneCopy = 5,
 }
 
+/// The bits of a way in the number that a waiting process publishes; those above are the source of the length of one copy.
+const WAY_BITS: u32 = 4;
+
 impl MessageWay {
+    /// The number of this way with the source that has decided for it.
+    #[must_use]
+    pub const fn number_with(self, source: OneCopySource) -> u8 {
+        match self {
+            Self::OneCopy => self as u8 | (source as u8) << WAY_BITS,
+            _ => self as u8,
+        }
+    }
+
+    /// The way in a number of [`MessageWay::number_with`] and its source.
+    #[must_use]
+    pub const fn with_source(number: u8) -> Option<(Self, OneCopySource)> {
+        match Self::from_number(number & ((1 << WAY_BITS) - 1)) {
+            Some(way) => Some((way, OneCopySource::from_number(number >> WAY_BITS))),
+            None => None,
+        }
+    }
+
     /// The way with this number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -148,15 +233,21 @@ impl MessageWay {
     }
 }
 
-/// Chooses the channel of a message of this class with so many bytes of data.
+/// Chooses the channel of a message of this class with these data.
 ///
 /// Messages of one pair and direction keep their order, so their path is decided before the first of them and stays.
 /// Urgent messages have no order, so each takes the lane unless much waits there.
+///
+/// The receiver of a message in one copy asks again with the places of its own side. The kernel copies straight to them
+/// where this answers [`MessageWay::OneCopy`], and otherwise to a buffer between.
 #[must_use]
 #[inline]
-pub const fn choose(receiver: Receiver, class: Class, bytes: u64) -> MessageWay {
+pub const fn choose(receiver: Receiver, class: Class, data: Extent) -> MessageWay {
+    let Extent { bytes, place_bytes } = data;
     let (lane, wish) = match receiver {
-        Receiver::Near { one_copy_from, .. } if bytes >= one_copy_from => {
+        Receiver::Near { one_copy_from, .. }
+            if bytes >= one_copy_from && place_bytes >= Extent::PLACE_BYTES_MIN =>
+        {
             return MessageWay::OneCopy;
         }
         Receiver::Near { in_message, .. } if bytes <= in_message => return MessageWay::Ring,
@@ -194,7 +285,16 @@ mod tests {
             (near, User, 16_384, MessageWay::Ring),
             (near, User, 16_385, MessageWay::Heap),
         ] {
-            assert_eq!(choose(receiver, class, bytes), way, "{class:?} {bytes}");
+            assert_eq!(choose(receiver, class, Extent::whole(bytes)), way, "{class:?} {bytes}");
+        }
+        for (bytes, place_bytes, way) in [
+            (1 << 20, Extent::PLACE_BYTES_MIN, MessageWay::OneCopy),
+            (1 << 20, Extent::PLACE_BYTES_MIN - 1, MessageWay::Heap),
+            (8_192, 8, MessageWay::Ring),
+            (8_191, 4_096, MessageWay::Ring),
+        ] {
+            let data = Extent { bytes, place_bytes };
+            assert_eq!(choose(once, User, data), way, "{data:?}");
         }
         for (wish, lane, class, way) in [
             (Auto, Possible, User, MessageWay::Lane),
@@ -214,7 +314,8 @@ mod tests {
         ] {
             for bytes in [0, 48, 1 << 30] {
                 let receiver = Receiver::Far { lane, wish };
-                assert_eq!(choose(receiver, class, bytes), way, "{wish:?} {lane:?} {class:?}");
+                let data = Extent::whole(bytes);
+                assert_eq!(choose(receiver, class, data), way, "{wish:?} {lane:?} {class:?}");
             }
         }
     }
@@ -236,8 +337,10 @@ mod tests {
         ] {
             assert_eq!(OneCopy::from_words(words), wish, "{words:?}");
         }
-        let measured = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.from_bytes(7));
-        assert_eq!(measured, [7, OneCopy::NEVER, 5]);
+        let tuned = OneCopyFrom { bytes: 7, source: OneCopySource::Tuned };
+        let asked = |bytes| OneCopyFrom { bytes, source: OneCopySource::Asked };
+        let found = [OneCopy::Auto, OneCopy::Never, from(5)].map(|wish| wish.settled(tuned));
+        assert_eq!(found, [tuned, asked(OneCopy::NEVER), asked(5)]);
     }
 
     #[test]
@@ -253,5 +356,12 @@ mod tests {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
         assert_eq!((MessageWay::from_number(0), MessageWay::from_number(6)), (None, None));
+        use OneCopySource::{Asked, Nothing, Probe, Tuned};
+        for source in [Nothing, Probe, Tuned, Asked] {
+            let number = MessageWay::OneCopy.number_with(source);
+            assert_eq!(MessageWay::with_source(number), Some((MessageWay::OneCopy, source)));
+            assert_eq!(MessageWay::with_source(Lane.number_with(source)), Some((Lane, Nothing)));
+        }
+        assert_eq!(MessageWay::with_source(0x30), None);
     }
 }

@@ -253,8 +253,11 @@ fn counts_beyond_an_int_work() {
         return skip("counts_beyond_an_int_work", "several GiB are moved in `make soak` alone");
     }
     let _watchdog = Watchdog::start(LIMIT);
-    let output = run(Launcher::Landeck, Library::Ours, 2, &program("large"), &[]);
-    assert_wrote(&output, "large: 2 processes agree");
+    for one_copy in ["never", "64K"] {
+        let mut command = support::command(Launcher::Landeck, Library::Ours, 2, &program("large"));
+        let output = run_command(command.env("LANDECK_ONE_COPY", one_copy));
+        assert_wrote(&output, "large: 2 processes agree");
+    }
 }
 
 /// The functions that a child made by fork is refused: those that are there between MPI_Init and MPI_Finalize

@@ -417,8 +417,9 @@ struct JobArguments {
     clusters: Option<Nearness>,
     /// The length from which the kernel copies messages on one host out of their sender's memory: auto, never or BYTES.
     ///
-    /// K and M stand for KiB and MiB; at least 4K. Auto takes the length that `landeck tune` has measured, and without
-    /// one never. Also LANDECK_ONE_COPY [default: auto]
+    /// K and M stand for KiB and MiB; at least 4K. Auto takes the length that `landeck tune` has measured. Without its
+    /// figures it takes the one that a probe has found: the first job after a boot probes for at most 5 ms. Also
+    /// LANDECK_ONE_COPY [default: auto]
     #[arg(long, value_name = "BYTES", value_parser = one_copy, help_heading = JOB)]
     one_copy: Option<String>,
     /// Serve named groups in a thread of the launcher.

@@ -21,6 +21,7 @@ use cli::{Command, Usage};
 use hosts::{HostsAsked, Surroundings};
 use landeck::tuning;
 use landeck::unstable::collectives::Settings;
+use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::unstable::host::say::{complain, heard, say};
 use landeck::unstable::host::start_signals;
@@ -95,6 +96,7 @@ fn run(mut launch: Launch, wishes: Wishes, hosts: &HostsAsked) -> ExitCode {
     if let Err(error) = hosts.settle(&mut launch, &Surroundings::real()) {
         return failed(&error, error.exit_code());
     }
+    probe(&launch);
     match settings(wishes) {
         Ok(settings) => launch.settings = settings.to_words(),
         Err(error) => return failed(error, LAUNCHER_FAILED),
@@ -103,6 +105,17 @@ fn run(mut launch: Launch, wishes: Wishes, hosts: &HostsAsked) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => failed(&error, error.exit_code()),
     }
+}
+
+/// Has this host probed where the finding may decide for the processes of a job.
+fn probe(launch: &Launch) {
+    let is_alone = matches!(&launch.programs[..], [only] if only.processes == Some(1));
+    if launch.dry_run || is_alone {
+        return;
+    }
+    let is_it = |export: &&Export| export.name == "LANDECK_ONE_COPY";
+    let asked = launch.programs.iter().find_map(|program| program.exports.iter().rfind(is_it));
+    tuning::probe(asked.and_then(|export| export.value.as_deref()));
 }
 
 fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {

@@ -101,10 +101,22 @@ fn a_send_in_one_copy_is_named_on_one_host() {
     only.members[1].role = crate::Role::Rank(1);
     for (member, to) in [(0, 1), (1, 0)] {
         waits(&mut only.members[member], Operation::Send, Some(process(1, to)));
-        only.members[member].wait.way = 5;
     }
-    let text = report(pictures, Vec::new()).text();
-    assert!(text.contains("send to rank 1, in one copy, a group"), "{text}");
+    for (number, words) in [
+        (0, "in one copy, a group"),
+        (1, "in one copy (the probe of this host decides), a group"),
+        (2, "in one copy (the figures of landeck tune decide), a group"),
+        (3, "in one copy (as asked for), a group"),
+    ] {
+        let source = OneCopySource::from_number(number);
+        let mut pictures = pictures.clone();
+        pictures[0]
+            .members
+            .iter_mut()
+            .for_each(|member| member.wait.way = MessageWay::OneCopy.number_with(source));
+        let text = report(pictures, Vec::new()).text();
+        assert!(text.contains(&format!("send to rank 1, {words}")), "{text}");
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ use super::message::Message;
 use super::{GuardianError, Order, Start};
 use crate::agent::{self, Agent, Effect};
 use crate::descendants;
+use crate::environment::GUARDIAN_VARIABLE;
 use crate::process::{self, Change, Image, Look, Starter};
 use crate::say::complain;
 
@@ -152,8 +153,10 @@ impl Guard {
             self.report(Message { kind: Message::PRESENT, number, ..Message::default() });
             self.look_for_server();
         }
-        for start in starts {
+        let own = std::process::id().to_string();
+        for mut start in starts {
             if self.agent.is_running() {
+                set_variable(&mut start.image, GUARDIAN_VARIABLE, &own);
                 self.start(start.slot, start.slot, 0, start.image);
                 self.turn(Some(Duration::ZERO))?;
             }

@@ -3,7 +3,7 @@
 use landeck_channel::incast::Incast;
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{LaneRecord, Operation};
-use landeck_wire::way::{MessageWay, choose};
+use landeck_wire::way::{Extent, MessageWay, choose};
 use landeck_wire::{Class, ContextId};
 
 use super::{Endpoint, Started};
@@ -86,14 +86,14 @@ impl<N: Channel> Endpoint<N> {
         &self,
         operation: Operation,
         peer: Peer,
-        (context, bytes): (u32, u64),
+        (context, data): (u32, Extent),
     ) -> Option<MessageWay> {
         match &self.far {
             Some(network) if self.is_far(peer) => match operation {
-                Operation::Send => network.way_to(peer, Class::User, bytes),
+                Operation::Send => network.way_to(peer, Class::User, data.bytes),
                 _ => network.way_from(peer),
             },
-            _ => Some(choose(self.near_receiver(peer, context), Class::User, bytes)),
+            _ => Some(choose(self.near_receiver(peer, context), Class::User, data)),
         }
     }
 

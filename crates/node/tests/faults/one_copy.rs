@@ -1,5 +1,6 @@
 //! Messages in one copy: senders that die while they are read, and readers that lose the right to read.
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
@@ -7,6 +8,10 @@ use landeck::unstable::memory::system::now_ns;
 use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode};
 use landeck_testing::{Random, seed};
 use rustix::process::{Pid, Signal, kill_process};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
 
 use crate::limits::{exchange, refuse};
 use crate::support::{in_enduring_job, in_job, is_member};
@@ -28,6 +33,34 @@ fn a_reader_that_loses_the_right_to_read_loses_no_message() {
         }
         exchange(job, 1 << 16, 5);
     });
+}
+
+#[test]
+fn only_what_the_guardian_has_started_may_read() {
+    let name = "one_copy::only_what_the_guardian_has_started_may_read";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let guardian: u32 = std::env::var("LANDECK_GUARDIAN").unwrap().parse().unwrap();
+        // Every other tracer would end this process.
+        allow_one_tracer(u64::from(guardian));
+        let world = job.world();
+        world.set_one_copy(FROM).unwrap();
+        exchange(job, 1 << 16, 5);
+    });
+}
+
+/// Kills this process when it names another process that may read it.
+fn allow_one_tracer(allowed: u64) {
+    let is = |at, operator, value| {
+        SeccompCondition::new(at, SeccompCmpArgLen::Qword, operator, value).unwrap()
+    };
+    let option = is(0, SeccompCmpOp::Eq, libc::PR_SET_PTRACER as u64);
+    let other = SeccompRule::new(vec![option, is(1, SeccompCmpOp::Ne, allowed)]).unwrap();
+    let rules = BTreeMap::from([(libc::SYS_prctl, vec![other])]);
+    let architecture = std::env::consts::ARCH.try_into().unwrap();
+    let kill = SeccompAction::KillProcess;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, kill, architecture).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    apply_filter(&program).unwrap();
 }
 
 #[test]

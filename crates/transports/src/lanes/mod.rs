@@ -50,7 +50,7 @@ use std::time::Duration;
 use landeck_channel::{Channel, Peer, SendError, Sink, Traffic, URGENT_BYTES_MAX};
 use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
-use landeck_wire::way::{LaneState, MessageWay, PathWish, Receiver, choose};
+use landeck_wire::way::{Extent, LaneState, MessageWay, PathWish, Receiver, choose};
 use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -219,7 +219,7 @@ impl Lanes {
             (None, None) if place.is_refused => LaneState::Impossible,
             (None, None) => LaneState::Possible,
         };
-        choose(Receiver::Far { lane, wish: self.wish }, class, bytes)
+        choose(Receiver::Far { lane, wish: self.wish }, class, Extent::whole(bytes))
     }
 
     /// Whether the outgoing direction has taken the lane.

@@ -54,7 +54,8 @@ const VARIABLES: [(&str, &str); 17] = [
     ),
     (
         "XDG_CACHE_HOME, HOME",
-        "the figures of landeck tune are in landeck/figures below the first, or below .cache of the second",
+        "the figures of landeck tune are in landeck/figures below the first, or below .cache of the second, and what \
+         the probe for one copy has found in landeck/one-copy",
     ),
     ("PATH", "where programs without a slash in their names are found"),
     (

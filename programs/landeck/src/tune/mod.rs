@@ -23,6 +23,7 @@ use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
 use hosts::TunedHosts;
 use indicatif::{ProgressBar, ProgressStyle};
+use landeck::OneCopy;
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{
@@ -30,8 +31,10 @@ use landeck::unstable::collectives::{
 };
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
+use landeck::unstable::host::probed::Finding;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
+use landeck::unstable::wire::way::{OneCopyFrom, OneCopySource};
 use landeck_simulator::PlatformError;
 use measure::Subject;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -152,6 +155,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
         (None, _) => "The usual figures; `landeck tune` measures those of this host:\n".to_owned(),
     };
     text += &figures_text(&settings.figures);
+    text += &one_copy_text(tuning::one_copy(settings.figures), tuning::finding());
     let processors = landeck::unstable::memory::processors::usable();
     let processes = processes.unwrap_or(processors);
     text += &format!(
@@ -188,6 +192,21 @@ fn facts_here(
 
 fn figures_text(figures: &CostParameters) -> String {
     figures.lines().map(|(name, about, value)| line_of(name, about, value)).collect()
+}
+
+/// The length from which messages on this host are copied once, and its source.
+fn one_copy_text(from: OneCopyFrom, finding: Option<Finding>) -> String {
+    let length = match from.bytes {
+        OneCopy::NEVER => "never".to_owned(),
+        bytes => format!("from {} KiB on", bytes >> 10),
+    };
+    let source = match (from.source, finding) {
+        (OneCopySource::Asked | OneCopySource::Tuned, _) => "the figures of `landeck tune`",
+        (_, Some(Finding::FromKib(_) | Finding::Never)) => "the probe of this boot",
+        (_, Some(Finding::Disturbed(_))) => "the probes of this boot were disturbed",
+        (_, None) => "nothing was measured; the next job probes",
+    };
+    format!("\nMessages in one copy: {length} ({source})\n")
 }
 
 fn line_of(name: &str, about: &str, value: u64) -> String {
@@ -450,6 +469,7 @@ fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, T
         .arg(&own)
         .args(["measure", subject.as_str()])
         .env_remove(tuning::VARIABLE)
+        .env("LANDECK_ONE_COPY", "never") // the measurement chooses the way itself
         .stdin(Stdio::null())
         .output()
         .map_err(TuneError::Start)?;

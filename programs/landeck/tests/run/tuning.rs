@@ -61,6 +61,51 @@ fn a_host_is_measured_and_its_figures_are_shown() {
 }
 
 #[test]
+fn the_first_job_of_a_boot_probes_unless_something_is_known() {
+    let cache = Cache::new("probed");
+    let file = cache.0.join("landeck/one-copy");
+    for words in [
+        "run -n 1 true",
+        "run -n 2 --dry-run true",
+        "run -n 2 --one-copy never true",
+        "run -n 2 --one-copy 64K true",
+    ] {
+        assert_eq!(cache.landeck(&words.split(' ').collect::<Vec<_>>()).code, Some(0), "{words}");
+        assert!(!file.exists(), "{words}: nothing is left to be found out");
+    }
+    let shown = cache.landeck(&["tune", "--show"]).out;
+    assert!(shown.contains("in one copy: never (nothing was measured"), "{shown}");
+    let job = ["run", "-n", "2", "true"];
+    let ended = cache.landeck(&job);
+    assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+    let kept = fs::read_to_string(&file).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let finding = kept.trim_end().rsplit_once(&format!("{} = ", boot.trim())).unwrap().1;
+    let is_known = ["never", "from", "disturbed"].iter().any(|word| finding.starts_with(word));
+    assert!(is_known && kept.lines().count() == 1, "{kept}");
+    // Later jobs read it.
+    let known = kept.replace(finding, "from 64");
+    fs::write(&file, &known).unwrap();
+    cache.landeck(&job);
+    assert_eq!(fs::read_to_string(&file).unwrap(), known);
+    let shown = cache.landeck(&["tune", "--show"]).out;
+    assert!(shown.contains("in one copy: from 64 KiB on (the probe of this boot)"), "{shown}");
+    // Another boot has its own, and a machine that is never free is not probed for ever.
+    fs::write(&file, kept.replace(finding, "disturbed 3")).unwrap();
+    cache.landeck(&job);
+    assert!(fs::read_to_string(&file).unwrap().ends_with("= disturbed 3\n"));
+    fs::write(&file, known.replace(boot.trim(), "another")).unwrap();
+    cache.landeck(&job);
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn what_may_read_a_process_is_below_its_guardian() {
+    let ended = run(&["-n", "1", "sh", "-c", "[ $LANDECK_GUARDIAN = $PPID ] && echo its parent"]);
+    assert_eq!((ended.code, ended.out.trim()), (Some(0), "its parent"), "{ended:?}");
+}
+
+#[test]
 fn a_damaged_file_is_named_and_the_job_runs() {
     let cache = Cache::new("damaged");
     fs::write(cache.file(), "line_ps = 0\n").unwrap();

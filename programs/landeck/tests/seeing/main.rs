@@ -13,7 +13,7 @@ mod why;
 #[path = "../../../../crates/node/tests/support/mod.rs"]
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,16 @@ impl Watched {
     }
 
     fn start_with(processes: usize, test: &str, options: &[&str]) -> Self {
+        Self::start_in(processes, test, options, &[])
+    }
+
+    /// Starts it with these variables in its environment.
+    fn start_in(
+        processes: usize,
+        test: &str,
+        options: &[&str],
+        variables: &[(&str, &Path)],
+    ) -> Self {
         let watchdog = Watchdog::start(TEST_MAX);
         let trail = Trail::new();
         // A job's name has a limit, which those of tests exceed.
@@ -51,7 +61,7 @@ impl Watched {
         std::fs::create_dir_all(&runtime).unwrap();
         let options = [&["--name", &name, "--grace", "0.2"], options].concat();
         let mut command = support::job_of(processes, test, &options);
-        command.env("XDG_RUNTIME_DIR", &runtime);
+        command.env("XDG_RUNTIME_DIR", &runtime).envs(variables.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = Some(trail.spawn(&mut command));
         Self { child, trail, name, runtime, _watchdog: watchdog }

@@ -1,6 +1,10 @@
 //! `landeck why`: a test for each way to get stuck.
 
 use super::*;
+use landeck::unstable::collectives::Calibration;
+use landeck::unstable::collectives::cost_parameters::CostParameters;
+use landeck::unstable::collectives::record::Record;
+use landeck::unstable::host::probed;
 use landeck::{Any, Sum, Tag};
 
 #[test]
@@ -19,6 +23,38 @@ fn two_that_receive_from_each_other() {
     assert!(said.contains("one of them has to send first"), "{said}");
     assert_eq!(job.landeck(&["why"]).status.code(), Some(1));
     job.end();
+}
+
+#[test]
+fn a_send_in_one_copy_says_which_source_has_decided() {
+    if is_member() {
+        return take_part(|_, world| {
+            let _ = world.send(&vec![0u8; 1 << 20], 1 - world.rank(), Tag(7));
+        });
+    }
+    let name = "why::a_send_in_one_copy_says_which_source_has_decided";
+    let cache = std::env::temp_dir().join(format!("landeck-why-copy-{}", std::process::id()));
+    let (figures, probed) = (cache.join("landeck/figures"), cache.join("landeck/one-copy"));
+    let usual = CostParameters { one_copy_from_kib: 64, ..CostParameters::default() };
+    let tuned = CostParameters { line_ps: usual.line_ps + 1, ..usual };
+    let kept = Record {
+        machine: landeck::unstable::host::figures::machine(),
+        figures: tuned,
+        details: Calibration::of(&tuned),
+    };
+    let finding = probed::Finding::FromKib(64);
+    probed::write(&probed, &probed::boot().unwrap(), finding).unwrap();
+    let said_with = |options: &[&str], wanted: &str| {
+        let variables = [("XDG_CACHE_HOME", &*cache)];
+        let job = Watched::start_in(2, name, options, &variables);
+        job.until_said(&["why"], &format!("in one copy ({wanted}), tag 7"));
+        job.end();
+    };
+    said_with(&[], "the probe of this host decides");
+    std::fs::write(&figures, kept.to_string()).unwrap();
+    said_with(&[], "the figures of landeck tune decide");
+    said_with(&["--one-copy", "64K"], "as asked for");
+    std::fs::remove_dir_all(cache).unwrap();
 }
 
 #[test]
