@@ -17,6 +17,7 @@ use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
+use super::told::Reading;
 use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NO_ROOM, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
@@ -57,6 +58,7 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
+    pub(super) reading: Reading,
     tally: Tally,
 }
 
@@ -161,6 +163,7 @@ impl Board {
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
+            reading: Reading::default(),
         })
     }
 
@@ -281,6 +284,7 @@ impl Board {
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
+        self.end_reading(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {
@@ -365,7 +369,7 @@ impl Board {
         let (length, filled) = (length as u64, filled as u64);
         let line = self.own_line(number);
         line.about.store(u64::from(kind) | u64::from(check) << 32, Ordering::Relaxed);
-        for (word, value) in line.data.iter().zip([place, length, filled, 0]) {
+        for (word, value) in line.data.iter().zip([place, length, filled, 0, 0, 0]) {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
@@ -633,6 +637,10 @@ impl Board {
     #[inline]
     pub(super) fn own_lines(&self) -> &Lines {
         self.lines(self.own)
+    }
+
+    pub(super) fn own_long_line(&self, number: u32) -> &LongLine {
+        self.long_line(self.own, number)
     }
 
     #[inline]

@@ -340,6 +340,10 @@ impl Table {
             Operation::AllReduce => vec![Each, Divided, Together],
             _ => vec![Each],
         };
+        let told = Way::Board(BoardStyle::Told);
+        if self.is_told(class) && self.can(&told, class) {
+            return vec![told];
+        }
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
@@ -356,6 +360,14 @@ impl Table {
             ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
+    }
+
+    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read.
+    fn is_told(&self, class: Class) -> bool {
+        let shortest = class.octave.and_then(|octave| octave.checked_sub(1));
+        let from = self.facts.settings.one_copy_from;
+        BoardStyle::Told.tells(class.operation)
+            && from.zip(shortest).is_some_and(|(from, octave)| 1 << octave >= from)
     }
 
     /// The length from which on an allreduce is divided.
@@ -640,6 +652,26 @@ mod tests {
                 prop_assert_eq!(choice.way.to_string(), "flat");
             }
         }
+    }
+
+    #[test]
+    fn blocks_are_read_where_they_lie_from_the_length_of_one_copy_on() {
+        let way = |one_copy_from, operation, bytes, has_board| {
+            let settings = Settings { one_copy_from, ..Settings::default() };
+            let table = Table::new(Facts { settings, ..facts(4, 2, has_board) });
+            table.look_up(&Request::new(operation, bytes)).way.to_string()
+        };
+        let from = Some(64 << 10);
+        for operation in Operation::ALL {
+            let tells = BoardStyle::Told.tells(operation);
+            let is_told = |way: String| way == "board (told)";
+            assert_eq!(is_told(way(from, operation, 64 << 10, true)), tells, "{operation}");
+            assert!(!is_told(way(from, operation, (64 << 10) - 1, true)), "{operation}");
+            assert!(!is_told(way(None, operation, 1 << 20, true)), "{operation}");
+            assert!(!is_told(way(from, operation, 1 << 20, false)), "{operation}");
+        }
+        assert_eq!(way(Some(100_000), Operation::Broadcast, 1 << 17, true), "board (told)");
+        assert_ne!(way(Some(100_000), Operation::Broadcast, 110_000, true), "board (told)");
     }
 
     #[test]

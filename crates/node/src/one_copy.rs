@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::paths::wrong;
 
 /// The environment variable that says from which length on messages are copied once.
-const VARIABLE: &str = "LANDECK_ONE_COPY";
+pub(crate) const VARIABLE: &str = "LANDECK_ONE_COPY";
 
 /// Sets the length for the messages of a process that joins, and lets its neighbours read its memory if there is one.
 ///
@@ -43,10 +43,12 @@ pub(crate) fn allow_readers_of(bytes: u64) {
 
 fn wish(asked: &OsStr) -> Result<OneCopy> {
     let asked = asked.to_string_lossy();
-    if asked.is_empty() {
-        return Ok(OneCopy::default());
-    }
-    OneCopy::from_words(&asked).ok_or_else(|| wrong(VARIABLE, &asked, OneCopy::WORDS))
+    wish_of(&asked).ok_or_else(|| wrong(VARIABLE, &asked, OneCopy::WORDS))
+}
+
+/// The wish that a value of the variable says; none if it says nothing.
+pub(crate) fn wish_of(asked: &str) -> Option<OneCopy> {
+    if asked.is_empty() { Some(OneCopy::default()) } else { OneCopy::from_words(asked) }
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ use landeck_collectives::{
 use landeck_host::figures;
 use landeck_host::file::make_directory;
 use landeck_host::say::{brief, quoted};
+use landeck_wire::way::OneCopy;
+
+use crate::one_copy;
 
 /// The environment variable that selects architectures for collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -40,6 +43,12 @@ pub enum VariableError {
     /// The value of `LANDECK_CLUSTERS` does not name a nearness.
     #[error("{CLUSTERS_VARIABLE}: {}", brief(.0))]
     Clusters(NearnessError),
+    /// The value of `LANDECK_ONE_COPY` is neither a length nor a word.
+    #[error("{}: it is {}; {}", one_copy::VARIABLE, quoted(found), OneCopy::WORDS)]
+    OneCopy {
+        /// The value of the variable.
+        found: String,
+    },
     /// The value of `LANDECK_CHECKING` is neither 0 nor 1.
     #[error(
         "{CHECKING_VARIABLE}: it is {}; 1 makes members compare their calls, 0 does not",
@@ -95,8 +104,8 @@ pub enum TuningError {
 
 /// Returns the settings for a job that this process creates, which all its processes compute with:
 /// the figures kept for this host, the architectures that `LANDECK_COLLECTIVES` selects, whether
-/// `LANDECK_CHECKING` makes members compare their calls, and the nearness that `LANDECK_CLUSTERS`
-/// selects. Without kept figures, the default figures apply. If the kept figures cannot be used,
+/// `LANDECK_CHECKING` makes members compare their calls, the nearness that `LANDECK_CLUSTERS`
+/// selects, and the length that `LANDECK_ONE_COPY` gives. Without kept figures, the default figures apply. If the kept figures cannot be used,
 /// the second part of the result says why.
 ///
 /// # Errors
@@ -112,7 +121,22 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
         Err(trouble) => (None, Some(trouble)),
     };
     let figures = figures.unwrap_or_default();
-    Ok((Settings { figures, overrides, is_checked, nearness }, trouble))
+    let asked = env::var_os(one_copy::VARIABLE).unwrap_or_default();
+    let one_copy_from = one_copy_from(one_copy(&asked)?, &figures);
+    Ok((Settings { figures, overrides, is_checked, nearness, one_copy_from }, trouble))
+}
+
+/// The length from which members of a host read each other's blocks where they lie, if they do.
+#[must_use]
+pub fn one_copy_from(wish: OneCopy, figures: &CostParameters) -> Option<u64> {
+    let bytes = wish.from_bytes(figures.one_copy_from_bytes());
+    (bytes != OneCopy::NEVER).then_some(bytes)
+}
+
+fn one_copy(asked: &OsString) -> Result<OneCopy, VariableError> {
+    let found = asked.to_string_lossy();
+    let wish = one_copy::wish_of(&found);
+    wish.ok_or_else(|| VariableError::OneCopy { found: found.into_owned() })
 }
 
 fn nearness(asked: &OsString) -> Result<Nearness, VariableError> {

@@ -8,7 +8,7 @@
 //! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Deposit, Neighbours, Outcome};
+use landeck_board::{Board, Came, Deposit, Neighbours, Outcome, Reader};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
@@ -22,12 +22,14 @@ mod combining;
 mod deposit;
 mod error;
 mod take;
+mod told;
 
 pub(crate) use deposit::{Allocate, block_for};
 pub(crate) use error::BoardError;
 
 use combining::Combining;
 use take::Taking;
+use told::OwnData;
 
 // A call has room in the word of a board, which looks for the root where the call has it.
 const _: () =
@@ -122,21 +124,23 @@ impl Protocol {
     /// The protocol of a plan of an operation.
     pub(crate) fn of(operation: Operation, plan: &Plan, is_crowded: bool) -> Self {
         let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
+        let tells = plan.tells();
         let together = any(|action| matches!(action, Action::Together { .. }));
         let awaits = any(|action| matches!(action, Action::Await));
         Self {
             counted: together || (awaits && plan.size > few(is_crowded)),
-            in_block: any(|action| matches!(action, Action::Resolve { .. })),
+            in_block: tells || any(|action| matches!(action, Action::Resolve { .. })),
             is_whole: is_crowded
                 || any(|action| {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
             is_chunk: false,
-            is_handed_over: is_handed_over(
-                operation,
-                plan.size,
-                any(|action| matches!(action, Action::CombineDeposits { .. })),
-            ),
+            is_handed_over: !tells
+                && is_handed_over(
+                    operation,
+                    plan.size,
+                    any(|action| matches!(action, Action::CombineDeposits { .. })),
+                ),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
         }
     }
@@ -190,6 +194,8 @@ pub(crate) struct AtBoard {
     /// Members that were seen to have come, in the current step.
     seen: u32,
     combiner: Combiner,
+    /// What it has told of, and others may be reading.
+    own_data: Option<OwnData>,
 }
 
 impl AtBoard {
@@ -199,6 +205,16 @@ impl AtBoard {
         (self.number, self.signature, self.check) = (number, signature, check);
         (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
         (self.done, self.seen) = (0, 0);
+        self.hide();
+    }
+
+    /// Completes the operation for this member, whether it has done its part or not.
+    pub(crate) fn leave(&mut self, board: &mut Board) {
+        if self.own_data.is_some() {
+            self.hide();
+            board.have_left(self.number);
+        }
+        board.end(self.number);
     }
 
     /// For an operation that was begun elsewhere: whether this member has come, and how many members
@@ -226,10 +242,15 @@ impl AtBoard {
     ) -> Result<Stepped> {
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
+            Action::Tell { cells } => self.tell(around, *cells),
             Action::Await => self.await_all(around.board),
             &Action::Take { from, deposited, into, resolved } => {
                 self.take(around, Taking { from, deposited, into, resolved })
             }
+            &Action::Read { from, told, into } => {
+                self.read(around, Taking { from, deposited: told, into, resolved: false })
+            }
+            Action::AwaitReaders { readers } => self.await_readers(around, *readers),
             &Action::CombineDeposits { members, deposited, into } => {
                 self.combine_deposits(around, Combining { members, deposited, into })
             }
@@ -259,7 +280,7 @@ impl AtBoard {
 
     /// The relation of the processes on this processor to a step that waits.
     pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
-        if let Action::Take { from, resolved: false, .. } = *action
+        if let Action::Take { from, resolved: false, .. } | Action::Read { from, .. } = *action
             && self.has_come
             && board.came(from, self.number, self.signature) == Came::NotYet
         {
@@ -267,6 +288,9 @@ impl AtBoard {
         }
         let needed = needed(action, board.size());
         board.neighbours((self.number, self.has_come), processor, |member| {
+            if let Action::AwaitReaders { readers } = *action {
+                return readers.contains(member) && !self.is_reader_over(board, member);
+            }
             needed.contains(&member)
                 && match board.came(member, self.number, self.signature) {
                     Came::NotYet => true,
@@ -348,12 +372,19 @@ impl AtBoard {
         if self.protocol.counted { board.own() + 1 } else { self.seen }
     }
 
-    /// The member whose result a step needs, if that member has failed: it is past this operation without the
-    /// result.
+    /// The member whose result a step needs, or its data, if that member has failed: it is past this operation without
+    /// the result, or has left before its data were read.
     fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
-        let Action::Take { from, resolved: true, .. } = *action else { return None };
+        let from = match *action {
+            Action::Take { from, resolved: true, .. } | Action::Read { from, .. } => from,
+            _ => return None,
+        };
         // First whether it is through: what it did before that counts.
-        let is_past = from != board.own() && board.is_past(from, self.number);
+        let has_left = board.is_past(from, self.number)
+            || matches!(action, Action::Read { .. })
+                && board.came(from, self.number, self.signature) == Came::Here
+                && board.reader(from, self.number) == Reader::Left;
+        let is_past = from != board.own() && has_left;
         (is_past && self.is_unfinished(action, board, from)).then_some(from)
     }
 
@@ -462,7 +493,9 @@ fn piece_bytes(budget: u64, length: usize) -> usize {
 /// The members whose coming a step needs.
 fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
     match action {
-        Action::Take { from, resolved: false, .. } => *from..from + 1,
+        Action::Take { from, resolved: false, .. } | Action::Read { from, .. } => *from..from + 1,
+        // A reader that is gone reads nothing more.
+        Action::AwaitReaders { .. } => 0..0,
         Action::CombineDeposits { members, .. } => 0..*members,
         _ => 0..size,
     }
@@ -681,7 +714,8 @@ mod tests {
 
     #[test]
     fn every_operation_brings_what_it_should_in_any_order_of_members() {
-        let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+        let styles =
+            [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together, BoardStyle::Told];
         for size in [1, 2, 3, 5, 8] {
             let (_segment, mut boards, mut heaps) = boards(size);
             for (number, operation) in Operation::ALL.into_iter().enumerate() {
