@@ -33,9 +33,15 @@ const LOOSE: f64 = 0.5;
 
 /// A read of another process's memory, beside its bytes: the call, and what each page of memory takes. On an EPYC 8 bytes
 /// took 1.5 us, and 1 MiB 57 us more than a copy.
-const READ_CALL_NS: f64 = 1_500.0;
-const READ_PAGE_NS: f64 = 200.0;
-const PAGE_BYTES: f64 = 4096.0;
+const READ_CALL_PS: u64 = 1_500_000;
+const READ_PAGE_PS: u64 = 200_000;
+const PAGE_BYTES: u64 = 4096;
+
+/// The time that a read of so many bytes of another process's memory takes beside their copy, in picoseconds.
+#[must_use]
+pub const fn read_call_ps(bytes: u64) -> u64 {
+    READ_CALL_PS + bytes.div_ceil(PAGE_BYTES).saturating_mul(READ_PAGE_PS)
+}
 
 /// The scene of an operation: its hosts and members.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +202,7 @@ impl Scene<'_> {
     fn read(&self, bytes: f64) -> f64 {
         let line = ns(self.figures.line_ps);
         let copy = bytes * per_byte(self.figures.one_copy_kib_ps);
-        line + READ_CALL_NS + copy + bytes / PAGE_BYTES * READ_PAGE_NS
+        line + copy + ns(read_call_ps(bytes as u64))
     }
 
     /// The cost of an operation whose members tell where their data lie: so many reads of so many bytes in all, and by the
