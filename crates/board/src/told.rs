@@ -77,7 +77,10 @@ pub enum Reader {
     /// It reads nothing more.
     Done,
     /// It has left, and what it has told of is not there any more.
-    Left,
+    Left {
+        /// The member because of whose end it has left, if that was the reason.
+        gone: Option<u32>,
+    },
 }
 
 const DONE: u64 = 1;
@@ -90,7 +93,9 @@ impl Reader {
         match self {
             Self::Reads => 0,
             Self::Done => DONE,
-            Self::Left => LEFT,
+            Self::Left { gone } => {
+                LEFT | gone.map_or(0, |member| u64::from(member.saturating_add(1)) << 32)
+            }
             Self::Asks { owner, is_lasting } => {
                 u64::from(owner) << 32 | if is_lasting { CANNOT_READ } else { ASKS }
             }
@@ -98,10 +103,10 @@ impl Reader {
     }
 
     fn of_word(word: u64) -> Self {
-        let owner = (word >> 32) as u32;
+        let owner = (word >> 32) as u32; // or one more than the member that is gone
         match u64::from(word as u32) {
             DONE => Self::Done,
-            LEFT => Self::Left,
+            LEFT => Self::Left { gone: owner.checked_sub(1) },
             ASKS => Self::Asks { owner, is_lasting: false },
             CANNOT_READ => Self::Asks { owner, is_lasting: true },
             _ => Self::Reads,
@@ -189,10 +194,10 @@ impl Board {
         self.say_reader(number, Reader::Done);
     }
 
-    /// Says that this member has left before its data were read.
+    /// Says that this member has left before its data were read, because of a member that is gone as may be.
     #[cold]
-    pub fn have_left(&mut self, number: u32) {
-        self.say_reader(number, Reader::Left);
+    pub fn have_left(&mut self, number: u32, gone: Option<u32>) {
+        self.say_reader(number, Reader::Left { gone });
     }
 
     fn say_reader(&mut self, number: u32, reader: Reader) {
@@ -209,7 +214,7 @@ impl Board {
     pub(super) fn end_reading(&mut self, number: u32) {
         let open = &mut self.reading.open;
         let Some(at) = open.iter().position(|(of, _)| *of == number) else { return };
-        if open[at].1 != Reader::Left {
+        if !matches!(open[at].1, Reader::Left { .. }) {
             self.have_read(number);
         }
         self.reading.open.swap_remove(at);
@@ -341,9 +346,12 @@ mod tests {
         assert_eq!(boards[0].reader(1, 17), Reader::Reads, "what stood there before is gone");
         boards[1].ask(0, 17, false);
         assert_eq!(boards[0].reader(1, 17), Reader::Asks { owner: 0, is_lasting: false });
-        boards[1].have_left(17);
+        for gone in [None, Some(0), Some(5)] {
+            boards[1].have_left(17, gone);
+            assert_eq!(boards[0].reader(1, 17), Reader::Left { gone });
+        }
         boards[1].end(17);
-        assert_eq!(boards[0].reader(1, 17), Reader::Left, "it stays so");
+        assert_eq!(boards[0].reader(1, 17), Reader::Left { gone: Some(5) }, "it stays so");
         assert_eq!(Reader::of_word(u64::MAX), Reader::Reads);
     }
 }

@@ -97,6 +97,11 @@ impl BoardError {
         }
     }
 
+    /// The member that is gone, if that is the reason.
+    pub(crate) fn gone_member(&self) -> Option<u32> {
+        if let Self::Gone(member) = self { Some(*member) } else { None }
+    }
+
     /// How an operation ends for all that is lost by this, for member `own`.
     #[cold]
     pub(crate) fn outcome(&self, own: u32) -> Outcome {

@@ -8,7 +8,7 @@
 //! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Deposit, Neighbours, Outcome, Reader};
+use landeck_board::{Board, Came, Deposit, Neighbours, Outcome};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
@@ -208,11 +208,13 @@ impl AtBoard {
         self.hide();
     }
 
-    /// Completes the operation for this member, whether it has done its part or not.
-    pub(crate) fn leave(&mut self, board: &mut Board) {
+    /// Completes the operation for this member, whether it has done its part or not. Readers of its data learn because of
+    /// which error it leaves.
+    pub(crate) fn leave(&mut self, board: &mut Board, error: Option<&BoardError>) {
         if self.own_data.is_some() {
             self.hide();
-            board.have_left(self.number);
+            let gone = error.and_then(BoardError::gone_member);
+            board.have_left(self.number, gone);
         }
         board.end(self.number);
     }
@@ -333,7 +335,7 @@ impl AtBoard {
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let others = looked_at.filter(|&member| member != board.own());
         let overwritten = || self.overwritten(board, others).map(BoardError::Broken);
-        let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
+        let given_up = || self.given_up(action, board);
         different.or(missing.map(BoardError::Gone)).or_else(overwritten).or_else(given_up)
     }
 
@@ -372,20 +374,17 @@ impl AtBoard {
         if self.protocol.counted { board.own() + 1 } else { self.seen }
     }
 
-    /// The member whose result a step needs, or its data, if that member has failed: it is past this operation without
-    /// the result, or has left before its data were read.
-    fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
+    /// The error where a step needs a result or data of a member that has failed: it is past this operation without the
+    /// result, or has left before its data were read.
+    fn given_up(&self, action: &Action, board: &Board) -> Option<BoardError> {
         let from = match *action {
-            Action::Take { from, resolved: true, .. } | Action::Read { from, .. } => from,
+            Action::Take { from, resolved: true, .. } => from,
+            Action::Read { from, .. } => return self.owner_left(board, from),
             _ => return None,
         };
         // First whether it is through: what it did before that counts.
-        let has_left = board.is_past(from, self.number)
-            || matches!(action, Action::Read { .. })
-                && board.came(from, self.number, self.signature) == Came::Here
-                && board.reader(from, self.number) == Reader::Left;
-        let is_past = from != board.own() && has_left;
-        (is_past && self.is_unfinished(action, board, from)).then_some(from)
+        let is_past = from != board.own() && board.is_past(from, self.number);
+        (is_past && self.is_unfinished(action, board, from)).then_some(BoardError::Spoiled(from))
     }
 
     /// Whether what a member has brought, and a step needs, is not all there. A result that goes on

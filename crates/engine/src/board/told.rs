@@ -165,10 +165,22 @@ impl AtBoard {
 
     /// Whether a member reads nothing more of this one's data, or will never come.
     pub(super) fn is_reader_over(&self, board: &Board, member: u32) -> bool {
-        matches!(self.reader(board, member), Reader::Done | Reader::Left)
+        matches!(self.reader(board, member), Reader::Done | Reader::Left { .. })
             || board.is_gone(member)
             || board.is_past(member, self.number)
             || self.refuses(board, member)
+    }
+
+    /// The error of this member if the owner of data that it reads has left before.
+    pub(super) fn owner_left(&self, board: &Board, owner: u32) -> Option<BoardError> {
+        board.told(owner, self.number)?;
+        match self.reader(board, owner) {
+            Reader::Left { gone: Some(member) } if member < board.size() => {
+                Some(BoardError::Gone(member))
+            }
+            Reader::Left { .. } => Some(BoardError::Spoiled(owner)),
+            _ => None,
+        }
     }
 
     fn refuses(&self, board: &Board, member: u32) -> bool {
@@ -372,7 +384,7 @@ mod tests {
         }
         other.board.have_read(number);
         assert_eq!(owner.steps(&LEAVE), Ok(Stepped::Over), "the data stay on the board");
-        members.iter_mut().for_each(|member| member.at.leave(&mut member.board));
+        members.iter_mut().for_each(|member| member.at.leave(&mut member.board, None));
         begin(&mut members);
         let [owner, one, _] = &mut members;
         assert_eq!(owner.steps(&LEAVE), Ok(Stepped::Over), "it has told of nothing");
@@ -382,12 +394,11 @@ mod tests {
     #[test]
     fn the_owner_does_not_wait_for_readers_that_are_gone_or_have_failed() {
         let (segment, mut members) = members();
-        let [owner, one, other] = &mut members;
+        let [owner, _, other] = &mut members;
         die(&segment, 1);
         assert_eq!(owner.step(&LEAVE), Ok(Stepped::Waits));
         assert_eq!(owner.verdict(&LEAVE), None);
-        drop(one.memory.0.pop());
-        other.at.leave(&mut other.board);
+        other.at.leave(&mut other.board, None);
         assert_eq!(owner.step(&LEAVE), Ok(Stepped::Over));
     }
 
@@ -396,7 +407,7 @@ mod tests {
         let (segment, mut members) = members();
         let [owner, one, other] = &mut members;
         assert_eq!(one.verdict(&READ), None);
-        owner.at.leave(&mut owner.board);
+        owner.at.leave(&mut owner.board, None);
         assert_eq!(one.steps(&READ), Ok(Stepped::Waits), "the mark is retracted");
         assert!(one.memory.0.len() == BYTES && other.memory.0.iter().all(|&byte| byte == 0));
         assert_eq!(one.verdict(&READ), Some(BoardError::Spoiled(0)));
@@ -406,10 +417,19 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_learns_because_of_whom_the_owner_has_left() {
+        let (_segment, mut members) = members();
+        let [owner, one, _] = &mut members;
+        owner.at.leave(&mut owner.board, Some(&BoardError::Gone(2)));
+        assert_eq!(one.steps(&READ), Ok(Stepped::Waits));
+        assert_eq!(one.verdict(&READ), Some(BoardError::Gone(2)));
+    }
+
+    #[test]
     fn data_of_another_length_are_named() {
         let (_segment, mut members) = members();
         let [_, one, _] = &mut members;
-        drop(one.memory.0.pop());
+        one.memory.0.truncate(BYTES - 1);
         let lengths = BoardError::Lengths { member: 0, theirs: BYTES, ours: BYTES - 1 };
         assert_eq!(one.step(&READ), Err(lengths.clone()));
         let take = Action::Take { from: 0, deposited: DATA, into: DATA, resolved: false };

@@ -1,7 +1,6 @@
 //! Collective operations whose members read each other's memory: what each has then, and that nothing goes through the
 //! shared heap.
 
-use landeck::unstable::JobInternals;
 use landeck::{Job, ThreadMode, World};
 
 use crate::support::{in_job, is_member, job_of, run_well};
