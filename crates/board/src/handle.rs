@@ -17,7 +17,6 @@ use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
-use super::told::Reading;
 use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NO_ROOM, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
@@ -25,12 +24,15 @@ mod agreement;
 mod cells;
 mod difference;
 mod statement;
+mod told;
 
 use agreement::OwnPart;
 use cells::Cells;
 use statement::Stated;
+use told::Reading;
 
 pub use difference::Difference;
+pub use told::{Exposed, Reader, Told};
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {
@@ -58,7 +60,7 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
-    pub(super) reading: Reading,
+    reading: Reading,
     tally: Tally,
 }
 

@@ -48,8 +48,6 @@ mod roster;
 mod standing;
 #[cfg(not(loom))]
 mod ticket;
-#[cfg(not(loom))]
-mod told;
 
 pub use agreement::{Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
@@ -67,5 +65,4 @@ pub use {
     room::Room,
     roster::roster_bytes,
     standing::{Roster, Standing, roster_of, standing_of},
-    told::{Exposed, Reader, Told},
 };

@@ -331,7 +331,7 @@ impl Table {
 
     /// The ways among which the cost decides; the most likely first.
     fn ways(&self, class: Class) -> Vec<Way> {
-        use BoardStyle::{Divided, Each, Together};
+        use BoardStyle::{Divided, Each, Together, Told};
         let styles = match class.operation {
             Operation::AllReduce if self.is_crowded() => vec![Together, Each, Divided],
             Operation::AllReduce if self.class_bytes(class) >= self.divided_bytes_min() => {
@@ -340,9 +340,8 @@ impl Table {
             Operation::AllReduce => vec![Each, Divided, Together],
             _ => vec![Each],
         };
-        let told = Way::Board(BoardStyle::Told);
-        if self.is_told(class) && self.can(&told, class) {
-            return vec![told];
+        if self.is_told(class) {
+            return vec![Way::Board(Told)];
         }
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));
@@ -367,6 +366,7 @@ impl Table {
         let shortest = class.octave.and_then(|octave| octave.checked_sub(1));
         let from = self.facts.settings.one_copy_from;
         BoardStyle::Told.tells(class.operation)
+            && self.can(&Way::Board(BoardStyle::Told), class)
             && from.zip(shortest).is_some_and(|(from, octave)| 1 << octave >= from)
     }
 
@@ -656,22 +656,17 @@ mod tests {
 
     #[test]
     fn blocks_are_read_where_they_lie_from_the_length_of_one_copy_on() {
-        let way = |one_copy_from, operation, bytes, has_board| {
-            let settings = Settings { one_copy_from, ..Settings::default() };
+        let is_told = |from, operation, bytes, has_board| {
+            let settings = Settings { one_copy_from: from, ..Settings::default() };
             let table = Table::new(Facts { settings, ..facts(4, 2, has_board) });
-            table.look_up(&Request::new(operation, bytes)).way.to_string()
+            table.look_up(&Request::new(operation, bytes)).way.to_string() == "board (told)"
         };
-        let from = Some(64 << 10);
         for operation in Operation::ALL {
-            let tells = BoardStyle::Told.tells(operation);
-            let is_told = |way: String| way == "board (told)";
-            assert_eq!(is_told(way(from, operation, 64 << 10, true)), tells, "{operation}");
-            assert!(!is_told(way(from, operation, (64 << 10) - 1, true)), "{operation}");
-            assert!(!is_told(way(None, operation, 1 << 20, true)), "{operation}");
-            assert!(!is_told(way(from, operation, 1 << 20, false)), "{operation}");
+            let is = |from, bytes, has_board| is_told(from, operation, bytes, has_board);
+            let [long, short] = [65_536, 65_535].map(|bytes| is(Some(65_536), bytes, true));
+            assert_eq!((long, short), (BoardStyle::Told.tells(operation), false), "{operation}");
+            assert!(!is(None, 1 << 20, true) && !is(Some(65_536), 1 << 20, false), "{operation}");
         }
-        assert_eq!(way(Some(100_000), Operation::Broadcast, 1 << 17, true), "board (told)");
-        assert_ne!(way(Some(100_000), Operation::Broadcast, 110_000, true), "board (told)");
     }
 
     #[test]

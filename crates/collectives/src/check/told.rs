@@ -4,7 +4,7 @@ use super::fault::Fault;
 use super::form::{footprint, is_over_before};
 use crate::plan::{Action, Cells, Plan, Readers};
 
-/// What a member tells in a visit to the board.
+/// The blocks of which a member tells in a visit to the board.
 struct Told {
     /// The number of the step.
     step: u32,
@@ -26,7 +26,7 @@ pub(super) fn check(plans: &[Plan]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// By visit, what a member tells.
+/// By visit, the blocks of which a member tells.
 fn visits(plan: &Plan) -> Vec<Option<Told>> {
     let mut visits: Vec<Option<Told>> = Vec::new();
     for (step, at) in (0..).zip(&plan.steps) {

@@ -148,7 +148,8 @@ impl AtBoard {
                 _ => false,
             };
             is_asked |= asks;
-            is_awaited |= !(asks && is_deposited) && !self.is_reader_over(board, member);
+            let is_served = asks && is_deposited;
+            is_awaited |= !is_served && !self.is_reader_over(board, member);
             if !is_awaited && !asks {
                 self.seen = member + 1;
             }

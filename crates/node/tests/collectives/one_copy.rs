@@ -31,8 +31,7 @@ fn block(round: usize, from: usize, to: usize, length: usize) -> Vec<u64> {
 }
 
 fn blocks(length: usize, size: usize, of: impl Fn(usize) -> (usize, usize)) -> Vec<u64> {
-    let each = (0..size).map(of);
-    each.enumerate().flat_map(|(_, (from, to))| block(0, from, to, length)).collect()
+    (0..size).map(of).flat_map(|(from, to)| block(0, from, to, length)).collect()
 }
 
 /// The memory of one member in all five operations, and what is expected there.

@@ -14,8 +14,8 @@ use landeck_memory::heap::Block;
 use landeck_memory::process_memory::allow_readers;
 use landeck_memory::{ProcessMark, ReadRefused, RemoteBytes};
 
-use super::handle::Board;
-use super::words::{IN_HEAP, Line, READER, TOLD};
+use super::Board;
+use crate::words::{IN_HEAP, Line, READER, TOLD};
 
 /// The place of a member's data in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Reader {
     }
 }
 
-/// What a member knows of the operations in which members read each other's memory.
+/// A member's knowledge of the operations in which members read each other's memory.
 #[derive(Default)]
 pub(super) struct Reading {
     /// The operations in which this member may still read, and what it has said there.
@@ -258,9 +258,9 @@ const _: () =
 
 #[cfg(test)]
 mod tests {
-    use super::super::Deposit;
-    use super::super::fixture::boards;
     use super::*;
+    use crate::Deposit;
+    use crate::fixture::boards;
     use landeck_memory::heap::Heap;
 
     const SAID: (u32, u32) = (7, 0);
