@@ -24,12 +24,15 @@ mod agreement;
 mod cells;
 mod difference;
 mod statement;
+mod told;
 
 use agreement::OwnPart;
 use cells::Cells;
 use statement::Stated;
+use told::Reading;
 
 pub use difference::Difference;
+pub use told::{Exposed, Reader, Told};
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {
@@ -57,6 +60,7 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
+    reading: Reading,
     tally: Tally,
 }
 
@@ -161,6 +165,7 @@ impl Board {
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
+            reading: Reading::default(),
         })
     }
 
@@ -281,6 +286,7 @@ impl Board {
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
+        self.end_reading(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {
@@ -365,7 +371,7 @@ impl Board {
         let (length, filled) = (length as u64, filled as u64);
         let line = self.own_line(number);
         line.about.store(u64::from(kind) | u64::from(check) << 32, Ordering::Relaxed);
-        for (word, value) in line.data.iter().zip([place, length, filled, 0]) {
+        for (word, value) in line.data.iter().zip([place, length, filled, 0, 0, 0]) {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
@@ -633,6 +639,10 @@ impl Board {
     #[inline]
     pub(super) fn own_lines(&self) -> &Lines {
         self.lines(self.own)
+    }
+
+    pub(super) fn own_long_line(&self, number: u32) -> &LongLine {
+        self.long_line(self.own, number)
     }
 
     #[inline]

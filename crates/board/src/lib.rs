@@ -3,8 +3,8 @@
 //! Each member deposits its data where all can read them, publishes its arrival, and takes the data that it
 //! needs from the others' deposits. Short data stand in the member's line and the one behind it. Longer data
 //! stand in a block of the member's heap, which the line names; it is freed once all members have completed the
-//! operation. Data for one other member stand in a handoff buffer, which then belongs to that member. Members may
-//! be [`WINDOW`] operations apart.
+//! operation. Data for one other member stand in a handoff buffer, which then belongs to that member. Or a member only
+//! tells where its data lie in its own memory, and others read them there. Members may be [`WINDOW`] operations apart.
 //!
 //! A group's memory consists of two lines for each member and operation of the window, and two more for each
 //! member, in its own pages; one page of shared words, from the pool of the leading member; and the deposits.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use landeck_memory::bytes::Bytes;
 
 use super::handle::{Board, BoardBroken};
-use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM};
+use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM, TOLD};
 use super::{INLINE_BYTES, RESULT_BYTES};
 
 /// A deposit, as a member reads it.
@@ -34,6 +34,13 @@ pub enum NoDeposit {
     Broken(BoardBroken),
     /// This member has come without its data, for which it has no room.
     NoRoom(u32),
+    /// This member has only told where its data lie.
+    Told {
+        /// The member.
+        member: u32,
+        /// How many bytes it has told of.
+        bytes: u64,
+    },
 }
 
 impl Board {
@@ -66,10 +73,12 @@ impl Board {
     #[inline]
     fn read_block(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
         let where_it_lies = line.about.load(Ordering::Relaxed) as u32;
-        let [place, length, filled, resolved] =
-            [0, 1, 2, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
+        // The place of data that were told of is written before how many are there.
+        let [filled, place, length, resolved] =
+            [2, 0, 1, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
         let bytes = match where_it_lies {
-            IN_HEAP => self.heap_bytes(member, place, length),
+            TOLD if filled == 0 => None,
+            IN_HEAP | TOLD => self.heap_bytes(member, place, length),
             IN_CELL => self.cell_bytes(place, length),
             _ => None,
         };
@@ -115,6 +124,9 @@ impl Board {
 fn absent(line: &Line, broken: BoardBroken) -> NoDeposit {
     match line.about.load(Ordering::Relaxed) as u32 {
         NO_ROOM => NoDeposit::NoRoom(broken.member),
+        TOLD => {
+            NoDeposit::Told { member: broken.member, bytes: line.data[1].load(Ordering::Relaxed) }
+        }
         _ => NoDeposit::Broken(broken),
     }
 }

@@ -47,6 +47,10 @@ pub const PIECES_MAX: usize = 32;
 pub(crate) const IN_HEAP: u32 = u32::MAX;
 /// Instead of a length: the data lie in a cell.
 pub(crate) const IN_CELL: u32 = u32::MAX - 1;
+/// Instead of a length: the data lie in their member's memory, at the place that stands behind the line.
+pub(crate) const TOLD: u32 = u32::MAX - 3;
+/// The word of the data that says how far the member is as a reader, where members read each other's memory.
+pub(crate) const READER: usize = DATA_WORDS - 1;
 /// Instead of a length: there was no room for the data.
 pub(crate) const NO_ROOM: u32 = u32::MAX - 2;
 
@@ -170,6 +174,20 @@ impl LongLine {
     #[inline]
     pub(crate) fn set_length(&self, bytes: usize, check: u32) {
         self.line.about.store(word(bytes.min(INLINE_BYTES) as u32, check), Ordering::Relaxed);
+    }
+
+    /// Writes the first words behind the line, which is to be published afterwards.
+    #[inline]
+    pub(crate) fn set_behind(&self, words: [u64; 4]) {
+        for (word, value) in self.behind.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The first words behind the line.
+    #[inline]
+    pub(crate) fn behind(&self) -> [u64; 4] {
+        [0, 1, 2, 3].map(|at: usize| self.behind[at].load(Ordering::Relaxed))
     }
 
     /// Prefetches the line.

@@ -331,7 +331,7 @@ impl Table {
 
     /// The ways among which the cost decides; the most likely first.
     fn ways(&self, class: Class) -> Vec<Way> {
-        use BoardStyle::{Divided, Each, Together};
+        use BoardStyle::{Divided, Each, Together, Told};
         let styles = match class.operation {
             Operation::AllReduce if self.is_crowded() => vec![Together, Each, Divided],
             Operation::AllReduce if self.class_bytes(class) >= self.divided_bytes_min() => {
@@ -340,6 +340,9 @@ impl Table {
             Operation::AllReduce => vec![Each, Divided, Together],
             _ => vec![Each],
         };
+        if self.is_told(class) {
+            return vec![Way::Board(Told)];
+        }
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
@@ -356,6 +359,15 @@ impl Table {
             ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
+    }
+
+    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read.
+    fn is_told(&self, class: Class) -> bool {
+        let shortest = class.octave.and_then(|octave| octave.checked_sub(1));
+        let from = self.facts.settings.one_copy_from;
+        BoardStyle::Told.tells(class.operation)
+            && self.can(&Way::Board(BoardStyle::Told), class)
+            && from.zip(shortest).is_some_and(|(from, octave)| 1 << octave >= from)
     }
 
     /// The length from which on an allreduce is divided.
@@ -639,6 +651,21 @@ mod tests {
             if request.bytes.is_none() && !has_board && request.operation.has_root() {
                 prop_assert_eq!(choice.way.to_string(), "flat");
             }
+        }
+    }
+
+    #[test]
+    fn blocks_are_read_where_they_lie_from_the_length_of_one_copy_on() {
+        let is_told = |from, operation, bytes, has_board| {
+            let settings = Settings { one_copy_from: from, ..Settings::default() };
+            let table = Table::new(Facts { settings, ..facts(4, 2, has_board) });
+            table.look_up(&Request::new(operation, bytes)).way.to_string() == "board (told)"
+        };
+        for operation in Operation::ALL {
+            let is = |from, bytes, has_board| is_told(from, operation, bytes, has_board);
+            let [long, short] = [65_536, 65_535].map(|bytes| is(Some(65_536), bytes, true));
+            assert_eq!((long, short), (BoardStyle::Told.tells(operation), false), "{operation}");
+            assert!(!is(None, 1 << 20, true) && !is(Some(65_536), 1 << 20, false), "{operation}");
         }
     }
 

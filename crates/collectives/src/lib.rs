@@ -77,7 +77,7 @@ pub use links::{Link, Links};
 pub use nearness::{Nearness, NearnessError, Place};
 pub use operation::Operation;
 pub use partial::Order;
-pub use plan::{Action, Cells, Plan, Step, Store};
+pub use plan::{Action, Cells, Plan, Readers, Step, Store};
 pub use plan_class::{PlanClass, each_kin};
 pub use preset::{Preset, PresetError};
 pub use program::Program;

@@ -89,6 +89,12 @@ pub enum Action {
         /// A block that no other member needs: its place stays empty.
         except: Option<u32>,
     },
+    /// Tells on the board where blocks lie in this member's memory, and announces that this member has arrived. It begins
+    /// a visit, as a deposit does. The blocks stay as they are until [`Action::AwaitReaders`] is over.
+    Tell {
+        /// The blocks; none is allowed.
+        cells: Cells,
+    },
     /// Waits until all members have come to the board.
     Await,
     /// Copies blocks that another member has deposited.
@@ -101,6 +107,21 @@ pub enum Action {
         into: Cells,
         /// They are a result that the member has put there with [`Action::Resolve`].
         resolved: bool,
+    },
+    /// Copies blocks out of the memory of another member, which has told of them.
+    Read {
+        /// The member.
+        from: u32,
+        /// All blocks that it has told of.
+        told: Cells,
+        /// The blocks to read, and where they go.
+        into: Cells,
+    },
+    /// Says that this member reads nothing more in this visit, and waits until the members that read its blocks have said
+    /// so too.
+    AwaitReaders {
+        /// These members.
+        readers: Readers,
     },
     /// Combines deposits of the first `members` members at the board, in the canonical order.
     CombineDeposits {
@@ -131,6 +152,35 @@ pub enum Action {
         /// The blocks in which the result is stored.
         into: Cells,
     },
+}
+
+/// The members that read the blocks of which a member has told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// No member.
+    Nobody,
+    /// One member.
+    One(u32),
+    /// All other members.
+    Others,
+}
+
+impl Readers {
+    /// Whether a member other than the one that has told is among them.
+    pub fn contains(self, member: u32) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::One(reader) => reader == member,
+            Self::Others => true,
+        }
+    }
+}
+
+impl Action {
+    /// Whether the member comes to the board with it, which begins a visit.
+    pub const fn comes(&self) -> bool {
+        matches!(self, Self::Deposit { .. } | Self::Tell { .. })
+    }
 }
 
 /// One step of a plan.
@@ -178,8 +228,12 @@ impl Plan {
 
     /// How often the member goes to the board: each deposit begins a visit, which is an operation of its own there.
     pub fn visits(&self) -> u32 {
-        let deposits = |step: &&Step| matches!(step.action, Action::Deposit { .. });
-        self.steps.iter().filter(deposits).count() as u32
+        self.steps.iter().filter(|step| step.action.comes()).count() as u32
+    }
+
+    /// Whether members tell where their blocks lie, and others read them there.
+    pub fn tells(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.action, Action::Tell { .. }))
     }
 
     /// The place of a member of this host on the board; its number where all members share one.
@@ -259,8 +313,17 @@ impl fmt::Display for Action {
             Self::Deposit { cells, except: Some(block) } => {
                 write!(formatter, "deposit {cells} without {block}")
             }
+            Self::Tell { cells } => write!(formatter, "tell of {cells}"),
             Self::Await => formatter.write_str("await all"),
             Self::Take { from, into, .. } => write!(formatter, "take {into} of {from}"),
+            Self::Read { from, into, .. } => write!(formatter, "read {into} of {from}"),
+            Self::AwaitReaders { readers: Readers::Nobody } => formatter.write_str("have read"),
+            Self::AwaitReaders { readers: Readers::One(reader) } => {
+                write!(formatter, "await reader {reader}")
+            }
+            Self::AwaitReaders { readers: Readers::Others } => {
+                formatter.write_str("await all readers")
+            }
             Self::CombineDeposits { members, into, .. } => {
                 write!(formatter, "combine deposits of 0..{members} into {into}")
             }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Action, Cells, Store};
+use crate::plan::{Action, Cells, Readers, Store};
 
 /// The checksums of the members' actions.
 pub(crate) struct PlanSymmetry {
@@ -74,6 +74,19 @@ impl PlanSymmetry {
                 self.add_all(member, &[*into]);
                 [10, 0, 0]
             }
+            Action::Tell { cells } => {
+                self.add_all(member, &[*cells]);
+                [11, 0, 0]
+            }
+            Action::Read { from, told, into } => {
+                self.add_all(member, &[*told, *into]);
+                [12, from_here(*from), 0]
+            }
+            Action::AwaitReaders { readers } => match readers {
+                Readers::Nobody => [13, 0, 0],
+                Readers::One(reader) => [13, 1, from_here(*reader)],
+                Readers::Others => [13, 2, 0],
+            },
         };
         what.into_iter().for_each(|word| self.sums[member as usize].add(word));
     }

@@ -12,7 +12,7 @@
 //! | `hierarchy:derived` | the hosts and caches that the group knows |
 //! | `hypercube`, `hypercube:2-0-1-3` | clusters in their order, or in that of these keys |
 //! | `knomial`, `knomial:4`, `knomial:nearest-first` | radix 2, or 4; or radix 2 with the nearest first |
-//! | `board`, `board:each`, `board:divided`, `board:together` | over shared memory ([`BoardStyle`]) |
+//! | `board`, `board:each`, `board:divided`, `board:together`, `board:told` | over shared memory ([`BoardStyle`]) |
 //! | `hosts`, `hosts:ring`, `hosts:knomial:4` | over the board of each host, and a butterfly, a ring or a tree between the hosts |
 //! | `deck2000` | a server for everything: flat |
 //! | `deck2003` | binary trees where the paper has them, else straight to the root |
@@ -234,7 +234,7 @@ fn hierarchy(parameter: &str) -> Result<Hierarchy, PresetError> {
 }
 
 fn board(parameter: Option<&str>) -> Result<Preset, PresetError> {
-    let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+    let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together, BoardStyle::Told];
     let style = match parameter {
         None => Some(BoardStyle::Each),
         Some(parameter) => styles.into_iter().find(|style| style.to_string() == parameter),
@@ -242,7 +242,7 @@ fn board(parameter: Option<&str>) -> Result<Preset, PresetError> {
     let name = parameter.map_or("board".into(), |parameter| format!("board:{parameter}"));
     match style {
         Some(style) => Ok(Preset { name, ways: Ways::Same(Way::Board(style)) }),
-        None => Err(refused("board", parameter.unwrap_or(""), "each, divided or together")),
+        None => Err(refused("board", parameter.unwrap_or(""), "each, divided, together or told")),
     }
 }
 
@@ -343,6 +343,7 @@ mod tests {
             "knomial:4",
             "knomial:nearest-first",
             "board:together",
+            "board:told",
             "ring+split",
             "hosts:ring",
             "hosts:knomial:4",
@@ -387,7 +388,7 @@ mod tests {
             ("", "there is no architecture \"\"; there are"),
             ("flat:3", "flat does not know \"3\"; give it without a colon"),
             ("knomial:1", "give a radix of 2 or more, or nearest-first"),
-            ("board:all", "give each, divided or together"),
+            ("board:all", "give each, divided, together or told"),
             ("hosts:board", "give an architecture of messages, as hosts:ring"),
             ("hosts:dasy", "did you mean \"daisy\"?"),
             ("hypercube:a-b", "give a key for each cluster"),

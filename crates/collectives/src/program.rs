@@ -507,16 +507,18 @@ fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
         Action::Receive { cells, .. } => (vec![], cells.clone()),
         Action::Copy { from, into } => (vec![*from], vec![*into]),
         Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
-        Action::Deposit { cells, .. } => (vec![*cells], vec![]),
+        Action::Deposit { cells, .. } | Action::Tell { cells } => (vec![*cells], vec![]),
         Action::CombineDeposits { deposited, into, .. } => {
             (vec![into.at(deposited.store)], vec![*into])
         }
-        Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
+        Action::Take { into, .. } | Action::Read { into, .. } | Action::TakeResult { into } => {
+            (vec![], vec![*into])
+        }
         Action::Resolve { deposited, block } => {
             let own = Cells::new(deposited.store, *block, 1);
             (vec![own], vec![own.at(Store::Output)])
         }
-        Action::Await | Action::Together { .. } => (vec![], vec![]),
+        Action::Await | Action::AwaitReaders { .. } | Action::Together { .. } => (vec![], vec![]),
     }
 }
 

@@ -11,6 +11,8 @@ use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
 
+/// The place of the length from which blocks are read where they lie.
+const ONE_COPY_WORD: usize = Settings::WORDS - 2;
 /// The first bit of the nearness in the last word; below it stands whether calls are compared.
 const NEARNESS_BIT: u32 = 8;
 
@@ -25,6 +27,9 @@ pub struct Settings {
     pub is_checked: bool,
     /// The nearness from which clusters are derived unless they are given.
     pub nearness: Nearness,
+    /// The length in bytes from which members of a host read each other's blocks where they lie, in one copy; none if they
+    /// never do.
+    pub one_copy_from: Option<u64>,
 }
 
 impl Settings {
@@ -37,12 +42,13 @@ impl Settings {
         words[..CostParameters::WORDS].copy_from_slice(&self.figures.to_words());
         let text = self.overrides.to_string();
         for (word, bytes) in
-            words[CostParameters::WORDS..].iter_mut().zip(text.as_bytes().chunks(8))
+            words[CostParameters::WORDS..ONE_COPY_WORD].iter_mut().zip(text.as_bytes().chunks(8))
         {
             let mut eight = [0; 8];
             eight[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_le_bytes(eight);
         }
+        words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
         words[Self::WORDS - 1] =
             u64::from(self.is_checked) | self.nearness.to_word() << NEARNESS_BIT;
         words
@@ -53,9 +59,8 @@ impl Settings {
     pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
         let mut numbers = [0; CostParameters::WORDS];
         numbers.copy_from_slice(&words[..CostParameters::WORDS]);
-        let bytes = words[CostParameters::WORDS..Self::WORDS - 1]
-            .iter()
-            .flat_map(|word| word.to_le_bytes());
+        let bytes =
+            words[CostParameters::WORDS..ONE_COPY_WORD].iter().flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let last = words[Self::WORDS - 1];
@@ -64,6 +69,7 @@ impl Settings {
             overrides: text.parse().unwrap_or_default(),
             is_checked: last & u64::from(u8::MAX) == 1,
             nearness: Nearness::from_word(last >> NEARNESS_BIT),
+            one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| (1..u64::MAX).contains(bytes)),
         }
     }
 }
@@ -105,7 +111,7 @@ pub enum OverridesError {
 
 impl Overrides {
     /// Bytes of the longest text.
-    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - CostParameters::WORDS - 1);
+    pub const BYTES_MAX: usize = 8 * (ONE_COPY_WORD - CostParameters::WORDS);
 
     /// Returns the preset that the user requests for an operation, if any.
     pub fn preset(&self, operation: Operation) -> Option<&Preset> {
@@ -189,6 +195,7 @@ mod tests {
             overrides: "flat, allreduce=butterfly+split,broadcast=knomial:4".parse().unwrap(),
             is_checked: true,
             nearness: Nearness::Hosts,
+            one_copy_from: Some(65_536),
         };
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());
@@ -223,7 +230,7 @@ mod tests {
             ("allreduce=star", "no architecture \"star\""),
             ("allreduce=", "no architecture \"\""),
             ("knomial:1", "knomial does not know \"1\""),
-            (&"flat,".repeat(100), "it has 499 bytes, and 400 are the most"),
+            (&"flat,".repeat(100), "it has 499 bytes, and 392 are the most"),
         ] {
             let error = text.parse::<Overrides>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

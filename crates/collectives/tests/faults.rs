@@ -4,8 +4,8 @@
 use landeck_collectives::architecture::{Flat, Knomial};
 use landeck_collectives::check::{Facts, Fault, Wait, prove};
 use landeck_collectives::{
-    Action, BoardStyle, Cells, Group, Operation, Order, Plan, Program, Step, Store, Task, Way,
-    plans,
+    Action, BoardStyle, Cells, Group, Operation, Order, Plan, Program, Readers, Step, Store, Task,
+    Way, plans,
 };
 
 const SCRATCH: Store = Store::Scratch(0);
@@ -323,6 +323,61 @@ fn what_nobody_offers() {
         plans[0].steps[0].action = Action::Deposit { cells, except: Some(1) };
     });
     assert_eq!(fault, Fault::NotOffered { member: 1, step: 1, from: 0, block: 1 });
+}
+
+/// The step with which a member leaves, by its number, and its readers from now on.
+fn leave_with(plan: &mut Plan, readers: Readers) -> u32 {
+    let leaves = |step: &Step| matches!(step.action, Action::AwaitReaders { .. });
+    let at = plan.steps.iter().position(leaves).unwrap();
+    plan.steps[at].action = Action::AwaitReaders { readers };
+    at as u32
+}
+
+#[test]
+fn a_member_that_leaves_before_its_readers_have_read() {
+    for operation in [BROADCAST, GATHER, Task::new(Operation::AllToAll)] {
+        let owner = if operation.operation == Operation::Gather { 1 } else { 0 };
+        let fault = broken(&operation, on_board(&operation, BoardStyle::Told), |plans| {
+            leave_with(&mut plans[owner as usize], Readers::Nobody);
+        });
+        let is_it = |member, reader| matches!(fault, Fault::LeavesReader { member: m, reader: r, .. } if (m, r) == (member, reader));
+        assert!(is_it(owner, 1 - owner), "{fault}");
+    }
+    let fault = broken(&BROADCAST, on_board(&BROADCAST, BoardStyle::Told), |plans| {
+        leave_with(&mut plans[0], Readers::One(1));
+    });
+    assert_eq!(fault, Fault::LeavesReader { member: 0, reader: 2, step: 1 });
+    let fault = broken(&BROADCAST, on_board(&BROADCAST, BoardStyle::Told), |plans| {
+        drop(plans[0].steps.pop());
+    });
+    assert_eq!(fault, Fault::LeavesReader { member: 0, reader: 1, step: 1 });
+}
+
+#[test]
+fn a_reader_that_does_not_say_when_it_has_read() {
+    let told = || on_board(&BROADCAST, BoardStyle::Told);
+    let fault = broken(&BROADCAST, told(), |plans| drop(plans[2].steps.pop()));
+    let wait = Wait { member: 0, step: 1, peer: None };
+    assert_eq!(fault, Fault::Deadlock(vec![wait]));
+    let fault = broken(&BROADCAST, told(), |plans| {
+        plans[1].steps.swap(1, 2);
+        plans[1].steps[1].after = vec![0];
+        plans[1].steps[2].after = vec![1];
+    });
+    assert_eq!(fault, Fault::ReadsLate { member: 1, step: 2 });
+}
+
+#[test]
+fn a_block_that_is_written_while_others_read_it() {
+    let task = Task { in_place: true, ..Task::new(Operation::AllGather) };
+    let fault = broken(&task, on_board(&task, BoardStyle::Told), |plans| {
+        let into = block(Store::Output, 0);
+        plans[0].steps[1].action = Action::Read { from: 1, told: block(Store::Output, 1), into };
+    });
+    assert_eq!(
+        fault,
+        Fault::WrittenWhileTold { member: 0, step: 1, store: Store::Output, block: 0 }
+    );
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use landeck_collectives::{
-    Action, BoardStyle, Cells, Group, Operation, Plan, PlanClass, Preset, Store, Task, Way,
-    each_kin, plans,
+    Action, BoardStyle, Cells, Group, Operation, Plan, PlanClass, Preset, Readers, Store, Task,
+    Way, each_kin, plans,
 };
 use landeck_testing::Watchdog;
 
-const WAYS: [&str; 13] = [
+const WAYS: [&str; 14] = [
     "flat",
     "pipeline",
     "daisy",
@@ -24,6 +24,7 @@ const WAYS: [&str; 13] = [
     "ring+split",
     "butterfly+split",
     "board",
+    "board:told",
 ];
 
 fn handed_out(task: &Task, way: &Way, group: &Group, room_bytes: u64) -> Vec<PlanClass> {
@@ -61,6 +62,14 @@ fn said(action: &Action, peer: impl Fn(u32) -> u32, blocks: impl Fn(&[Cells]) ->
         }
         Action::Together { deposited } => format!("together {:?}", one(deposited)),
         Action::TakeResult { into } => format!("result {:?}", one(into)),
+        Action::Tell { cells } => format!("tell {:?}", one(cells)),
+        Action::Read { from, told, into } => {
+            format!("read {} {:?} {:?}", peer(*from), one(told), one(into))
+        }
+        Action::AwaitReaders { readers: Readers::One(reader) } => {
+            format!("reader {}", peer(*reader))
+        }
+        Action::AwaitReaders { readers } => format!("{readers:?}"),
     }
 }
 

@@ -211,11 +211,11 @@ impl BoardCall {
         if !self.at.has_come() {
             board.refuse(self.at.number());
         }
-        board.end(self.at.number());
+        self.at.leave(board, Some(&error));
         while self.chunks.next() {
             self.begin_chunk();
             board.refuse(self.at.number());
-            board.end(self.at.number());
+            self.at.leave(board, None);
         }
         error.give_up(board);
         board.wake();
@@ -226,7 +226,7 @@ impl BoardCall {
     fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardProgress, BoardError> {
         let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
         while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
-            board.end(self.at.number());
+            self.at.leave(board, None);
             board.wake();
             if !self.chunks.next() {
                 return self.deferred_error.take().map_or(Ok(BoardProgress::Complete), Err);
@@ -254,9 +254,7 @@ impl BoardCall {
         let (walk, bytes) = (self.walk.clone(), self.known_bytes);
         let (plan, block) = (walk.plan(), (bytes, call.unit_bytes()));
         let mut actions = plan.steps.iter().map(|step| &step.action);
-        let Some(deposit) = actions.find(|action| matches!(action, Action::Deposit { .. })) else {
-            return;
-        };
+        let Some(deposit) = actions.find(|action| action.comes()) else { return };
         let Chunks { at, count, .. } = self.chunks;
         self.chunks.deposited = self.chunks.deposited.max(at);
         while self.chunks.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
@@ -330,7 +328,7 @@ impl BoardCall {
                 return Ok(progress);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            let is_done = self.chunks.has_come() && matches!(step.action, Action::Deposit { .. });
+            let is_done = self.chunks.has_come() && step.action.comes();
             let share = if is_done { Share::Nothing } else { chunk.share_of(&step.action, plan) };
             let action = match &share {
                 Share::All => &step.action,
@@ -359,8 +357,7 @@ impl BoardCall {
             match stepped {
                 Stepped::Over => {
                     self.step += 1;
-                    if let (Some(entry_check), Action::Deposit { .. }) =
-                        (&mut self.entry_check, action)
+                    if let Some(entry_check) = self.entry_check.as_mut().filter(|_| action.comes())
                     {
                         entry_check.begin();
                     }
@@ -411,7 +408,8 @@ impl BoardCall {
     }
 
     /// The memory that is left when it is complete, for the next one.
-    pub(crate) fn into_inner(self) -> Box<AtBoard> {
+    pub(crate) fn into_inner(mut self) -> Box<AtBoard> {
+        self.at.hide();
         self.at
     }
 }

@@ -96,7 +96,7 @@ impl BoardSteps {
         let is_missing =
             |place: &u32| *place != board.own() && board.came(*place, number, word) == Came::NotYet;
         let place = match *execution.action(*self.begun.front()?) {
-            Action::Take { from, .. } => from,
+            Action::Take { from, .. } | Action::Read { from, .. } => from,
             _ => (0..board.size()).find(is_missing)?,
         };
         Some(rank_of(ranks, place))
@@ -104,7 +104,7 @@ impl BoardSteps {
 
     /// The next step belongs to the next visit if it is a deposit and this member has made one in this visit.
     fn turn_to_visit_of(&mut self, action: &Action, board: &mut Board) {
-        let is_next = matches!(action, Action::Deposit { .. }) && self.at.has_come();
+        let is_next = action.comes() && self.at.has_come();
         let Some(&(number, word)) = self.visits.get(self.visit + 1).filter(|_| is_next) else {
             return;
         };

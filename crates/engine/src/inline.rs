@@ -160,7 +160,8 @@ impl<'a> InlineCollective<'a> {
     /// Whether it can be done in this style.
     #[inline]
     pub(crate) fn has_style(&self, style: BoardStyle) -> bool {
-        self.deposit_bytes <= RESULT_BYTES || style == BoardStyle::Each
+        style == BoardStyle::Each
+            || self.deposit_bytes <= RESULT_BYTES && !style.tells(self.operation)
     }
 
     /// Whether its data can be laid down at once, of which so many bytes have room on the board.
@@ -519,15 +520,28 @@ impl<'a> InlineCollective<'a> {
         if !self.has_member_come(board, self.root)? {
             return Ok(false);
         }
-        let deposit = board.deposit(self.root, self.number)?;
+        let place = self.place_on_board(board);
+        let deposit = self.deposit_of(board, self.root, place.1)?;
         // A root that goes by a plan tells of long data while it lays them down.
         if let Deposit::Block { bytes, filled, .. } = &deposit
             && *filled < bytes.len()
         {
             return Ok(false);
         }
-        self.write(&deposit, self.root, self.place_on_board(board), 0)?;
+        self.write(&deposit, self.root, place, 0)?;
         Ok(true)
+    }
+
+    /// A member's deposit, of which this member takes one of `parts` blocks.
+    #[inline]
+    fn deposit_of<'b>(
+        &self,
+        board: &'b Board,
+        member: u32,
+        parts: u32,
+    ) -> Result<Deposit<'b>, BoardError> {
+        let deposit = board.deposit(member, self.number);
+        deposit.map_err(|no| BoardError::from(no).expecting(self.block_bytes * parts as usize))
     }
 
     /// Takes a block of each member in turn.
@@ -547,7 +561,7 @@ impl<'a> InlineCollective<'a> {
                 if !self.has_member_come(board, member)? {
                     return Ok(false);
                 }
-                let deposit = board.deposit(member, self.number)?;
+                let deposit = self.deposit_of(board, member, place.1)?;
                 self.write(&deposit, member, place, target)?;
             }
             self.seen += 1;

@@ -89,7 +89,9 @@ impl World {
 
     /// Sets from which length on the kernel of the system copies this process's messages on its host
     /// out of its memory, in one copy instead of two. Without it, `--one-copy` of `landeck run` or
-    /// the variable LANDECK_ONE_COPY says so for all worlds. Members need not agree.
+    /// the variable LANDECK_ONE_COPY says so for all worlds. Members need not agree, so this does
+    /// not hold for collective operations: those follow the option alone, or a way that the program
+    /// asks for.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).

@@ -374,7 +374,7 @@ pub enum ErrorKind {
     },
     /// A member could not do its part in a collective operation, so the result is lost.
     #[error(
-        "{operation}: rank {rank}{host} could not combine the data, and its own error says why: the result is lost, the world stays usable"
+        "{operation}: rank {rank}{host} could not do its part, and its own error says why: the result is lost, the world stays usable"
     )]
     Spoiled {
         /// The operation.

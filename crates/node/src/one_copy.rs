@@ -67,10 +67,12 @@ pub(crate) fn is_left_open(asked: &OsStr) -> bool {
 
 fn wish(asked: &OsStr) -> Result<OneCopy> {
     let asked = asked.to_string_lossy();
-    if asked.is_empty() {
-        return Ok(OneCopy::default());
-    }
-    OneCopy::from_words(&asked).ok_or_else(|| wrong(VARIABLE, &asked, OneCopy::WORDS))
+    wish_of(&asked).ok_or_else(|| wrong(VARIABLE, &asked, OneCopy::WORDS))
+}
+
+/// The wish that a value of the variable says; none if it says nothing.
+pub(crate) fn wish_of(asked: &str) -> Option<OneCopy> {
+    if asked.is_empty() { Some(OneCopy::default()) } else { OneCopy::from_words(asked) }
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ use landeck_collectives::{
 use landeck_host::figures;
 use landeck_host::probed::{self, Finding};
 use landeck_host::say::{brief, quoted};
-
-use landeck_wire::way::OneCopyFrom;
+use landeck_wire::way::{OneCopy, OneCopyFrom, OneCopySource};
 
 use crate::{one_copy, one_copy_probe};
 
@@ -43,6 +42,12 @@ pub enum VariableError {
     /// The value of `LANDECK_CLUSTERS` does not name a nearness.
     #[error("{CLUSTERS_VARIABLE}: {}", brief(.0))]
     Clusters(NearnessError),
+    /// The value of `LANDECK_ONE_COPY` is neither a length nor a word.
+    #[error("{}: it is {}; {}", one_copy::VARIABLE, quoted(found), OneCopy::WORDS)]
+    OneCopy {
+        /// The value of the variable.
+        found: String,
+    },
     /// The value of `LANDECK_CHECKING` is neither 0 nor 1.
     #[error(
         "{CHECKING_VARIABLE}: it is {}; 1 makes members compare their calls, 0 does not",
@@ -98,8 +103,8 @@ pub enum TuningError {
 
 /// Returns the settings for a job that this process creates, which all its processes compute with:
 /// the figures kept for this host, the architectures that `LANDECK_COLLECTIVES` selects, whether
-/// `LANDECK_CHECKING` makes members compare their calls, and the nearness that `LANDECK_CLUSTERS`
-/// selects. Without kept figures, the default figures apply. If the kept figures cannot be used,
+/// `LANDECK_CHECKING` makes members compare their calls, the nearness that `LANDECK_CLUSTERS`
+/// selects, and the length that `LANDECK_ONE_COPY` gives. Without kept figures, the default figures apply. If the kept figures cannot be used,
 /// the second part of the result says why.
 ///
 /// # Errors
@@ -115,7 +120,23 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
         Err(trouble) => (None, Some(trouble)),
     };
     let figures = figures.unwrap_or_else(probed);
-    Ok((Settings { figures, overrides, is_checked, nearness }, trouble))
+    let wish = one_copy_wish(&env::var_os(one_copy::VARIABLE).unwrap_or_default())?;
+    let one_copy_from = one_copy_from(wish, figures);
+    Ok((Settings { figures, overrides, is_checked, nearness, one_copy_from }, trouble))
+}
+
+/// The length from which members of a host read each other's blocks where they lie, if they do. The probe of the launcher
+/// does not decide it: it compares messages, and several members read one block.
+#[must_use]
+pub fn one_copy_from(wish: OneCopy, figures: CostParameters) -> Option<u64> {
+    let OneCopyFrom { bytes, source } = wish.settled(one_copy::measured(figures));
+    (bytes != OneCopy::NEVER && source != OneCopySource::Probe).then_some(bytes)
+}
+
+fn one_copy_wish(asked: &OsStr) -> Result<OneCopy, VariableError> {
+    let found = asked.to_string_lossy();
+    let wish = one_copy::wish_of(&found);
+    wish.ok_or_else(|| VariableError::OneCopy { found: found.into_owned() })
 }
 
 /// The usual figures, with the finding of the launcher's probe.

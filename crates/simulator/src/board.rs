@@ -1,10 +1,12 @@
 //! The board of a host: the members that have come, their deposits, and the time of each step.
 //!
 //! A deposit takes a word or a copy. A take costs a line or two and a copy, and combining a deposit costs a reduction
-//! besides. A line that one member has fetched is near for the others on its processor.
+//! besides. A line that one member has fetched is near for the others on its processor. A member that tells where its data
+//! lie writes a word, and each read of them is a call of the system with one copy.
 
 use landeck_collectives::calibration::FIRST_BYTES;
-use landeck_collectives::{Calibration, CostParameters};
+use landeck_collectives::cost::read_call_ps;
+use landeck_collectives::{Calibration, CostParameters, Readers};
 
 use crate::caches::{Rates, Whose};
 use crate::compact_plans::SimStep;
@@ -44,6 +46,8 @@ pub(crate) struct Board {
     members: Option<Vec<u32>>,
     /// The deposit of each member, by its place on the board.
     deposits: Vec<Option<Laid>>,
+    /// By place: the member reads nothing more in others' memory.
+    have_read: Vec<bool>,
     results: Vec<Option<Laid>>,
     come: u32,
     last: RecordId,
@@ -64,9 +68,13 @@ impl Processors {
         Self(1 << (processor % 64))
     }
 
+    const fn has(self, processor: usize) -> bool {
+        self.0 & Self::of(processor).0 != 0
+    }
+
     /// Adds a processor. Returns whether it was there before.
     const fn add(&mut self, processor: usize) -> bool {
-        let had = self.0 & Self::of(processor).0 != 0;
+        let had = self.has(processor);
         self.0 |= Self::of(processor).0;
         had
     }
@@ -142,6 +150,7 @@ impl Board {
             processors,
             members: None,
             deposits: nothing.clone(),
+            have_read: vec![false; size as usize],
             results: nothing,
             come: 0,
             last: NOTHING,
@@ -204,6 +213,9 @@ impl Board {
             }),
             SimStep::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
             SimStep::TakeResult { bytes } => Look::Do(self.result_ps(bytes, by), self.together),
+            SimStep::Tell => Look::Do(self.figures.deposit_ps, NOTHING),
+            SimStep::Read { from, bytes } => self.read(from, bytes, by),
+            SimStep::AwaitReaders { readers } => self.await_readers(readers, by.member),
             SimStep::Send { .. }
             | SimStep::Receive { .. }
             | SimStep::Copy { .. }
@@ -231,6 +243,35 @@ impl Board {
         Look::Do(span_ps.max(last_ps), record)
     }
 
+    /// Reads in the memory of a member that has told where its data lie.
+    fn read(&self, from: u32, bytes: u64, by: &Looking<'_>) -> Look {
+        let told = self.place(from).and_then(|place| self.deposits[place].as_ref());
+        let Some(told) = told else { return Look::Wait };
+        let source = if told.on.has(by.processor) { Whose::Own } else { Whose::Others };
+        let copy_ps = bytes_ps(bytes, by.rates.take_ps(source));
+        Look::Do(self.take_ps + self.line_ps + read_call_ps(bytes) + copy_ps, told.record)
+    }
+
+    /// The member has read. It waits until these readers have, too.
+    fn await_readers(&mut self, readers: Readers, member: u32) -> Look {
+        self.have_read(member);
+        let is_awaited = |place: u32| {
+            let reader = self.members.as_ref().map_or(place, |members| members[place as usize]);
+            readers.contains(reader) && !self.have_read[place as usize]
+        };
+        match (0..self.have_read.len() as u32).any(is_awaited) {
+            true => Look::Wait,
+            false => Look::Do(self.line_ps, self.last),
+        }
+    }
+
+    /// A member reads nothing more in others' memory.
+    pub(crate) fn have_read(&mut self, member: u32) {
+        if let Some(place) = self.place(member) {
+            self.have_read[place] = true;
+        }
+    }
+
     /// The time to take the common result.
     fn result_ps(&mut self, bytes: u64, by: &Looking<'_>) -> u64 {
         let is_here = self.have_result.add(by.processor);
@@ -254,6 +295,8 @@ impl Board {
             SimStep::Take { from, resolved, .. } => {
                 from == member && self.places(resolved)[at].is_none()
             }
+            SimStep::Read { from, .. } => from == member && self.deposits[at].is_none(),
+            SimStep::AwaitReaders { readers } => readers.contains(member) && !self.have_read[at],
             SimStep::CombineDeposits { members, .. } => {
                 at < members as usize && self.deposits[at].is_none()
             }
@@ -290,6 +333,16 @@ impl Board {
             SimStep::Deposit { bytes } => {
                 self.lay(member, bytes, by, record);
                 self.come += 1;
+                self.last = record;
+                true
+            }
+            SimStep::Tell => {
+                self.lay(member, 0, by, record);
+                self.come += 1;
+                self.last = record;
+                true
+            }
+            SimStep::AwaitReaders { .. } => {
                 self.last = record;
                 true
             }
@@ -433,6 +486,27 @@ mod tests {
             Look::Do(span_ps, _) => span_ps,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_member_that_has_told_waits_until_its_readers_have_read() {
+        let mut board = board(2);
+        let rates = rates();
+        let mut looks = |deed, member: u32| {
+            let look = board.look(deed, &looking(&rates, member, member as usize, 0));
+            let is_done = look != Look::Wait;
+            if is_done {
+                board.done(deed, member, (member as usize, Time::ZERO), NOTHING);
+            }
+            is_done
+        };
+        let read = SimStep::Read { from: 0, bytes: 1024 };
+        let leave = |readers| SimStep::AwaitReaders { readers };
+        assert!(!looks(read, 1), "it has told of nothing yet");
+        assert!(looks(SimStep::Tell, 0) && looks(SimStep::Tell, 1));
+        assert!(!looks(leave(Readers::Others), 0));
+        assert!(looks(read, 1) && looks(leave(Readers::Nobody), 1));
+        assert!(looks(leave(Readers::Others), 0));
     }
 
     /// The steps of member 1 of four in an operation of `bytes` bytes.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use landeck_collectives::board_schedule::{BoardGroup, Chunk, Share};
 use landeck_collectives::{
-    Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Step as PlanStep,
-    Task, Walk as Prepared, Way, each_kin, is_derived_over_hosts,
+    Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Readers,
+    Step as PlanStep, Task, Walk as Prepared, Way, each_kin, is_derived_over_hosts,
 };
 use landeck_memory::message_cells::CELL_BYTES;
 
@@ -53,6 +53,12 @@ pub(crate) enum SimStep {
     Together { bytes: u64 },
     /// Takes the result that all have combined together.
     TakeResult { bytes: u64 },
+    /// Tells where bytes lie.
+    Tell,
+    /// Reads bytes in the memory of a member that has told of them.
+    Read { from: u32, bytes: u64 },
+    /// Waits until these members have read, after it has read itself.
+    AwaitReaders { readers: Readers },
 }
 
 /// The walks of all members.
@@ -115,6 +121,11 @@ enum What {
     Resolve,
     Together,
     TakeResult,
+    Tell,
+    Read,
+    AwaitNobody,
+    AwaitReader,
+    AwaitReaders,
 }
 
 /// The data of a step.
@@ -263,6 +274,11 @@ impl CompactPlans {
             What::Resolve => SimStep::Resolve { bytes },
             What::Together => SimStep::Together { bytes },
             What::TakeResult => SimStep::TakeResult { bytes },
+            What::Tell => SimStep::Tell,
+            What::Read => SimStep::Read { from: there(), bytes },
+            What::AwaitNobody => SimStep::AwaitReaders { readers: Readers::Nobody },
+            What::AwaitReader => SimStep::AwaitReaders { readers: Readers::One(there()) },
+            What::AwaitReaders => SimStep::AwaitReaders { readers: Readers::Others },
         }
     }
 }
@@ -404,7 +420,7 @@ type Part = (u64, u64);
 fn visits(plan: &Plan) -> Vec<(u32, Part)> {
     let mut deposits = 0u32;
     let visit = |step: &PlanStep| {
-        deposits += u32::from(matches!(step.action, Action::Deposit { .. }));
+        deposits += u32::from(step.action.comes());
         (deposits.saturating_sub(1), (1, 1))
     };
     plan.steps.iter().map(visit).collect()
@@ -426,7 +442,7 @@ fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32
         steps.push(PlanStep { action, after, ..step.clone() });
         of_steps.push((at, part));
     };
-    let is_deposit = |step: &&PlanStep| matches!(step.action, Action::Deposit { .. });
+    let is_deposit = |step: &&PlanStep| step.action.comes();
     let mut deposited = 0;
     for at in 0..schedule.chunks {
         for step in plan.steps.iter().filter(is_deposit) {
@@ -479,6 +495,16 @@ impl Form<'_> {
             }
             Action::Together { deposited } => (What::Together, 0, self.load(&[*deposited])),
             Action::TakeResult { into } => (What::TakeResult, 0, self.load(&[*into])),
+            Action::Tell { .. } => (What::Tell, 0, Load::Bytes(0)),
+            Action::Read { from, into, .. } => (What::Read, away(*from), self.load(&[*into])),
+            Action::AwaitReaders { readers } => {
+                let (what, member) = match readers {
+                    Readers::Nobody => (What::AwaitNobody, 0),
+                    Readers::One(reader) => (What::AwaitReader, away(*reader)),
+                    Readers::Others => (What::AwaitReaders, 0),
+                };
+                (what, member, Load::Bytes(0))
+            }
         };
         let (round, part) = self.rounds.get(number as usize).copied().unwrap_or((0, (1, 1)));
         let load = match load {
@@ -546,7 +572,7 @@ fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, schedule: BoardSchedule
                 };
                 touched.deposit(bytes, manner);
             }
-            Action::Take { into, .. } | Action::TakeResult { into } => {
+            Action::Take { into, .. } | Action::Read { into, .. } | Action::TakeResult { into } => {
                 touched.take(sizes.of(*into));
             }
             Action::CombineDeposits { members, into, .. } => {
@@ -558,7 +584,11 @@ fn footprint(plan: &Plan, sizes: &Sizes, manner: Manner, schedule: BoardSchedule
             }
             // Each member combines about its share of all deposits.
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
-            Action::Copy { .. } | Action::Combine { .. } | Action::Await => {}
+            Action::Copy { .. }
+            | Action::Combine { .. }
+            | Action::Await
+            | Action::Tell { .. }
+            | Action::AwaitReaders { .. } => {}
         }
     }
     if schedule.ahead > 0 {
@@ -574,14 +604,15 @@ fn note_own(action: &Action, own: &mut Vec<Cells>) {
         Action::Send { cells, .. } | Action::Receive { cells, .. } => own.extend(cells),
         Action::Copy { from, into } => own.extend([from, into]),
         Action::Combine { left, right, into } => own.extend([left, right, into]),
-        Action::Deposit { cells, .. } => own.push(*cells),
+        Action::Deposit { cells, .. } | Action::Tell { cells } => own.push(*cells),
         Action::Take { into, .. }
+        | Action::Read { into, .. }
         | Action::TakeResult { into }
         | Action::CombineDeposits { into, .. } => own.push(*into),
         Action::Resolve { deposited, block } => {
             own.push(Cells { first: *block, count: 1, ..*deposited });
         }
-        Action::Together { .. } | Action::Await => {}
+        Action::Together { .. } | Action::Await | Action::AwaitReaders { .. } => {}
     }
 }
 
@@ -668,13 +699,25 @@ mod tests {
             }
             Action::Together { deposited } => SimStep::Together { bytes: sizes.of(*deposited) },
             Action::TakeResult { into } => SimStep::TakeResult { bytes: sizes.of(*into) },
+            Action::Tell { .. } => SimStep::Tell,
+            Action::Read { from, into, .. } => {
+                SimStep::Read { from: *from, bytes: sizes.of(*into) }
+            }
+            Action::AwaitReaders { readers } => SimStep::AwaitReaders { readers: *readers },
         }
     }
 
     #[test]
     fn walks_are_those_of_the_plans() {
         let names = ["flat", "pipeline", "hypercube", "knomial", "butterfly", "ring", "circulant"];
-        let split = ["ring+split", "butterfly+split", "board", "board:divided", "board:together"];
+        let split = [
+            "ring+split",
+            "butterfly+split",
+            "board",
+            "board:divided",
+            "board:together",
+            "board:told",
+        ];
         for operation in Operation::ALL {
             for name in names.into_iter().chain(split) {
                 for (size, bytes) in [(1, 8), (6, 0), (16, 160), (23, 1001)] {

@@ -106,7 +106,8 @@ fn boards_come_to_their_end_also_where_processors_are_shared() {
     let _watchdog = watchdog();
     let host = host();
     for operation in Operation::ALL {
-        for name in ["board", "board:divided", "board:together", "butterfly", "flat"] {
+        for name in ["board", "board:divided", "board:together", "board:told", "butterfly", "flat"]
+        {
             for (size, bytes) in [(1, 8), (2, 8), (7, 100_000), (32, 8)] {
                 let mut run = Run::new(operation, name, size, &host);
                 run.bytes = bytes;

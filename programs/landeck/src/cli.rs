@@ -124,7 +124,8 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 program.exports.extend(run.job.variables());
             }
             let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
-            let wishes = Wishes { overrides, nearness };
+            let one_copy = run.job.one_copy.as_deref().and_then(OneCopy::from_words);
+            let wishes = Wishes { overrides, nearness, one_copy };
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))
         }
@@ -135,7 +136,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             Ok(Command::Tune { is_forced: force })
         }
         CliCommand::Tune(TuneArguments { processes, collectives: overrides, clusters, .. }) => {
-            let wishes = Wishes { overrides, nearness: clusters };
+            let wishes = Wishes { overrides, nearness: clusters, one_copy: None };
             Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
@@ -415,11 +416,11 @@ struct JobArguments {
     /// caches].
     #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
     clusters: Option<Nearness>,
-    /// The length from which the kernel copies messages on one host out of their sender's memory: auto, never or BYTES.
+    /// The length from which the kernel copies data on one host out of their owner's memory: auto, never or BYTES.
     ///
-    /// K and M stand for KiB and MiB; at least 4K. Auto takes the length that `landeck tune` has measured. Without its
-    /// figures it takes the one that a probe has found: the first job after a boot probes for at most 5 ms. Also
-    /// LANDECK_ONE_COPY [default: auto]
+    /// Data are messages, and the blocks of collective operations that only copy them. K and M stand for KiB and MiB; at
+    /// least 4K. Auto takes the length that `landeck tune` has measured. Without its figures messages take the one that a
+    /// probe has found: the first job after a boot probes for at most 5 ms. Also LANDECK_ONE_COPY [default: auto]
     #[arg(long, value_name = "BYTES", value_parser = one_copy, help_heading = JOB)]
     one_copy: Option<String>,
     /// Serve named groups in a thread of the launcher.

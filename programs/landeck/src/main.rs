@@ -127,6 +127,9 @@ fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
         settings.overrides = settings.overrides.then(asked)?;
     }
     settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
+    if let Some(wish) = wishes.one_copy {
+        settings.one_copy_from = tuning::one_copy_from(wish, settings.figures);
+    }
     Ok(settings)
 }
 

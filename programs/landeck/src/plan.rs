@@ -296,7 +296,7 @@ fn notes() -> String {
     notes.push_str(
         "With parameters: hierarchy:3-ary, hierarchy:2x3x4, hierarchy:parents:0-0-1,\n\
          hierarchy:levels:0-0-1-1/0-1-2-2, hierarchy:derived, hypercube:2-0-1, knomial:4,\n\
-         knomial:nearest-first, board:each, board:divided, board:together; ring+split.\n\n\
+         knomial:nearest-first, board:each, board:divided, board:together, board:told; ring+split.\n\n\
          Examples:\n  \
          landeck plan broadcast --architecture daisy -n 24 --clusters 5\n  \
          landeck plan allreduce --architecture hypercube -n 24 --clusters 8 --svg allreduce.svg\n  \

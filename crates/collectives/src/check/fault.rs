@@ -241,6 +241,36 @@ pub enum Fault {
         /// The block.
         block: u32,
     },
+    /// A member may leave, and change its blocks, while another one reads them.
+    #[error("member {member} does not wait for {reader}, which reads its blocks in step {step}")]
+    LeavesReader {
+        /// The member whose blocks are read.
+        member: u32,
+        /// The reader.
+        reader: u32,
+        /// The reader's step.
+        step: u32,
+    },
+    /// A member reads after it has said that it reads nothing more.
+    #[error("member {member}: step {step} reads after the member has said that it has read")]
+    ReadsLate {
+        /// The member.
+        member: u32,
+        /// The step.
+        step: u32,
+    },
+    /// A member writes a block while others may read it.
+    #[error("member {member}: step {step} writes {store}[{block}], which others may be reading")]
+    WrittenWhileTold {
+        /// The member.
+        member: u32,
+        /// The step.
+        step: u32,
+        /// The store.
+        store: Store,
+        /// The block.
+        block: u32,
+    },
     /// Two members disagree about the layout of a deposit.
     #[error("member {member}: step {step} reads {from}'s deposit as {awaited}; it is {deposited}")]
     OtherDeposit {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::fault::Fault;
 use super::grid::Grid;
 use super::shape::Shape;
-use crate::plan::{Action, Cells, Plan, Store};
+use crate::plan::{Action, Cells, Plan, Readers, Store};
 
 /// Checks one plan.
 pub(super) fn check(shape: &Shape, plan: &Plan, grid: &Grid) -> Result<(), Fault> {
@@ -22,15 +22,17 @@ pub(super) fn check(shape: &Shape, plan: &Plan, grid: &Grid) -> Result<(), Fault
 }
 
 /// The blocks that a step reads, and those it writes.
-fn footprint(member: u32, action: &Action) -> (Vec<Cells>, Vec<Cells>) {
+pub(super) fn footprint(member: u32, action: &Action) -> (Vec<Cells>, Vec<Cells>) {
     match action {
         Action::Send { cells, .. } => (cells.clone(), vec![]),
         Action::Receive { cells, .. } => (vec![], cells.clone()),
         Action::Copy { from, into } => (vec![*from], vec![*into]),
         Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
-        Action::Deposit { cells, except: None } => (vec![*cells], vec![]),
+        Action::Deposit { cells, except: None } | Action::Tell { cells } => (vec![*cells], vec![]),
         Action::Deposit { cells, except: Some(block) } => (without(*cells, *block), vec![]),
-        Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
+        Action::Take { into, .. } | Action::Read { into, .. } | Action::TakeResult { into } => {
+            (vec![], vec![*into])
+        }
         Action::CombineDeposits { members, deposited, into } => {
             let own = into.at(deposited.store);
             ((member < *members).then_some(own).into_iter().collect(), vec![*into])
@@ -39,7 +41,7 @@ fn footprint(member: u32, action: &Action) -> (Vec<Cells>, Vec<Cells>) {
             let own = Cells::new(deposited.store, *block, 1);
             (vec![own], vec![own.at(Store::Output)])
         }
-        Action::Await | Action::Together { .. } => (vec![], vec![]),
+        Action::Await | Action::AwaitReaders { .. } | Action::Together { .. } => (vec![], vec![]),
     }
 }
 
@@ -96,8 +98,12 @@ impl Form<'_> {
         let (last, peer) = match *action {
             Action::Send { to, .. } => (self.sends.insert(to, step), to),
             Action::Receive { from, .. } => (self.receives.insert(from, step), from),
-            Action::Take { from, .. } if from < self.shape.size => return Ok(()),
-            Action::Take { from, .. } => return Err(Fault::NoPeer { member, step, peer: from }),
+            Action::Take { from: peer, .. }
+            | Action::Read { from: peer, .. }
+            | Action::AwaitReaders { readers: Readers::One(peer) } => {
+                let is_there = peer < self.shape.size;
+                return if is_there { Ok(()) } else { Err(Fault::NoPeer { member, step, peer }) };
+            }
             _ => return Ok(()),
         };
         if peer == member || peer >= self.shape.size {
@@ -162,7 +168,7 @@ fn is_of_like_blocks(action: &Action) -> bool {
 }
 
 /// Whether one step is always complete before the other begins.
-fn is_over_before(plan: &Plan, first: u32, second: u32) -> bool {
+pub(super) fn is_over_before(plan: &Plan, first: u32, second: u32) -> bool {
     plan.steps[second as usize].after.contains(&first)
         || search(plan, second, |step| plan.steps[step as usize].after.contains(&first))
 }

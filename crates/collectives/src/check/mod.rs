@@ -12,7 +12,8 @@
 //!   every member takes its sends, and its receives, one after the other;
 //! - no two steps that may be in flight at once are at one block, but for reading;
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
-//! - at the board each member deposits once, or as often as all members of its host, and takes only what is offered.
+//! - at the board each member deposits once, or as often as all members of its host, and takes only what is offered;
+//! - a member that tells where its blocks lie neither leaves nor writes them while others read them.
 //!
 //! The resulting [`Facts`] are compared with the tests' own derivation, which counts the same without making plans.
 
@@ -23,6 +24,7 @@ mod messages;
 mod port;
 mod run;
 mod shape;
+mod told;
 mod values;
 
 pub use fault::{Fault, Wait};
@@ -61,6 +63,7 @@ pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
     for (plan, grid) in plans.iter().zip(&grids) {
         form::check(&shape, plan, grid)?;
     }
+    told::check(plans)?;
     let messages = Messages::of(plans)?;
     let walks: Vec<_> = plans.iter().map(|plan| Walk::new(plan.clone())).collect();
     let mut run = Run::new(&shape, (plans, &boards), &grids, &walks, &messages);

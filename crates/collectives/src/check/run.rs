@@ -316,7 +316,9 @@ impl<'a> Run<'a> {
             for &step in &place.open {
                 let peer = match self.plans[member as usize].steps[step as usize].action {
                     Action::Send { to, .. } => Some(to),
-                    Action::Receive { from, .. } | Action::Take { from, .. } => Some(from),
+                    Action::Receive { from, .. }
+                    | Action::Take { from, .. }
+                    | Action::Read { from, .. } => Some(from),
                     _ => None,
                 };
                 waits.push(Wait { member, step, peer });

@@ -1,16 +1,17 @@
 //! Operations over the board of a host: deposit, look, go on.
 //!
 //! No member sends anything. A member deposits its data where all can read them and goes on, unless it needs data of
-//! others; those it takes from where they lie.
+//! others; those it takes from where they lie. Or it only tells where its data lie in its own memory. Then others read
+//! them there, and the member leaves when they have.
 
 use std::fmt;
 
 use super::{Task, input, output};
 use crate::operation::Operation;
-use crate::plan::{Action, Cells, Store};
+use crate::plan::{Action, Cells, Readers, Store};
 use crate::program::Program;
 
-/// The members that combine, in operations that reduce.
+/// The members that combine, in operations that reduce, and the place of the data, in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoardStyle {
     /// Each member that needs a result makes it for itself.
@@ -20,6 +21,8 @@ pub enum BoardStyle {
     /// Allreduce only: each member present makes the next piece for all; of short data, the last to arrive makes the
     /// only one.
     Together,
+    /// Where data are only copied: each member tells where its data lie, and others read them there, in one copy.
+    Told,
 }
 
 impl fmt::Display for BoardStyle {
@@ -28,14 +31,31 @@ impl fmt::Display for BoardStyle {
             Self::Each => "each",
             Self::Divided => "divided",
             Self::Together => "together",
+            Self::Told => "told",
         })
     }
 }
 
+impl BoardStyle {
+    /// Whether members tell where their data lie in an operation: those in which data are only copied.
+    pub const fn tells(self, operation: Operation) -> bool {
+        matches!(self, Self::Told)
+            && matches!(
+                operation,
+                Operation::Broadcast
+                    | Operation::Gather
+                    | Operation::Scatter
+                    | Operation::AllGather
+                    | Operation::AllToAll
+            )
+    }
+}
+
 pub(super) fn plan(program: &mut Program, task: &Task, style: BoardStyle) {
+    let tells = style.tells(task.operation);
     for member in 0..program.size() {
         if program.is_kept(member) {
-            Place { program, task, member }.plan(style);
+            Place { program, task, member, tells }.plan(style);
         }
     }
 }
@@ -45,6 +65,8 @@ struct Place<'a> {
     program: &'a mut Program,
     task: &'a Task,
     member: u32,
+    /// Members tell where their data lie.
+    tells: bool,
 }
 
 impl Place<'_> {
@@ -71,22 +93,25 @@ impl Place<'_> {
         let data = Cells::new(Store::Output, 0, self.task.segments);
         if self.is_root() {
             self.deposit(data, None);
+            self.leave(Readers::Others);
         } else {
             self.deposit(NOTHING, None);
             self.take(self.task.root, data, data);
+            self.leave(Readers::Nobody);
         }
     }
 
     fn gather(&mut self) {
         if !self.is_root() {
             self.deposit(input(self.member), None);
-            return;
+            return self.leave(Readers::One(self.task.root));
         }
         self.deposit(NOTHING, None);
         self.keep_own(self.member);
         for from in self.others() {
             self.take(from, input(from), output(from));
         }
+        self.leave(Readers::Nobody);
     }
 
     fn scatter(&mut self) {
@@ -94,9 +119,11 @@ impl Place<'_> {
         if self.is_root() {
             self.deposit(deposited, except);
             self.keep_own(self.member);
+            self.leave(Readers::Others);
         } else {
             self.deposit(NOTHING, None);
             self.take(self.task.root, deposited, output(self.member));
+            self.leave(Readers::Nobody);
         }
     }
 
@@ -117,13 +144,14 @@ impl Place<'_> {
         for from in self.others() {
             self.take(from, output(from), output(from));
         }
+        self.leave(Readers::Others);
     }
 
     fn all_reduce(&mut self, style: BoardStyle) {
         let data = Cells::new(self.own_store(), 0, self.task.segments);
         let result = data.at(Store::Output);
         match style {
-            BoardStyle::Each => {
+            BoardStyle::Each | BoardStyle::Told => {
                 self.deposit(data, None);
                 self.combine(self.size(), data, result);
             }
@@ -156,6 +184,7 @@ impl Place<'_> {
             let (deposited, _) = self.for_others(from * size, from);
             self.take(from, deposited, output(from * size + self.member));
         }
+        self.leave(Readers::Others);
     }
 
     /// Returns the blocks that a member deposits of a row with one for each: all but its own, or the only other one.
@@ -198,8 +227,12 @@ impl Place<'_> {
         (1..size).map(|by| (self.member + by) % size).collect()
     }
 
+    /// Deposits blocks, or tells where they lie.
     fn deposit(&mut self, cells: Cells, except: Option<u32>) {
-        self.add(Action::Deposit { cells, except });
+        self.add(match self.tells {
+            true => Action::Tell { cells },
+            false => Action::Deposit { cells, except },
+        });
     }
 
     /// A member's own block goes straight from its input to its output.
@@ -209,8 +242,19 @@ impl Place<'_> {
         }
     }
 
+    /// Takes blocks from a deposit, or reads them where they lie.
     fn take(&mut self, from: u32, deposited: Cells, into: Cells) {
-        self.add(Action::Take { from, deposited, into, resolved: false });
+        self.add(match self.tells {
+            true => Action::Read { from, told: deposited, into },
+            false => Action::Take { from, deposited, into, resolved: false },
+        });
+    }
+
+    /// Ends this member's part: deposited data stay by themselves, told ones until these members have read them.
+    fn leave(&mut self, readers: Readers) {
+        if self.tells {
+            self.add(Action::AwaitReaders { readers });
+        }
     }
 
     fn combine(&mut self, members: u32, deposited: Cells, into: Cells) {

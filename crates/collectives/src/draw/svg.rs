@@ -49,6 +49,9 @@ text{font-family:Ubuntu,'DejaVu Sans',Helvetica,Arial,sans-serif;font-size:13px;
 .near-tip{fill:#0054a6}
 .far{stroke:#c85a00;stroke-width:2.5}
 .far-tip{fill:#c85a00}
+.read{stroke:#7850b4;stroke-width:2}
+.read-tip{fill:#7850b4}
+.end{stroke:#1e1e1e;stroke-width:2}
 .result{fill:#008250}
 .root{fill:none;stroke:#961e3c;stroke-width:2}
 .root-word{fill:#961e3c}
@@ -64,6 +67,9 @@ text{fill:#e6e6e6}
 .near-tip{fill:#6ab0f0}
 .far{stroke:#f09040}
 .far-tip{fill:#f09040}
+.read{stroke:#b48cd7}
+.read-tip{fill:#b48cd7}
+.end{stroke:#e6e6e6}
 .result{fill:#4cc38a}
 .root{stroke:#e6739a}
 .root-word{fill:#e6739a}
@@ -227,9 +233,13 @@ impl<'a> Picture<'a> {
         let lane = self.lanes[at.member as usize];
         let title = format!("step {}: {} {}", at.step, at.member, at.action);
         match at.action {
-            Action::Deposit { .. } | Action::Resolve { .. } => {
+            Action::Deposit { .. } | Action::Tell { .. } | Action::Resolve { .. } => {
                 self.arrow("near", (x, lane), (x, board + 1.0), &title);
             }
+            Action::Read { from, .. } => {
+                self.arrow("read", (x, self.lanes[from as usize]), (x, lane), &title);
+            }
+            Action::AwaitReaders { .. } => self.tick(x, lane, &title),
             _ => self.arrow("far", (x, board), (x, lane), &title),
         }
         if combines(at) {
@@ -271,6 +281,10 @@ impl<'a> Picture<'a> {
         let any_near = timeline.messages.iter().any(|message| !is_far(self.drawing, message));
         let lays =
             |at: &AtBoard| matches!(at.action, Action::Deposit { .. } | Action::Resolve { .. });
+        let tells = |at: &AtBoard| matches!(at.action, Action::Tell { .. });
+        let reads = |at: &AtBoard| matches!(at.action, Action::Read { .. });
+        let leaves = |at: &AtBoard| matches!(at.action, Action::AwaitReaders { .. });
+        let takes = |at: &AtBoard| !(lays(at) || tells(at) || reads(at) || leaves(at));
         let mut arrows = Vec::new();
         if any_near {
             let name = if any_far { "message inside a cluster" } else { "message" };
@@ -282,12 +296,22 @@ impl<'a> Picture<'a> {
         if timeline.board.iter().any(lays) {
             arrows.push(("near", "laid on the board"));
         }
-        if timeline.board.iter().any(|at| !lays(at)) {
+        if timeline.board.iter().any(tells) {
+            arrows.push(("near", "told on the board"));
+        }
+        if timeline.board.iter().any(takes) {
             arrows.push(("far", "waited for, or taken from it"));
+        }
+        if timeline.board.iter().any(reads) {
+            arrows.push(("read", "read in its memory"));
         }
         for (class, name) in arrows {
             self.arrow(class, (x, y), (x + 30.0, y), name);
             x = self.legend_word(x + 38.0, y, name);
+        }
+        if timeline.board.iter().any(leaves) {
+            self.tick(x + 5.0, y, "has read, and waits for its readers");
+            x = self.legend_word(x + 16.0, y, "has read, and waits for its readers");
         }
         if !timeline.combinations.is_empty() || timeline.board.iter().any(combines) {
             self.diamond(x + 5.0, y);
@@ -368,6 +392,17 @@ impl<'a> Picture<'a> {
         ));
     }
 
+    /// An upright line across a lane.
+    fn tick(&mut self, x: f64, y: f64, title: &str) {
+        self.line(format_args!(
+            "<g><title>{}</title><line class=\"end\" x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" \
+             y2=\"{:.1}\"/></g>",
+            escaped(title),
+            y - 6.0,
+            y + 6.0
+        ));
+    }
+
     fn diamond(&mut self, x: f64, y: f64) {
         self.line(format_args!(
             "<path class=\"result\" d=\"M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z\"/>",
@@ -436,6 +471,15 @@ mod tests {
             with_drawing(Operation::AllReduce, "board:together", &group, |drawing| drawing.svg());
         assert!(svg.contains(">board</text>") && svg.contains("laid on the board"), "{svg}");
         assert_eq!(svg.matches("<title>step 1: ").count(), 3);
+    }
+
+    #[test]
+    fn what_is_read_in_a_members_memory_comes_from_its_lane() {
+        let group = Group::whole(3).unwrap();
+        let svg = with_drawing(Operation::AllGather, "board:told", &group, |drawing| drawing.svg());
+        assert_eq!(svg.matches("class=\"read\"").count(), 6 + 1, "the legend has one, too");
+        assert_eq!(svg.matches("class=\"end\"").count(), 3 + 1);
+        assert!(svg.contains("told on the board") && !svg.contains("laid on the board"), "{svg}");
     }
 
     #[test]

@@ -62,7 +62,12 @@ impl Timeline {
     pub fn of(plans: &[Plan]) -> Self {
         let mut walkers: Vec<Walker> = plans.iter().map(Walker::new).collect();
         let boards = plans.iter().map(|plan| plan.board.clone()).collect();
-        let mut board = Board { deposits: vec![0; plans.len()], boards, ..Board::default() };
+        let reads = |plan: &Plan| {
+            plan.steps.iter().filter(|step| matches!(step.action, Action::Read { .. })).count()
+        };
+        let to_read = plans.iter().map(reads).collect();
+        let deposits = vec![0; plans.len()];
+        let mut board = Board { deposits, boards, to_read, ..Board::default() };
         let mut timeline = Self::default();
         loop {
             for (member, walker) in (0..).zip(&mut walkers) {
@@ -198,6 +203,8 @@ struct Board {
     boards: Vec<Vec<u32>>,
     /// Deposits of each member: its visits to the board.
     deposits: Vec<u32>,
+    /// The blocks that each member still reads in others' memory.
+    to_read: Vec<usize>,
     resolved: Vec<u32>,
     together: usize,
 }
@@ -213,7 +220,12 @@ impl Board {
         let all = |members: usize| board.iter().take(members).all(|&other| has_come(other));
         match action {
             Action::Take { from, resolved: true, .. } => self.resolved.contains(from),
-            Action::Take { from, .. } => has_come(*from),
+            Action::Take { from, .. } | Action::Read { from, .. } => has_come(*from),
+            Action::AwaitReaders { readers } => {
+                let others = everybody.iter().filter(|&&other| other != member);
+                let mut readers = others.filter(|&&other| readers.contains(other));
+                readers.all(|&reader| self.to_read[reader as usize] == 0)
+            }
             Action::CombineDeposits { members, .. } => all(*members as usize),
             Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
                 all(self.deposits.len())
@@ -225,7 +237,8 @@ impl Board {
 
     fn note(&mut self, member: u32, action: &Action) {
         match action {
-            Action::Deposit { .. } => self.deposits[member as usize] += 1,
+            Action::Deposit { .. } | Action::Tell { .. } => self.deposits[member as usize] += 1,
+            Action::Read { .. } => self.to_read[member as usize] -= 1,
             Action::Resolve { .. } => self.resolved.push(member),
             Action::Together { .. } => self.together += 1,
             _ => {}
@@ -240,7 +253,7 @@ mod tests {
     use crate::derive::{BoardStyle, Task, Way, plans};
     use crate::group::Group;
     use crate::operation::Operation;
-    use crate::plan::Store;
+    use crate::plan::{Readers, Store};
 
     fn timeline(operation: Operation, way: Way, size: u32) -> Timeline {
         Timeline::of(&plans(&Task::new(operation), &way, &Group::whole(size).unwrap()))
@@ -292,9 +305,15 @@ mod tests {
         let cells = Cells::new(Store::Output, 0, 1);
         let take = |from, resolved| Action::Take { from, deposited: cells, into: cells, resolved };
         let boards = vec![Vec::new(); 3];
-        let board = Board { boards, deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
+        let deposits = vec![1, 0, 1];
+        let to_read = vec![1, 0, 0];
+        let board = Board { boards, deposits, to_read, resolved: vec![2], together: 2 };
         assert!(board.allows(0, &take(0, false)) && board.allows(0, &take(2, true)));
         assert!(!board.allows(0, &take(1, false)) && !board.allows(0, &take(0, true)));
+        let await_readers = |readers| Action::AwaitReaders { readers };
+        assert!(board.allows(2, &await_readers(Readers::One(1))));
+        assert!(!board.allows(2, &await_readers(Readers::Others)));
+        assert!(board.allows(0, &await_readers(Readers::Others)), "it has read itself");
         let combine = |members| Action::CombineDeposits { members, deposited: cells, into: cells };
         assert!(board.allows(0, &combine(1)) && !board.allows(0, &combine(2)));
         assert!(!board.allows(0, &Action::Await));

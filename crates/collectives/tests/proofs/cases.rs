@@ -16,8 +16,8 @@ use crate::derivation;
 pub(crate) const SIZE_MAX: u32 = 64;
 pub(crate) const ORDERS: [Order; 3] = [Order::Free, Order::Canonical, Order::Late];
 pub(crate) const SEGMENTS: [u32; 3] = [1, 2, 5];
-pub(crate) const STYLES: [BoardStyle; 3] =
-    [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+pub(crate) const STYLES: [BoardStyle; 4] =
+    [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together, BoardStyle::Told];
 
 pub(crate) fn is_soak() -> bool {
     std::env::var_os("LANDECK_SOAK").is_some()

@@ -56,11 +56,16 @@ impl AtBoard {
         if self.done < deposit_bytes(around.memory, cells) {
             return Ok(Stepped::Moved);
         }
+        self.has_deposited(around.board)
+    }
+
+    /// This member has come, with all of its data or the place of them.
+    pub(super) fn has_deposited(&mut self, board: &mut Board) -> Result<Stepped> {
         // A member that counts while others call something else spoils later operations.
         if self.check == Check::NONE.word() {
-            self.count(around.board)?;
+            self.count(board)?;
         }
-        around.board.wake();
+        board.wake();
         Ok(Stepped::Over)
     }
 
@@ -123,7 +128,7 @@ impl AtBoard {
     }
 
     /// Puts the next bytes into the block.
-    fn fill<M: BlockMemory>(
+    pub(super) fn fill<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
         cells: Cells,
@@ -223,7 +228,7 @@ pub(super) fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
 }
 
 /// Returns memory of this call as the target of a deposit.
-fn target_in(memory: &mut [u8]) -> Buffer {
+pub(super) fn target_in(memory: &mut [u8]) -> Buffer {
     // SAFETY: the callers write to it at once, while they still borrow the memory.
     unsafe { Buffer::of_mut(memory) }
 }
@@ -296,12 +301,23 @@ pub(super) fn place_of<M: BlockMemory>(
     deposited: Cells,
     into: Cells,
 ) -> Result<(usize, usize)> {
-    let ours = memory.bytes(into);
     let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
     let bytes = bytes.len();
     if memory.has_table() && deposited.count > 1 {
-        return place_by_table(deposit, bytes, member, deposited, into, ours);
+        return place_by_table(deposit, bytes, member, deposited, into, memory.bytes(into));
     }
+    place_among(memory, bytes, member, deposited, into)
+}
+
+/// Where a block begins among the blocks of a member, which have so many bytes together, and how long it is.
+pub(super) fn place_among<M: BlockMemory>(
+    memory: &M,
+    bytes: usize,
+    member: u32,
+    deposited: Cells,
+    into: Cells,
+) -> Result<(usize, usize)> {
+    let ours = memory.bytes(into);
     if deposited.count == 1 {
         let theirs = bytes;
         return if bytes == ours {

@@ -47,6 +47,11 @@ impl From<NoDeposit> for BoardError {
         match nothing {
             NoDeposit::Broken(broken) => broken.into(),
             NoDeposit::NoRoom(member) => Self::NoRoom(member),
+            // Members whose lengths agree read it.
+            NoDeposit::Told { member, bytes } => {
+                let theirs = usize::try_from(bytes).unwrap_or(usize::MAX);
+                Self::Lengths { member, theirs, ours: 0 }
+            }
         }
     }
 }
@@ -81,6 +86,20 @@ impl BoardError {
     #[cold]
     pub(crate) fn otherwise(board: &Board, member: u32) -> Self {
         board.difference(member).map_or(Self::Broken(member), Self::Different)
+    }
+
+    /// Data that cannot be taken since their length is another one, where so many bytes were expected.
+    #[cold]
+    pub(crate) fn expecting(self, bytes: usize) -> Self {
+        match self {
+            Self::Lengths { member, theirs, .. } => Self::Lengths { member, theirs, ours: bytes },
+            error => error,
+        }
+    }
+
+    /// The member that is gone, if that is the reason.
+    pub(crate) fn gone_member(&self) -> Option<u32> {
+        if let Self::Gone(member) = self { Some(*member) } else { None }
     }
 
     /// How an operation ends for all that is lost by this, for member `own`.

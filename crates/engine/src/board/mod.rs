@@ -10,7 +10,7 @@
 use landeck_arithmetic::Operator;
 use landeck_board::{Board, Came, Deposit, Neighbours, Outcome};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
-use landeck_collectives::{Action, Cells, Operation, Plan};
+use landeck_collectives::{Action, Cells};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
 
@@ -21,13 +21,17 @@ use crate::scan_scope::ScanScope;
 mod combining;
 mod deposit;
 mod error;
+mod protocol;
 mod take;
+mod told;
 
 pub(crate) use deposit::{Allocate, block_for};
 pub(crate) use error::BoardError;
+pub(crate) use protocol::Protocol;
 
 use combining::Combining;
 use take::Taking;
+use told::OwnData;
 
 // A call has room in the word of a board, which looks for the root where the call has it.
 const _: () =
@@ -81,101 +85,6 @@ pub(crate) struct Around<'a, M> {
     pub(crate) budget: &'a mut u64,
 }
 
-/// How members come to an operation: all find the same from the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Protocol {
-    /// The last to come knows it by a counter, and the commit word says how the operation ends.
-    /// With few members everybody looks at everybody's word instead.
-    counted: bool,
-    /// Even short data are deposited in a block: a result is to take their place.
-    in_block: bool,
-    /// The first pieces of this member's deposit help nobody: all deposit at once and take
-    /// afterwards, or who takes shares a processor with who deposits. What only others take, they
-    /// copy out while this member copies in.
-    is_whole: bool,
-    /// One of several chunks: the place that was used last is used again.
-    is_chunk: bool,
-    /// One other member takes the deposit, and nobody else: it may lie in a cell.
-    is_handed_over: bool,
-    /// One other member takes the deposit and makes a part of the result of it, which comes back in the cell: each
-    /// writes only where it has just read.
-    comes_back: bool,
-}
-
-impl Protocol {
-    /// The protocol of an operation whose data fit in a line.
-    pub(crate) fn inline(counted: bool) -> Self {
-        Self { counted, ..Self::default() }
-    }
-
-    /// The protocol of an operation without a plan, from its style and the number of members.
-    #[inline]
-    pub(crate) fn of_inline(is_together: bool, awaits: bool, size: u32, is_crowded: bool) -> Self {
-        Self::inline(is_together || (awaits && size > few(is_crowded)))
-    }
-
-    /// Whether those who come are counted.
-    pub(crate) fn is_counted(self) -> bool {
-        self.counted
-    }
-
-    /// The protocol of a plan of an operation.
-    pub(crate) fn of(operation: Operation, plan: &Plan, is_crowded: bool) -> Self {
-        let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
-        let together = any(|action| matches!(action, Action::Together { .. }));
-        let awaits = any(|action| matches!(action, Action::Await));
-        Self {
-            counted: together || (awaits && plan.size > few(is_crowded)),
-            in_block: any(|action| matches!(action, Action::Resolve { .. })),
-            is_whole: is_crowded
-                || any(|action| {
-                    matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
-                }),
-            is_chunk: false,
-            is_handed_over: is_handed_over(
-                operation,
-                plan.size,
-                any(|action| matches!(action, Action::CombineDeposits { .. })),
-            ),
-            comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
-        }
-    }
-
-    /// The protocol of a plan that has messages between its steps at the board. The members of a host have different steps
-    /// in it, so nobody is counted: all look at each other's words.
-    pub(crate) fn of_mixed(plan: &Plan, is_crowded: bool) -> Self {
-        let alone = Self::of(plan.operation, plan, is_crowded);
-        Self { counted: false, is_handed_over: false, comes_back: false, ..alone }
-    }
-
-    /// The protocol of one of several chunks, or of the only one.
-    pub(crate) fn in_chunks(self, is_chunk: bool) -> Self {
-        Self { is_chunk, ..self }
-    }
-
-    /// The protocol of a chunk in which one other member takes each deposit.
-    pub(crate) fn handed_over(self) -> Self {
-        Self { is_handed_over: true, ..self }
-    }
-}
-
-/// Whether what each member lays down is taken by one other, all of it; by combining it, as may be.
-fn is_handed_over(operation: Operation, size: u32, combines: bool) -> bool {
-    use Operation::{AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter};
-    match operation {
-        Gather | Reduce => true,
-        Broadcast | Operation::Scatter | AllGather | AllToAll | ReduceScatter => size == 2,
-        AllReduce => size == 2 && combines,
-        _ => false,
-    }
-}
-
-/// So few members look at each other's words.
-#[inline]
-const fn few(is_crowded: bool) -> u32 {
-    if is_crowded { 2 } else { 4 }
-}
-
 /// One operation of one member at its board.
 #[derive(Default)]
 pub(crate) struct AtBoard {
@@ -190,6 +99,8 @@ pub(crate) struct AtBoard {
     /// Members that were seen to have come, in the current step.
     seen: u32,
     combiner: Combiner,
+    /// The data of which it has told, and which others may be reading.
+    own_data: Option<OwnData>,
 }
 
 impl AtBoard {
@@ -199,6 +110,18 @@ impl AtBoard {
         (self.number, self.signature, self.check) = (number, signature, check);
         (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
         (self.done, self.seen) = (0, 0);
+        self.hide();
+    }
+
+    /// Completes the operation for this member, whether it has done its part or not. Readers of its data learn because of
+    /// which error it leaves.
+    pub(crate) fn leave(&mut self, board: &mut Board, error: Option<&BoardError>) {
+        if self.own_data.is_some() {
+            self.hide();
+            let gone = error.and_then(BoardError::gone_member);
+            board.have_left(self.number, gone);
+        }
+        board.end(self.number);
     }
 
     /// For an operation that was begun elsewhere: whether this member has come, and how many members
@@ -226,10 +149,15 @@ impl AtBoard {
     ) -> Result<Stepped> {
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
+            Action::Tell { cells } => self.tell(around, *cells),
             Action::Await => self.await_all(around.board),
             &Action::Take { from, deposited, into, resolved } => {
                 self.take(around, Taking { from, deposited, into, resolved })
             }
+            &Action::Read { from, told, into } => {
+                self.read(around, Taking { from, deposited: told, into, resolved: false })
+            }
+            Action::AwaitReaders { readers } => self.await_readers(around, *readers),
             &Action::CombineDeposits { members, deposited, into } => {
                 self.combine_deposits(around, Combining { members, deposited, into })
             }
@@ -259,7 +187,7 @@ impl AtBoard {
 
     /// The relation of the processes on this processor to a step that waits.
     pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
-        if let Action::Take { from, resolved: false, .. } = *action
+        if let Action::Take { from, resolved: false, .. } | Action::Read { from, .. } = *action
             && self.has_come
             && board.came(from, self.number, self.signature) == Came::NotYet
         {
@@ -267,6 +195,9 @@ impl AtBoard {
         }
         let needed = needed(action, board.size());
         board.neighbours((self.number, self.has_come), processor, |member| {
+            if let Action::AwaitReaders { readers } = *action {
+                return readers.contains(member) && !self.is_reader_over(board, member);
+            }
             needed.contains(&member)
                 && match board.came(member, self.number, self.signature) {
                     Came::NotYet => true,
@@ -309,7 +240,7 @@ impl AtBoard {
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let others = looked_at.filter(|&member| member != board.own());
         let overwritten = || self.overwritten(board, others).map(BoardError::Broken);
-        let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
+        let given_up = || self.given_up(action, board);
         different.or(missing.map(BoardError::Gone)).or_else(overwritten).or_else(given_up)
     }
 
@@ -348,13 +279,17 @@ impl AtBoard {
         if self.protocol.counted { board.own() + 1 } else { self.seen }
     }
 
-    /// The member whose result a step needs, if that member has failed: it is past this operation without the
-    /// result.
-    fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
-        let Action::Take { from, resolved: true, .. } = *action else { return None };
+    /// The error where a step needs a result or data of a member that has failed: it is past this operation without the
+    /// result, or has left before its data were read.
+    fn given_up(&self, action: &Action, board: &Board) -> Option<BoardError> {
+        let from = match *action {
+            Action::Take { from, resolved: true, .. } => from,
+            Action::Read { from, .. } => return self.owner_left(board, from),
+            _ => return None,
+        };
         // First whether it is through: what it did before that counts.
         let is_past = from != board.own() && board.is_past(from, self.number);
-        (is_past && self.is_unfinished(action, board, from)).then_some(from)
+        (is_past && self.is_unfinished(action, board, from)).then_some(BoardError::Spoiled(from))
     }
 
     /// Whether what a member has brought, and a step needs, is not all there. A result that goes on
@@ -462,7 +397,9 @@ fn piece_bytes(budget: u64, length: usize) -> usize {
 /// The members whose coming a step needs.
 fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
     match action {
-        Action::Take { from, resolved: false, .. } => *from..from + 1,
+        Action::Take { from, resolved: false, .. } | Action::Read { from, .. } => *from..from + 1,
+        // A reader that is gone reads nothing more.
+        Action::AwaitReaders { .. } => 0..0,
         Action::CombineDeposits { members, .. } => 0..*members,
         _ => 0..size,
     }
@@ -473,7 +410,7 @@ mod tests {
     use super::*;
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_board::LinesPlace;
-    use landeck_collectives::{BoardStyle, Group, Order, Store, Task, Way, plans};
+    use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
     use landeck_memory::{Bytes, Segment, SegmentPlan, SlotRecord, SlotState};
 
@@ -681,7 +618,8 @@ mod tests {
 
     #[test]
     fn every_operation_brings_what_it_should_in_any_order_of_members() {
-        let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+        let styles =
+            [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together, BoardStyle::Told];
         for size in [1, 2, 3, 5, 8] {
             let (_segment, mut boards, mut heaps) = boards(size);
             for (number, operation) in Operation::ALL.into_iter().enumerate() {

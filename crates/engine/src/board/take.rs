@@ -45,7 +45,8 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let memory = around.memory;
-        let deposit = around.board.deposit(from, self.number)?;
+        let deposit = around.board.deposit(from, self.number);
+        let deposit = deposit.map_err(|no| BoardError::from(no).expecting(memory.bytes(into)))?;
         let Some(Found { start, length, there }) = find(memory, &deposit, taking)? else {
             return Ok(Stepped::Waits);
         };

@@ -85,7 +85,7 @@ fn name_places(plan: &mut Plan) {
     let place_of: Vec<Option<u32>> =
         (0..plan.size).map(|member| plan.place_on_board(member)).collect();
     for step in &mut plan.steps {
-        if let Action::Take { from, .. } = &mut step.action
+        if let Action::Take { from, .. } | Action::Read { from, .. } = &mut step.action
             && let Some(place) = place_of[*from as usize]
         {
             *from = place;

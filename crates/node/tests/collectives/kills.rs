@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::collectives::Way;
 use landeck::unstable::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::{Any, Error, ErrorKind, Job, Sum, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::process::{Signal, getpid, kill_process};
@@ -139,6 +139,7 @@ fn one_operation(world: &World, random: &mut Random, buffers: &mut Buffers) -> R
         Some(Way::by(Daisy)),
         Some(Way::by(Knomial::BINOMIAL)),
         Some(Way::split_by(Butterfly)),
+        Some(Way::Board(BoardStyle::Told)),
     ];
     let way = random.pick(&ways).clone();
     let world = way.map_or_else(|| world.clone(), |way| world.via(way));

@@ -10,6 +10,7 @@ mod kills;
 mod memory;
 mod messages;
 mod mismatch;
+mod one_copy;
 mod reference;
 mod roots;
 mod rounds;

@@ -59,7 +59,7 @@ fn divided(world: &World, random: &mut Random) -> Vec<World> {
 }
 
 /// Every way by its name; an empty one leaves it to the table.
-const WAYS: [&str; 30] = [
+const WAYS: [&str; 31] = [
     "",
     "flat",
     "pipeline",
@@ -79,6 +79,7 @@ const WAYS: [&str; 30] = [
     "board:each",
     "board:divided",
     "board:together",
+    "board:told",
     "deck2000",
     "deck2003",
     "mpi2003",

@@ -1,11 +1,12 @@
-//! Messages in one copy: senders that die while they are read, and readers that lose the right to read.
+//! Data in one copy: owners that die while they are read, and readers that lose the right to read.
 
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
+use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::memory::system::now_ns;
-use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode};
+use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{
@@ -100,5 +101,68 @@ fn take_part(job: &Job) {
     };
     killer.join().unwrap();
     assert!(matches!(error.kind, ErrorKind::PeerFailed { .. }), "{error}");
+    println!("survivor done");
+}
+
+/// The operations of members that read each other's blocks of so many words; `mark` is in all of them.
+fn operations(world: &World, length: usize, mark: u64) -> landeck::Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let is_of =
+        |block: &[u64], from: usize| block.iter().all(|&word| word == mark << 8 | from as u64);
+    let own = vec![mark << 8 | rank as u64; length * size];
+    let mut whole = own[..length].to_vec();
+    world.broadcast(&mut whole, 0)?;
+    assert!(is_of(&whole, 0), "broadcast {mark}");
+    let mut all = vec![0; length * size];
+    world.all_gather(&own[..length], &mut all)?;
+    assert!(all.chunks(length).enumerate().all(|(from, block)| is_of(block, from)), "{mark}");
+    all.fill(0);
+    world.all_to_all(&own, &mut all)?;
+    assert!(all.chunks(length).enumerate().all(|(from, block)| is_of(block, from)), "{mark}");
+    Ok(())
+}
+
+#[test]
+fn a_member_that_loses_the_right_to_read_gets_all_data() {
+    let name = "one_copy::a_member_that_loses_the_right_to_read_gets_all_data";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world().via(Way::Board(BoardStyle::Told));
+        let before = job.heap_in_use().unwrap();
+        (0..5).for_each(|mark| operations(&world, 20_000, mark).unwrap());
+        assert_eq!(job.heap_in_use().unwrap(), before, "nothing went through the heap");
+        if world.rank() == 1 {
+            refuse(&[libc::SYS_process_vm_readv]);
+        }
+        (5..10).for_each(|mark| operations(&world, 20_000, mark).unwrap());
+        let lie_on_board = job.heap_in_use().unwrap() > before;
+        assert_eq!(lie_on_board, world.rank() != 1, "others can read what rank 1 has");
+    });
+}
+
+#[test]
+fn an_owner_that_dies_while_others_read_its_data_is_named() {
+    let name = "one_copy::an_owner_that_dies_while_others_read_its_data_is_named";
+    for _ in 0..if is_member() { 1 } else { ROUNDS } {
+        in_enduring_job(3, name, 137, |job| read_until_one_dies(&job));
+    }
+}
+
+fn read_until_one_dies(job: &Job) {
+    let world = job.world().via(Way::Board(BoardStyle::Told));
+    if world.rank() == 0 {
+        // The clock has enough randomness for the moment, and the seed says nothing about it.
+        let moment = Random::new(seed() ^ now_ns()).below(30_000);
+        thread::spawn(move || {
+            thread::sleep(Duration::from_micros(moment));
+            crate::support::kill_myself();
+        });
+    }
+    let mut marks = 0..;
+    let error = loop {
+        if let Err(error) = operations(&world, 100_000, marks.next().unwrap()) {
+            break error;
+        }
+    };
+    assert!(matches!(error.kind, ErrorKind::PeerFailed { rank: Some(0), .. }), "{error}");
     println!("survivor done");
 }

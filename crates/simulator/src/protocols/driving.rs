@@ -363,6 +363,9 @@ impl World {
             Action::CombineDeposits { .. }
             | Action::Resolve { .. }
             | Action::Together { .. }
+            | Action::Tell { .. }
+            | Action::Read { .. }
+            | Action::AwaitReaders { .. }
             | Action::TakeResult { .. } => return false,
         }
         true

@@ -5,6 +5,7 @@
 //! only if it waits for something that cannot come.
 
 use super::{Event, News, World};
+use crate::compact_plans::SimStep;
 use crate::fault::Death;
 use crate::report::Outcome;
 use crate::time::Time;
@@ -57,8 +58,15 @@ impl World {
             let board = self.board_of(member);
             let needed: Vec<u32> =
                 (0..self.stages.members()).filter(|&other| board.waits_for(deed, other)).collect();
-            let is_gone = |&other: &u32| self.members[other as usize].is_gone();
-            if !needed.iter().any(is_gone) {
+            let is_gone = |&&other: &&u32| self.members[other as usize].is_gone();
+            let gone: Vec<u32> = needed.iter().filter(is_gone).copied().collect();
+            if gone.is_empty() {
+                return false;
+            }
+            if matches!(deed, SimStep::AwaitReaders { .. }) {
+                // A reader that is gone reads nothing more.
+                gone.into_iter().for_each(|reader| self.board(member).have_read(reader));
+                self.wake_at_board(now);
                 return false;
             }
         }

@@ -26,7 +26,7 @@ const VARIABLES: [(&str, &str); 17] = [
     ),
     (
         "LANDECK_ONE_COPY",
-        "the length from which messages on one host are copied once by the kernel, as --one-copy: auto, never or a \
+        "the length from which data on one host are copied once by the kernel, as --one-copy: auto, never or a \
          number of bytes",
     ),
     (

@@ -3,7 +3,7 @@
 use super::super::fault::Fault;
 use super::super::values::{NOTHING, Value};
 use super::Run;
-use crate::plan::{Action, Cells, Plan, Store};
+use crate::plan::{Action, Cells, Plan, Readers, Store};
 
 /// A visit of the members of a host to their board: the deposits and the joint result.
 pub(super) struct Board {
@@ -13,6 +13,8 @@ pub(super) struct Board {
     visit: u32,
     /// By place.
     deposits: Vec<Option<Deposit>>,
+    /// By place: the member has said that it reads nothing more.
+    has_read: Vec<bool>,
     /// The result that all members have made together.
     result: Option<Deposit>,
 }
@@ -43,6 +45,7 @@ impl Board {
             let members = members.clone();
             (0..of_one.max().unwrap_or(0)).map(move |visit| Self {
                 deposits: vec![None; members.len()],
+                has_read: vec![false; members.len()],
                 members: members.clone(),
                 visit,
                 result: None,
@@ -69,7 +72,7 @@ pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool
     let plan = &run.plans[member as usize];
     let action = &plan.steps[step as usize].action;
     let visits = run.boards.iter().filter(|board| board.deposit_of(member).is_some()).count();
-    let is_deposit = matches!(action, Action::Deposit { .. });
+    let is_deposit = action.comes();
     if is_deposit && visits > 0 && plan.board.is_empty() {
         return Err(Fault::DepositsTwice { member, step });
     }
@@ -81,10 +84,13 @@ pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool
     let here = Here { member, step, board };
     match action {
         Action::Deposit { cells, except } => here.deposit(run, *cells, *except),
+        Action::Tell { cells } => here.deposit(run, *cells, None),
         Action::Await => Ok(run.boards[board].is_complete()),
         Action::Take { from, deposited, into, resolved } => {
             here.take(run, *from, *deposited, *into, *resolved)
         }
+        Action::Read { from, told, into } => here.take(run, *from, *told, *into, false),
+        Action::AwaitReaders { readers } => Ok(here.await_readers(run, *readers)),
         Action::CombineDeposits { members, deposited, into } => {
             here.combine(run, *members, *deposited, *into)
         }
@@ -167,6 +173,15 @@ impl Here {
         }
         run.write(self.member, into, values);
         Ok(true)
+    }
+
+    fn await_readers(self, run: &mut Run<'_>, readers: Readers) -> bool {
+        let board = &mut run.boards[self.board];
+        if let Some(place) = board.place(self.member) {
+            board.has_read[place] = true;
+        }
+        let is_over = |(&member, &has_read): (&u32, &bool)| has_read || !readers.contains(member);
+        board.members.iter().zip(&board.has_read).all(is_over)
     }
 
     fn combine(
