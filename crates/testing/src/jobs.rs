@@ -50,10 +50,14 @@ pub fn run(launcher: &Path, processes: usize) -> Command {
     run_on(hosts.get_or_insert_with(made), launcher, processes)
 }
 
-/// Returns the command `landeck run` for a job on this host, whatever the variable `LANDECK_TEST_HOSTS` says.
+/// Returns the command `landeck run` for a job on this host, whatever the variable `LANDECK_TEST_HOSTS` says. Its messages go
+/// in two copies, whatever the host's figures and probe say, unless the variable `LANDECK_ONE_COPY` is set.
 #[must_use]
 pub fn run_here(launcher: &Path) -> Command {
     let mut command = Command::new(launcher);
+    if env::var_os("LANDECK_ONE_COPY").is_none() {
+        command.env("LANDECK_ONE_COPY", "never");
+    }
     command.arg("run");
     command
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck::{Any, Error, ErrorKind, Tag, ThreadMode};
+use landeck::{Any, Error, ErrorKind, OneCopy, Tag, ThreadMode};
 
 use crate::support::{Count, in_job, is_member};
 
@@ -171,6 +171,8 @@ fn time_ends_a_receive_in_the_middle_of_a_message_and_the_next_has_all_of_it() {
     in_job(2, name, ThreadMode::Single, |job| {
         let (world, begun, is_late) =
             (job.world(), Count::new(job, "begun"), Count::new(job, "is late"));
+        // In one copy the message needs nothing of its sender.
+        world.set_one_copy(OneCopy::Never).unwrap();
         let data: Vec<u64> = (0..3_000_000).collect();
         if world.rank() == 0 {
             let sent = world.scope(|scope| {

@@ -45,7 +45,7 @@ fn a_send_in_one_copy_says_which_source_has_decided() {
     let finding = probed::Finding::FromKib(64);
     probed::write(&probed, &probed::boot().unwrap(), finding).unwrap();
     let said_with = |options: &[&str], wanted: &str| {
-        let variables = [("XDG_CACHE_HOME", &*cache)];
+        let variables = [("XDG_CACHE_HOME", &*cache), ("LANDECK_ONE_COPY", Path::new("auto"))];
         let job = Watched::start_in(2, name, options, &variables);
         job.until_said(&["why"], &format!("in one copy ({wanted}), tag 7"));
         job.end();
