@@ -275,7 +275,7 @@ fn combined(world: &World, own: &[f64]) -> [Vec<f64>; 5] {
     [sums, at_root, prefix, before, part]
 }
 
-/// The same, by operations that are started.
+/// The results of all reproducible combinations that are started.
 fn combined_when_started(world: &World, own: &[f64]) -> [Vec<f64>; 5] {
     let [mut sums, mut at_root, mut prefix, mut before] = [(); 4].map(|()| vec![0.0; own.len()]);
     let mut part = vec![0.0; own.len() / world.size()];
