@@ -36,8 +36,6 @@ const FATES: &str = "LANDECK_TEST_FATES";
 /// `--host-timeout` in seconds, and how many times as long a call may take on a busy computer.
 const TIMEOUT_S: u64 = 2;
 const MARGIN: u64 = 20;
-/// The time between the first operations of two groups: very many connections that are opened at once are slow.
-const APART: Duration = Duration::from_millis(15);
 /// More calls than a member on the killed host begins: it comes to a step in each.
 const CALLS: usize = 16;
 /// Calls of a survivor after the one that has failed first.
@@ -82,7 +80,6 @@ fn operate_until_the_end() {
     if is_victim {
         crash_point::act_at_step(STEPS[operation] as u64, || panic!("it has more steps"));
     }
-    thread::sleep(APART * group as u32);
     operate(&world, operation).unwrap();
     crash_point::act_at_step(u64::MAX, || ());
     // A slow member may still be in it when a host is killed.
