@@ -55,6 +55,8 @@ pub(super) struct Lane {
     broke: Option<i32>,
     /// The other side has sent what no process sends. No further connection is taken.
     is_refused: bool,
+    /// The packets of this connection that came out of order until they were last asked for.
+    disorder: u32,
     /// The process that owns the lane; in a forked child that is the parent.
     owner: u32,
 }
@@ -123,6 +125,7 @@ impl Lane {
             outgoing: Outgoing::new(sealing),
             broke: None,
             is_refused: false,
+            disorder: 0,
             owner: std::process::id(),
         };
         lane.begin(number, spare);
@@ -143,7 +146,7 @@ impl Lane {
         self.incoming.framing.clear(spare);
         self.incoming.parts.begin_again();
         self.finish(0, epoll);
-        (self.broke, self.incoming.opening) = (None, opening);
+        (self.broke, self.incoming.opening, self.disorder) = (None, opening, 0);
         let (has_left, unconfirmed) =
             (self.outgoing.has_left, std::mem::take(&mut self.outgoing.unconfirmed));
         self.outgoing = Outgoing { has_left, unconfirmed, ..Outgoing::new(sealing) };
@@ -229,6 +232,13 @@ impl Lane {
         let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
         let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
         Load { unsent_bytes, sent: self.pair.pushed(), received: self.pair.received_there() }
+    }
+
+    /// The packets that came out of order since the last call.
+    pub(super) fn take_disorder(&mut self) -> u64 {
+        let Some(count) = self.socket.as_ref().and_then(socket::out_of_order) else { return 0 };
+        let before = std::mem::replace(&mut self.disorder, count);
+        u64::from(count.wrapping_sub(before))
     }
 
     /// Whether [`Lane::tend`] has something to do.

@@ -742,6 +742,12 @@ impl Channel for Lanes {
         self.spare.traffic
     }
 
+    fn take_disorder(&mut self, peer: Peer) -> u64 {
+        let far = self.number_of(peer);
+        let lane = far.and_then(|far| self.places[far as usize].lane.as_mut());
+        lane.map_or(0, |lane| lane.take_disorder())
+    }
+
     fn has_unsent(&self) -> bool {
         let lanes = self.open.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
         let broken = self.broken.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());

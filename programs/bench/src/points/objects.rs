@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::memory::Tally;
+use landeck::unstable::memory::system::now_ns;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
+use crate::report;
 use crate::words::tags;
 use crate::{Bench, Trouble};
 
@@ -81,19 +83,24 @@ pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// Half of a round trip of one word while rank 0 sends rank 1 as much as it takes: past that, and
-/// in line with it.
+/// in line with it. The median of each batch, and its 99th percentile.
 pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
-    for (form, is_urgent) in [("urgent", true), ("in line", false)] {
-        batches(bench, form).run(|iterations| {
-            let start = Instant::now();
+    for (forms, is_urgent) in
+        [(["urgent", "urgent, 99%"], true), (["in line", "in line, 99%"], false)]
+    {
+        for _ in 0..bench.settings.batches {
             if bench.world.rank() == 0 {
-                flood(&bench.world, iterations, is_urgent)?;
+                let mut halves = flood(bench, is_urgent)?;
+                halves.sort_unstable();
+                for (form, percent) in forms.into_iter().zip([50, 99]) {
+                    let half = halves[halves.len() * percent / 100].as_nanos() as f64;
+                    report::print(&bench.settings.figure, form, 2, 8, 0, "ns", half);
+                }
             } else {
                 answer(&bench.world, is_urgent)?;
             }
-            Ok(start.elapsed())
-        })?;
+        }
     }
     Ok(())
 }
@@ -131,27 +138,52 @@ pub(crate) fn counting(bench: &Bench) -> std::result::Result<(), Trouble> {
 /// Longest data that go beside a ring's lines, so that four messages fill it.
 const BULK_BYTES: usize = 16 * 1024;
 
-fn flood(world: &World, iterations: u64, is_urgent: bool) -> Result<()> {
+/// The bulk before each word, in messages: between hosts the receiver may take it as fast as it is sent.
+const BULK_MOST: usize = 64;
+
+/// A batch: as many round trips of a word as are wanted, and as last so long. Returns half of each.
+fn flood(bench: &Bench, is_urgent: bool) -> Result<Vec<Duration>> {
+    let (world, settings) = (&bench.world, &bench.settings);
     let bulk = vec![1u8; BULK_BYTES];
-    for word in 0..iterations {
-        while world.try_send(&bulk, 1, tags::DATA).is_ok() {}
-        say(world, word, 1, is_urgent)?;
+    let long_enough = Instant::now() + Duration::from_secs_f64(settings.batch_ms * 1e-3);
+    let mut halves = Vec::new();
+    while halves.len() < settings.iterations || Instant::now() < long_enough {
+        // The first message that finds no room ends the filling.
+        let _ = (0..BULK_MOST).try_for_each(|_| world.try_send(&bulk, 1, tags::DATA));
+        let start = Instant::now();
+        say(world, now_ns(), 1, is_urgent)?;
         while world.try_probe(1, tags::MARKER)?.is_none() {
             // Nothing to do when there is no room: then there is bulk in front of the answer.
             let _ = world.try_send(&bulk, 1, tags::DATA);
         }
         world.receive::<u64>(1, tags::MARKER)?;
+        halves.push(start.elapsed() / 2);
     }
-    world.send(&[0u64], 1, tags::LIST)
+    world.send(&[0u64], 1, tags::LIST)?;
+    Ok(halves)
 }
 
 fn answer(world: &World, is_urgent: bool) -> Result<()> {
     let mut room = vec![0u8; BULK_BYTES];
+    let mut delays = Vec::new();
+    let work = std::env::var("WORK_US").ok().and_then(|t| t.parse().ok()).unwrap_or(0u64);
     loop {
         let status = world.receive_into(&mut room, 0, Any)?;
         if status.tag() == tags::MARKER {
+            delays.push(now_ns() - u64::from_le_bytes(room[..8].try_into().unwrap()));
             say(world, 0, 0, is_urgent)?;
+        } else if status.tag() == tags::DATA {
+            let until = now_ns() + 1000 * work;
+            while work > 0 && now_ns() < until {}
         } else if status.tag() == tags::LIST {
+            delays.sort_unstable();
+            let n = delays.len();
+            eprintln!(
+                "one way us: n {n} median {} 90% {} 99% {}",
+                delays[n / 2] / 1000,
+                delays[n * 9 / 10] / 1000,
+                delays[n * 99 / 100] / 1000
+            );
             return Ok(());
         }
     }
