@@ -2,7 +2,8 @@
 //!
 //! Bytes that are granted and not received lie in the port in front of the receiver, or in sockets. 128 KiB fill a port of
 //! 1 Gb/s, and a small port holds them. A faster network carries them before the next grants have come, and then it stands
-//! still. So the credit is doubled when it was needed and was carried within [`SHORT`], and nothing was lost.
+//! still. So the credit is doubled while it is needed, more than 1 Gb/s come ([`FAST`]), the credit is carried within
+//! [`SHORT`], and nothing is lost.
 //!
 //! When something was lost, or when the credit took longer than [`LONG`], it is halved, but never below its beginning. Then
 //! it does not grow for a while. That while doubles with each fall, until the credit has passed the height from which it
@@ -16,10 +17,12 @@ use crate::grants::{CREDIT_BYTES, GrantLimits};
 
 /// The most bytes of a credit that has grown.
 pub const CREDIT_BYTES_MOST: u64 = 8 << 20;
-/// A credit that is carried in a shorter time is doubled.
-pub const SHORT: Duration = Duration::from_millis(2);
+/// No port of 1 Gb/s carries so many bytes in a second, however its last epoch is cut. Below, the credit does not grow.
+pub const FAST: u64 = 160_000_000;
+/// A credit that is carried in a longer time does not grow.
+pub const SHORT: Duration = Duration::from_millis(4);
 /// A credit that is carried in a longer time is halved.
-pub const LONG: Duration = Duration::from_millis(8);
+pub const LONG: Duration = Duration::from_millis(16);
 /// After a fall the credit does not grow for so many epochs.
 const PAUSE_LEAST: u32 = 8;
 const PAUSE_MOST: u32 = 4_096;
@@ -99,7 +102,8 @@ impl GrowingCredit {
     /// Draws the consequence of an epoch without loss.
     fn judge(&mut self, now: Duration) {
         let epoch = self.epoch;
-        let carried = epoch.until(now).mul_f64(self.bytes as f64 / epoch.bytes as f64);
+        let rate = epoch.bytes as f64 / epoch.until(now).as_secs_f64().max(1e-9);
+        let carried = Duration::from_secs_f64(self.bytes as f64 / rate);
         if carried > LONG && self.bytes > CREDIT_BYTES {
             return self.fall(now);
         }
@@ -110,7 +114,7 @@ impl GrowingCredit {
         }
         if self.rest > 0 {
             self.rest -= 1;
-        } else if epoch.is_needed && carried < SHORT {
+        } else if epoch.is_needed && rate > FAST as f64 && carried < SHORT {
             self.bytes = (2 * self.bytes).min(CREDIT_BYTES_MOST);
         }
     }
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     const SLOW: u64 = 12_500_000;
-    const FAST: u64 = 4_000_000_000;
+    const QUICK: u64 = 4_000_000_000;
 
     /// Receives so many bytes at a rate, 16 KiB at a time; a packet is lost while the credit is above `held`.
     fn receive(
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn a_fast_network_has_the_most_credit_and_a_slow_one_the_least() {
         for (rate, bytes) in
-            [(SLOW, CREDIT_BYTES), (60_000_000, CREDIT_BYTES), (FAST, CREDIT_BYTES_MOST)]
+            [(SLOW, CREDIT_BYTES), (125_000_000, CREDIT_BYTES), (QUICK, CREDIT_BYTES_MOST)]
         {
             let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
             receive(&mut credit, &mut now, (64 << 20, rate), u64::MAX);
@@ -178,7 +182,7 @@ mod tests {
     #[test]
     fn a_port_that_is_fast_and_small_loses_more_and_more_rarely() {
         let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
-        let mut of = || receive(&mut credit, &mut now, (64 << 20, FAST), CREDIT_BYTES);
+        let mut of = || receive(&mut credit, &mut now, (64 << 20, QUICK), CREDIT_BYTES);
         let (first, second, third) = (of(), of(), of());
         assert!(first > 0 && second < first && third < first, "{first}, {second}, {third}");
         assert!(credit.bytes <= 2 * CREDIT_BYTES);
@@ -188,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_lost_of_one_flight_halves_the_credit_once() {
         let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
-        receive(&mut credit, &mut now, (64 << 20, FAST), u64::MAX);
+        receive(&mut credit, &mut now, (64 << 20, QUICK), u64::MAX);
         for _ in 0..9 {
             credit.received(1_448, 1, true, now);
         }
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn a_credit_that_became_too_long_is_halved() {
         let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
-        receive(&mut credit, &mut now, (64 << 20, FAST), u64::MAX);
+        receive(&mut credit, &mut now, (64 << 20, QUICK), u64::MAX);
         receive(&mut credit, &mut now, (64 << 20, SLOW), u64::MAX);
         assert_eq!(credit.bytes, CREDIT_BYTES);
     }
@@ -221,9 +225,9 @@ mod tests {
     #[test]
     fn a_credit_that_passes_the_height_of_its_fall_is_as_before() {
         let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
-        receive(&mut credit, &mut now, (64 << 20, FAST), 256 << 10);
+        receive(&mut credit, &mut now, (64 << 20, QUICK), 256 << 10);
         assert!(credit.pause > PAUSE_LEAST);
-        receive(&mut credit, &mut now, (512 << 20, FAST), u64::MAX);
+        receive(&mut credit, &mut now, (512 << 20, QUICK), u64::MAX);
         assert_eq!((credit.bytes, credit.pause), (CREDIT_BYTES_MOST, PAUSE_LEAST));
     }
 }

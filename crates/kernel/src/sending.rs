@@ -1,7 +1,5 @@
 //! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
-use std::time::Duration;
-
 use landeck_channel::grants::PIECE_BYTES;
 use landeck_channel::tokens::TokenWay;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};

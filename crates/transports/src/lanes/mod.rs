@@ -213,7 +213,7 @@ impl Lanes {
         let place = &self.places[far as usize];
         let lane = match (place.path, &place.lane) {
             (Some(MessageWay::Relay), _) => LaneState::Unused,
-            (_, Some(lane)) if lane.is_crowded() => LaneState::Crowded,
+            (_, Some(lane)) if class == Class::Urgent && lane.is_crowded() => LaneState::Crowded,
             (_, Some(_)) => LaneState::Free,
             (Some(_), None) => LaneState::Possible,
             (None, None) if place.is_refused => LaneState::Impossible,
