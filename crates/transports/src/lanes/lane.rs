@@ -216,10 +216,10 @@ impl Lane {
     }
 
     /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, the connection has
-    /// ended, or the other process has not taken what was sent long ago.
+    /// ended, or the other process has not taken what was sent.
     pub(super) fn is_crowded(&self) -> bool {
         let out = &self.outgoing;
-        out.is_blocked || self.socket.is_none() || out.unconfirmed.is_slow(now_ns)
+        out.is_blocked || self.socket.is_none() || out.unconfirmed.is_much(now_ns)
     }
 
     /// The load of the lane at this moment.

@@ -3,8 +3,8 @@
 //! Bytes that the network has accepted may wait for a long time: in the sockets of both hosts and in a receiver that
 //! does not take them. An urgent message would wait behind them. The positions that the receiver reports tell of them.
 //!
-//! Their number says little: a receiver that takes 1 GB/s is through with 256 KiB before a relay has woken up. So it is the
-//! time that counts, since the oldest of them was sent.
+//! A receiver that takes 1 GB/s is through with them before a relay has woken up. One that computes between its receives
+//! is not, so the time counts as well, since the oldest of them was sent.
 
 use std::collections::VecDeque;
 
@@ -14,6 +14,8 @@ pub(super) const URGENT_AHEAD_MAX: usize = 1_024;
 pub(super) const REPORT_BYTES: u64 = 128 * 1024;
 /// So many bytes lie between two marks.
 const MARK_BYTES: u64 = 32 * 1024;
+/// An urgent message takes another way where more bytes are not known to have been taken.
+const AHEAD_OF_URGENT_MAX: u64 = 2 * REPORT_BYTES;
 /// A receiver that has taken everything need not have said so of fewer bytes.
 const UNTOLD_BYTES_MAX: u64 = REPORT_BYTES + 2 * MARK_BYTES;
 /// A receiver is slow if it has not taken for so long what was sent.
@@ -78,10 +80,13 @@ impl Unconfirmed {
         self.sent_bytes - self.taken_bytes
     }
 
-    /// Whether the receiver does not take what was sent long ago.
-    pub(super) fn is_slow(&self, clock: impl FnOnce() -> u64) -> bool {
+    /// Whether an urgent message would wait for long behind them: they are many, or the receiver is slow. `clock` gives the
+    /// time.
+    pub(super) fn is_much(&self, clock: impl FnOnce() -> u64) -> bool {
+        let bytes = self.bytes();
         let is_old = |mark: &Mark| clock().saturating_sub(mark.sent_ns) > SLOW_NS;
-        self.bytes() > UNTOLD_BYTES_MAX && self.marks.front().is_some_and(is_old)
+        bytes > AHEAD_OF_URGENT_MAX
+            || bytes > UNTOLD_BYTES_MAX && self.marks.front().is_some_and(is_old)
     }
 
     /// Whether one more urgent message may be sent.
@@ -116,16 +121,18 @@ mod tests {
         let mut frames = Unconfirmed::default();
         let later = || SLOW_NS + 1;
         (1..=12).for_each(|position| frames.sent(position, 16_384, false, || 0));
-        assert!(!frames.is_slow(later), "it may have taken all of this");
+        assert!(!frames.is_much(later), "it may have taken all of this");
         (13..=16).for_each(|position| frames.sent(position, 16_384, false, || 0));
-        assert!(!frames.is_slow(|| SLOW_NS), "not yet");
-        assert!(frames.is_slow(later));
+        assert!(!frames.is_much(|| SLOW_NS), "not yet");
+        assert!(frames.is_much(later));
         frames.taken(2);
         (17..=18).for_each(|position| frames.sent(position, 16_384, false, later));
-        assert!(frames.is_slow(later), "what was sent after the first ones waits as well");
+        assert!(frames.is_much(later), "what was sent after the first ones waits as well");
         frames.taken(16);
         (19..=32).for_each(|position| frames.sent(position, 16_384, false, later));
-        assert!(!frames.is_slow(later), "it has taken all that is old");
+        assert!(!frames.is_much(later), "it has taken all that is old");
+        (33..=40).for_each(|position| frames.sent(position, 16_384, false, later));
+        assert!(frames.is_much(later), "these are many, new or not");
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
 use landeck::unstable::memory::Tally;
-use landeck::unstable::memory::system::now_ns;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
@@ -82,23 +81,48 @@ pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(world.barrier()?)
 }
 
+/// A form of [`urgent`], and that of its 99th percentiles.
+struct UrgentForm {
+    name: &'static str,
+    late: &'static str,
+    is_urgent: bool,
+    /// The time that rank 1 computes for each bulk message.
+    work: Duration,
+}
+
+const URGENT_FORMS: [UrgentForm; 4] = {
+    const WORK: Duration = Duration::from_micros(100);
+    const fn form(
+        name: &'static str,
+        late: &'static str,
+        is_urgent: bool,
+        work: Duration,
+    ) -> UrgentForm {
+        UrgentForm { name, late, is_urgent, work }
+    }
+    [
+        form("urgent", "99% of urgent", true, Duration::ZERO),
+        form("in line", "99% of in line", false, Duration::ZERO),
+        form("busy receiver, urgent", "99% of busy receiver, urgent", true, WORK),
+        form("busy receiver, in line", "99% of busy receiver, in line", false, WORK),
+    ]
+};
+
 /// Half of a round trip of one word while rank 0 sends rank 1 as much as it takes: past that, and
 /// in line with it. The median of each batch, and its 99th percentile.
 pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
-    for (forms, is_urgent) in
-        [(["urgent", "urgent, 99%"], true), (["in line", "in line, 99%"], false)]
-    {
+    for form in &URGENT_FORMS {
         for _ in 0..bench.settings.batches {
-            if bench.world.rank() == 0 {
-                let mut halves = flood(bench, is_urgent)?;
-                halves.sort_unstable();
-                for (form, percent) in forms.into_iter().zip([50, 99]) {
-                    let half = halves[halves.len() * percent / 100].as_nanos() as f64;
-                    report::print(&bench.settings.figure, form, 2, 8, 0, "ns", half);
-                }
-            } else {
-                answer(&bench.world, is_urgent)?;
+            if bench.world.rank() > 0 {
+                answer(&bench.world, form)?;
+                continue;
+            }
+            let mut halves = flood(bench, form.is_urgent)?;
+            halves.sort_unstable();
+            for (name, percent) in [(form.name, 50), (form.late, 99)] {
+                let half = halves[halves.len() * percent / 100].as_nanos() as f64;
+                report::print(&bench.settings.figure, name, 2, 8, 0, "ns", half);
             }
         }
     }
@@ -151,7 +175,7 @@ fn flood(bench: &Bench, is_urgent: bool) -> Result<Vec<Duration>> {
         // The first message that finds no room ends the filling.
         let _ = (0..BULK_MOST).try_for_each(|_| world.try_send(&bulk, 1, tags::DATA));
         let start = Instant::now();
-        say(world, now_ns(), 1, is_urgent)?;
+        say(world, halves.len() as u64, 1, is_urgent)?;
         while world.try_probe(1, tags::MARKER)?.is_none() {
             // Nothing to do when there is no room: then there is bulk in front of the answer.
             let _ = world.try_send(&bulk, 1, tags::DATA);
@@ -163,29 +187,21 @@ fn flood(bench: &Bench, is_urgent: bool) -> Result<Vec<Duration>> {
     Ok(halves)
 }
 
-fn answer(world: &World, is_urgent: bool) -> Result<()> {
+fn answer(world: &World, form: &UrgentForm) -> Result<()> {
     let mut room = vec![0u8; BULK_BYTES];
-    let mut delays = Vec::new();
-    let work = std::env::var("WORK_US").ok().and_then(|t| t.parse().ok()).unwrap_or(0u64);
     loop {
-        let status = world.receive_into(&mut room, 0, Any)?;
-        if status.tag() == tags::MARKER {
-            delays.push(now_ns() - u64::from_le_bytes(room[..8].try_into().unwrap()));
-            say(world, 0, 0, is_urgent)?;
-        } else if status.tag() == tags::DATA {
-            let until = now_ns() + 1000 * work;
-            while work > 0 && now_ns() < until {}
-        } else if status.tag() == tags::LIST {
-            delays.sort_unstable();
-            let n = delays.len();
-            eprintln!(
-                "one way us: n {n} median {} 90% {} 99% {}",
-                delays[n / 2] / 1000,
-                delays[n * 9 / 10] / 1000,
-                delays[n * 99 / 100] / 1000
-            );
-            return Ok(());
+        match world.receive_into(&mut room, 0, Any)?.tag() {
+            tags::MARKER => say(world, 0, 0, form.is_urgent)?,
+            tags::LIST => return Ok(()),
+            _ => compute(form.work),
         }
+    }
+}
+
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 
