@@ -9,7 +9,7 @@
 //! it does not grow for a while. That while doubles with each fall, until the credit has passed the height from which it
 //! fell. So a port that is fast and small loses packets more and more rarely.
 //!
-//! An *epoch* is the time in which twice the credit is received, while messages come by grants.
+//! An *epoch* is the time in which the credit is received, or 256 KiB if it is less, while messages come by grants.
 
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub const FAST: u64 = 160_000_000;
 pub const SHORT: Duration = Duration::from_millis(4);
 /// A credit that is carried in a longer time is halved.
 pub const LONG: Duration = Duration::from_millis(16);
+/// An epoch has so many bytes at least, as messages come in parts.
+const EPOCH_BYTES_LEAST: u64 = 2 * CREDIT_BYTES;
 /// After a fall the credit does not grow for so many epochs.
 const PAUSE_LEAST: u32 = 8;
 const PAUSE_MOST: u32 = 4_096;
@@ -93,7 +95,7 @@ impl GrowingCredit {
         // What is lost of one flight is one loss.
         if lost > 0 && !self.has_fallen {
             self.fall(now);
-        } else if self.epoch.bytes >= 2 * self.bytes {
+        } else if self.epoch.bytes >= self.bytes.max(EPOCH_BYTES_LEAST) {
             self.judge(now);
         }
         self.bytes != before

@@ -109,12 +109,12 @@ fn a_credit_that_grows_stays_small_where_the_port_is_slow() {
 fn a_credit_that_grows_loses_little_where_the_port_is_fast_and_small() {
     let port_bytes = CREDIT_BYTES;
     let setting = IncastSetting { bytes: 8_000_000, port_bytes, ..FAST };
+    let packets = u64::from(setting.senders) * setting.bytes / 1_448;
     for grown in of(3, IncastSetting { grows: true, ..setting }) {
-        let packets = 24 * 8_000_000 / 1_448;
-        assert!(grown.drops < packets / 200, "{grown:?}");
+        assert!(grown.drops < packets / 50, "{grown:?}");
     }
     for none in of(1, IncastSetting { limits: None, ..setting }) {
-        assert!(none.drops > 1_000, "{none:?}");
+        assert!(none.drops > packets / 10, "{none:?}");
     }
 }
 
