@@ -37,7 +37,7 @@ pub(super) const FIGURES: &[Figure] = &[
         name: "hosts_urgent",
         title: "Half of a round trip of 8 B between two hosts under bulk on the same pair",
         parts: &[over_both(2, &["urgent", "batches=5", "iterations=200"])],
-        who: Who::OursOverHosts,
+        who: Who::OwnOverHosts,
         targets: &[
             Target { form: "urgent", ..target(2, 8, Value(5_000_000.0), Value(2_000_000.0)) },
             Target {
