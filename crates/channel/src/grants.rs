@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The usual limits of granted bytes and of senders under way.
 pub const CREDIT_BYTES: u64 = 128 << 10;
-/// The usual number of senders under way.
+/// The usual number of senders under way, and the parts into which longer messages divide any credit.
 pub const CREDIT_PLACES: u32 = 4;
 /// The least bytes of a grant, and the most of one part of a message that is granted in parts. A receiver counts whole
 /// parts. So a sender has two of them at least on their way, and its next grant comes before it has sent the last one.
@@ -36,10 +36,12 @@ pub struct GrantLimits {
 }
 
 impl GrantLimits {
-    /// The limits of credit with so many bytes.
+    /// The limits of credit with so many bytes. A longer credit than usual has room for more short messages at once.
     #[must_use]
     pub const fn credit(bytes: u64) -> Self {
-        Self { places: CREDIT_PLACES, bytes: Some(bytes) }
+        let places = bytes / (CREDIT_BYTES / CREDIT_PLACES as u64);
+        let is_long = places > CREDIT_PLACES as u64;
+        Self { places: if is_long { places as u32 } else { CREDIT_PLACES }, bytes: Some(bytes) }
     }
 
     /// So many senders at once, each with its whole message.
@@ -150,7 +152,7 @@ impl<K: Copy + PartialEq> Grants<K> {
         let window = self.window();
         let room = self.limits.bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes));
         let has_place = places < self.limits.places;
-        let step = (window / 4).clamp(PIECE_BYTES, 2 * PIECE_BYTES);
+        let step = (window / 4).max(PIECE_BYTES);
         let free = |one: &Coming<K>| room.min(window.saturating_sub(one.ahead()));
         let may = |one: &&mut Coming<K>| {
             let rest = one.total - one.granted;
@@ -174,12 +176,17 @@ impl<K: Copy + PartialEq> Grants<K> {
         Some((one.key, one.granted))
     }
 
+    /// Whether some message waits for a grant.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        self.coming.iter().any(|one| one.granted < one.total)
+    }
+
     /// The time at which to ask for a grant again, if nothing comes until then and something waits for it.
     #[must_use]
     pub fn wake_at(&self) -> Option<Duration> {
-        let waits = self.coming.iter().any(|one| one.granted < one.total);
         let is_under_way = self.coming.iter().any(Coming::is_under_way);
-        (waits && is_under_way).then(|| self.last_move + QUIET)
+        (self.has_waiting() && is_under_way).then(|| self.last_move + QUIET)
     }
 
     /// The senders under way, and the bytes that they may send.
@@ -192,7 +199,7 @@ impl<K: Copy + PartialEq> Grants<K> {
     fn window(&self) -> u64 {
         let Some(bytes) = self.limits.bytes else { return u64::MAX };
         let moving = self.coming.iter().filter(|one| !one.is_stalled).count() as u64;
-        (bytes / moving.clamp(1, u64::from(self.limits.places).max(1))).max(2 * PIECE_BYTES)
+        (bytes / moving.clamp(1, u64::from(CREDIT_PLACES))).max(2 * PIECE_BYTES)
     }
 
     fn find_stalled(&mut self, now: Duration) {

@@ -10,7 +10,7 @@ use crate::grants::{CREDIT_BYTES, GrantLimits};
 use crate::tokens::{Priority, TokenWish};
 
 /// The way in which many senders answer one receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Incast {
     /// All at once, as the network allows.
     None,
@@ -20,14 +20,12 @@ pub enum Incast {
     Calibrated,
     /// The receiver grants parts, so that at most so many bytes are granted and not received.
     Credit(u64),
+    /// Likewise, with 128 KiB at first, and up to 8 MiB where the network carries them within milliseconds and loses nothing
+    /// ([`GrowingCredit`](crate::credit::GrowingCredit)).
+    #[default]
+    GrowingCredit,
     /// All messages of the group between hosts need tokens, also those of the program itself.
     Tokens(TokenWish),
-}
-
-impl Default for Incast {
-    fn default() -> Self {
-        Self::Credit(CREDIT_BYTES)
-    }
 }
 
 impl Incast {
@@ -54,7 +52,7 @@ impl Incast {
             "tokens" => Self::Tokens(TokenWish::default()),
             "none" => Self::None,
             "calibrated" => Self::Calibrated,
-            "credit" => Self::default(),
+            "credit" => Self::GrowingCredit,
             _ => return None,
         })
     }
@@ -65,7 +63,7 @@ impl Incast {
         let bytes = match self {
             Self::None | Self::Tokens(_) => return u64::MAX,
             Self::Credit(bytes) => bytes,
-            Self::Fixed(_) | Self::Calibrated => CREDIT_BYTES,
+            Self::Fixed(_) | Self::Calibrated | Self::GrowingCredit => CREDIT_BYTES,
         };
         bytes / if senders == 0 { 1 } else { senders as u64 }
     }
@@ -175,7 +173,8 @@ mod tests {
             ("none", Some(Incast::None)),
             ("fixed:3", Some(Incast::Fixed(3))),
             ("calibrated", Some(Incast::Calibrated)),
-            ("credit", Some(Incast::Credit(128 << 10))),
+            ("credit", Some(Incast::GrowingCredit)),
+            ("credit:128K", Some(Incast::Credit(128 << 10))),
             ("credit:64K", Some(Incast::Credit(64 << 10))),
             ("credit:1M", Some(Incast::Credit(1 << 20))),
             ("credit:40000", Some(Incast::Credit(40_000))),

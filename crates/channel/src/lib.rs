@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+pub mod credit;
 pub mod faulty;
 pub mod grants;
 pub mod incast;
@@ -308,6 +309,12 @@ pub trait Channel: Send {
     /// The traffic on its connections so far. Channels without connections have none.
     fn traffic(&self) -> Traffic {
         Traffic::default()
+    }
+
+    /// The packets of a peer that came out of their order since the last call, a sign that others were lost. A channel
+    /// that loses nothing has none.
+    fn take_disorder(&mut self, _peer: Peer) -> u64 {
+        0
     }
 
     /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use landeck_channel::Peer;
 use landeck_channel::incast::Incast;
+use landeck_channel::{Channel, Peer};
 use landeck_wire::{Header, Kind};
 
 use crate::arrival::Core;
@@ -42,8 +42,9 @@ impl Core {
 
     /// Counts what has come, and makes the grants that can be made now. Returns whether there were any.
     #[cold]
-    pub(crate) fn grant(&mut self, now: Duration) -> bool {
-        self.count_arrived(now);
+    pub(crate) fn grant(&mut self, network: &mut dyn Channel) -> bool {
+        let now = network.clock();
+        self.count_arrived(network, now);
         let any = self.decide(now) | self.let_ended_come();
         let mut granted = false;
         for at in 0..self.pacing.paced.len() {
@@ -55,11 +56,16 @@ impl Core {
         any | granted
     }
 
-    fn count_arrived(&mut self, now: Duration) {
+    fn count_arrived(&mut self, network: &mut dyn Channel, now: Duration) {
         let pacing = &mut self.pacing;
         for (named, bytes) in pacing.arrived.drain(..) {
+            let from = pacing.offered.iter().find(|one| one.named == named).map(|one| one.from);
             for paced in &mut pacing.paced {
-                if paced.received(named, bytes, now) {
+                let disorder = match from {
+                    Some(from) if paced.heeds_disorder(named) => network.take_disorder(from),
+                    _ => 0,
+                };
+                if paced.received(named, (bytes, disorder), now) {
                     pacing.offered.retain(|one| one.named != named);
                 }
             }

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use landeck_channel::Peer;
+use landeck_channel::credit::GrowingCredit;
 use landeck_channel::grants::{GrantLimits, Grants};
 use landeck_channel::incast::{Incast, PaceTrials};
 use landeck_channel::tokens::{Priority, TokenWish};
@@ -38,6 +39,7 @@ pub(crate) struct Paced {
     wish: Incast,
     pub(crate) grants: Grants<RequestId>,
     calibration: PaceTrials,
+    credit: GrowingCredit,
 }
 
 /// The pacing of an endpoint's receives.
@@ -135,7 +137,8 @@ impl Pacing {
         let at = self.paced.iter().position(|one| one.wish == wish);
         let at = at.unwrap_or_else(|| {
             let grants = Grants::new(GrantLimits::senders(1));
-            self.paced.push(Paced { wish, grants, calibration: PaceTrials::default() });
+            let (calibration, credit) = (PaceTrials::default(), GrowingCredit::default());
+            self.paced.push(Paced { wish, grants, calibration, credit });
             self.paced.len() - 1
         });
         &mut self.paced[at]
@@ -146,26 +149,48 @@ impl Paced {
     pub(crate) fn add(&mut self, named: RequestId, bytes: u64, now: Duration) {
         if self.grants.is_empty() {
             self.calibration.begin(now);
+            self.credit.begin(now);
             self.grants.set_limits(match self.wish {
                 Incast::None | Incast::Tokens(_) => GrantLimits::senders(u32::MAX),
                 Incast::Fixed(senders) => GrantLimits::senders(senders),
                 Incast::Calibrated => self.calibration.limits(),
                 Incast::Credit(bytes) => GrantLimits::credit(bytes),
+                Incast::GrowingCredit => self.credit.limits(),
             });
         }
         self.grants.add(named, bytes, now);
     }
 
-    /// Counts bytes of a message. Returns whether it is whole with them.
-    pub(crate) fn received(&mut self, named: RequestId, bytes: u64, now: Duration) -> bool {
+    /// Whether the number of packets that came out of order matters.
+    pub(crate) fn heeds_disorder(&self, named: RequestId) -> bool {
+        self.wish == Incast::GrowingCredit && self.grants.contains(named)
+    }
+
+    /// Counts bytes of a message, and packets of its sender that came out of order. Returns whether it is whole with them.
+    pub(crate) fn received(
+        &mut self,
+        named: RequestId,
+        (bytes, disorder): (u64, u64),
+        now: Duration,
+    ) -> bool {
         if !self.grants.contains(named) {
             return false;
         }
         self.calibration.received(bytes);
+        self.count_credit(bytes, disorder, now);
         self.grants.received(named, bytes, now);
         if self.grants.is_empty() {
             self.calibration.end(now);
+            self.credit.end(now);
         }
         !self.grants.contains(named)
+    }
+
+    fn count_credit(&mut self, bytes: u64, disorder: u64, now: Duration) {
+        let is_needed = self.grants.has_waiting();
+        let is_new = self.credit.received(bytes, disorder, is_needed, now);
+        if is_new && self.wish == Incast::GrowingCredit {
+            self.grants.set_limits(self.credit.limits());
+        }
     }
 }

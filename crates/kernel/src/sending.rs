@@ -1,7 +1,5 @@
 //! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
-use std::time::Duration;
-
 use landeck_channel::grants::PIECE_BYTES;
 use landeck_channel::tokens::TokenWay;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
@@ -88,8 +86,7 @@ impl<N: Channel> Endpoint<N> {
         if self.core.pacing.is_empty() {
             return false;
         }
-        let now = self.far.as_ref().map_or(Duration::ZERO, |network| network.clock());
-        self.core.grant(now)
+        self.far.as_mut().is_some_and(|network| self.core.grant(&mut **network))
     }
 
     pub(crate) fn send_replies(&mut self) -> bool {
@@ -425,12 +422,13 @@ impl<N: Channel> Endpoint<N> {
         let (before, total) = (position, area.packed_bytes());
         let end = upto.min(total);
         let most = self.channel(to).data_bytes_max();
-        // The receiver counts whole parts. Short ones let it grant more while the last of them are on their way.
-        let most = if end < total { most.min(PIECE_BYTES as usize) } else { most };
         let (mut position, mut mark) = (position, mark);
         let mut outcome = Ok(());
         while position < end && outcome.is_ok() {
-            let most = most.min((end - position) as usize);
+            let rest = (end - position) as usize;
+            // The receiver counts whole parts. While one travels, it grants more for the one before.
+            let part = if end < total { (rest / 2).max(PIECE_BYTES as usize) } else { rest };
+            let most = most.min(part).min(rest);
             let (sent_bytes, sent) =
                 self.send_part(to, &area, position, most, (Kind::Part, receive));
             position += sent_bytes;

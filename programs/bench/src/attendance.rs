@@ -35,6 +35,8 @@ pub(crate) fn attendance(
         return HasNoPart;
     }
     match candidate.of_this_build() {
+        Landeck if figure.who == Who::OwnOverHosts => TakesPart,
+        _ if figure.who == Who::OwnOverHosts => HasNoPart,
         Landeck if figure.who == Who::Mpi || figure.is_over_hosts() => HasNoPart,
         Landeck => TakesPart,
         // Seals cost messages; a start without them is no other one.

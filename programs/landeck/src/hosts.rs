@@ -115,9 +115,10 @@ pub(crate) struct HostsArguments {
     /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
     ///
     /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
-    /// best. With credit the receiver grants parts, of which at most 128 KiB (or the bytes of credit:BYTES) are on their
-    /// way. With tokens all messages need fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room
-    /// (tokens:reservation), as their size says. Also LANDECK_INCAST [default: credit]
+    /// best. With credit the receiver grants parts, of which at most 128 KiB are on their way, or up to 8 MiB where more
+    /// than 1 Gb/s arrive and nothing is lost; with credit:BYTES at most so many bytes. With tokens all messages need
+    /// fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room (tokens:reservation), as their size
+    /// says. Also LANDECK_INCAST [default: credit]
     #[arg(long, value_name = "PACE", value_parser = incast, help_heading = HOSTS)]
     incast: Option<String>,
     /// Start one process on one host if nothing says how many, as mpiexec does.

@@ -11,13 +11,14 @@ use landeck_testing::{Watchdog, jobs};
 use crate::job::{RANKS, on_hosts};
 use crate::support::{is_member, job_by, launcher, text};
 
-const PACES: [Incast; 9] = [
+const PACES: [Incast; 10] = [
     Incast::None,
     Incast::Fixed(1),
     Incast::Fixed(2),
     Incast::Calibrated,
     Incast::Credit(32 << 10),
     Incast::Credit(128 << 10),
+    Incast::GrowingCredit,
     Incast::Tokens(TokenWish::SEGMENTATION),
     Incast::Tokens(TokenWish::RESERVATION),
     Incast::Tokens(TokenWish { chunks_up_to: 65_537, priority: Priority::High }),

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use landeck_channel::credit::GrowingCredit;
 use landeck_channel::grants::{CREDIT_PLACES, GrantLimits, Grants, PIECE_BYTES};
 
 use super::draw::Draw;
@@ -46,6 +47,8 @@ pub struct IncastSetting {
     pub port_bytes: u64,
     /// The limits of the grants. Without them every sender sends at once.
     pub limits: Option<GrantLimits>,
+    /// The limits are those of a credit that grows.
+    pub grows: bool,
     /// A process looks at what has come after this time at most.
     pub look_max: Duration,
     /// Some senders stop for a while.
@@ -129,6 +132,8 @@ struct Sender {
     /// The position up to which all has arrived, and the packets behind.
     received: u64,
     apart: BTreeMap<u64, u64>,
+    /// The packets that came out of order since the receiver last looked.
+    disorder: u64,
 }
 
 struct World {
@@ -142,6 +147,9 @@ struct World {
     /// The senders whose message has not arrived.
     open: BTreeSet<usize>,
     receiver: Option<Grants<usize>>,
+    credit: Option<GrowingCredit>,
+    /// The greatest limits so far.
+    most: Option<GrantLimits>,
     /// The time at which the receiver looks again.
     wakes_at: Option<Duration>,
     queued_bytes: u64,
@@ -168,6 +176,8 @@ pub fn run(seed: u64, setting: IncastSetting) -> Result<IncastReport, ProtocolFa
         senders: Vec::new(),
         open: BTreeSet::new(),
         receiver: setting.limits.map(Grants::new),
+        credit: setting.grows.then(GrowingCredit::default),
+        most: setting.limits,
         wakes_at: None,
         queued_bytes: 0,
         port_free: Duration::ZERO,
@@ -239,12 +249,14 @@ impl World {
             Event::Add(at) => {
                 let (now, sender) = (self.now, &mut self.senders[at]);
                 (sender.is_added, sender.added) = (true, now);
-                match &mut self.receiver {
-                    Some(receiver) => receiver.add(at, sender.total, now),
-                    None => {
-                        (sender.may, sender.granted) = (sender.total, sender.total);
-                        self.send(at);
-                    }
+                let total = sender.total;
+                if self.receiver.is_none() {
+                    (sender.may, sender.granted) = (total, total);
+                    self.send(at);
+                }
+                self.begin_step();
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.add(at, total, now);
                 }
             }
             Event::Granted { sender: at, upto } => {
@@ -260,9 +272,11 @@ impl World {
             Event::Enter(packet) => self.enter(packet)?,
             Event::Arrive(packet) => self.arrive(packet)?,
             Event::Found { sender, bytes } => {
+                self.count_credit(sender, bytes);
                 if let Some(receiver) = &mut self.receiver {
                     receiver.received(sender, bytes, self.now);
                 }
+                self.end_step();
             }
             Event::Stop(at) => {
                 (self.senders[at].is_stopped, self.senders[at].has_stopped) = (true, true);
@@ -277,6 +291,34 @@ impl World {
         self.grant()?;
         self.note_idle();
         Ok(())
+    }
+
+    /// A message is about to come by grants.
+    fn begin_step(&mut self) {
+        if let (Some(credit), Some(receiver)) = (&mut self.credit, &self.receiver)
+            && receiver.is_empty()
+        {
+            credit.begin(self.now);
+        }
+    }
+
+    fn end_step(&mut self) {
+        if let (Some(credit), Some(receiver)) = (&mut self.credit, &self.receiver)
+            && receiver.is_empty()
+        {
+            credit.end(self.now);
+        }
+    }
+
+    /// Counts bytes for a credit that grows.
+    fn count_credit(&mut self, sender: usize, bytes: u64) {
+        let (Some(credit), Some(receiver)) = (&mut self.credit, &mut self.receiver) else { return };
+        let disorder = std::mem::take(&mut self.senders[sender].disorder);
+        if credit.received(bytes, disorder, receiver.has_waiting(), self.now) {
+            let limits = credit.limits();
+            receiver.set_limits(limits);
+            self.most = self.most.map(|most| if limits.bytes > most.bytes { limits } else { most });
+        }
     }
 
     fn open(&self) -> impl Iterator<Item = &Sender> {
@@ -303,10 +345,12 @@ impl World {
         self.check_ahead()
     }
 
-    /// Senders that have stopped may keep what they were granted, and others get as much.
+    /// Senders that have stopped or wait for a lost packet may keep what they were granted, and others get as much.
     fn check_ahead(&self) -> Check {
-        let Some(GrantLimits { bytes: Some(most), places: most_places }) = self.setting.limits
-        else {
+        if self.drops > 0 {
+            return Ok(());
+        }
+        let Some(GrantLimits { bytes: Some(most), places: most_places }) = self.most else {
             return Ok(());
         };
         let steady = || self.open().filter(|sender| !sender.has_stopped);
@@ -334,8 +378,10 @@ impl World {
             }
             let offset = sender.sent;
             if offset == sender.parted {
-                let most = if sender.may < sender.total { PIECE_BYTES } else { PART_BYTES };
-                sender.parted += most.min(sender.may - offset);
+                let rest = sender.may - offset;
+                let is_granted_in_parts = sender.may < sender.total;
+                let most = if is_granted_in_parts { (rest / 2).max(PIECE_BYTES) } else { rest };
+                sender.parted += most.min(PART_BYTES).min(rest);
                 sender.parts.push_back(sender.parted);
             }
             // A packet ends with its part.
@@ -380,6 +426,7 @@ impl World {
         self.bytes += bytes;
         let sender = &mut self.senders[at];
         let before = sender.received;
+        sender.disorder += u64::from(offset != before);
         sender.apart.insert(offset, bytes);
         while let Some(bytes) = sender.apart.remove(&sender.received) {
             sender.received += bytes;

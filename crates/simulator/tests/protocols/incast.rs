@@ -19,6 +19,7 @@ const SETTING: IncastSetting = IncastSetting {
     port_rate: GIGABIT,
     port_bytes: CREDIT_BYTES,
     limits: Some(GrantLimits::credit(CREDIT_BYTES)),
+    grows: false,
     look_max: Duration::ZERO,
     stops: false,
     short_until: Duration::ZERO,
@@ -64,6 +65,56 @@ fn processes_that_look_late_fill_the_port() {
 fn without_grants_the_port_drops_and_time_is_lost() {
     for report in of(4, IncastSetting { limits: None, ..SETTING }) {
         assert!(report.drops > 100 && report.goodput < 0.8, "{report:?}");
+    }
+}
+
+/// A network of 20 Gb/s, whose port holds much, and processes that look late.
+const FAST: IncastSetting = IncastSetting {
+    port_rate: 20 * GIGABIT,
+    port_bytes: 64 << 20,
+    look_max: Duration::from_micros(200),
+    ..SETTING
+};
+
+#[test]
+fn a_credit_that_grows_costs_no_time_where_the_port_is_fast() {
+    let mean = |reports: Vec<IncastReport>| {
+        reports.iter().map(|report| report.goodput).sum::<f64>() / reports.len() as f64
+    };
+    for senders in [4, 8, 24] {
+        let bytes = 96_000_000 / u64::from(senders);
+        let all_at_once = IncastSetting { senders, bytes, limits: None, ..FAST };
+        let none = mean(of(3, all_at_once));
+        let limits = SETTING.limits;
+        let fixed = mean(of(3, IncastSetting { limits, ..all_at_once }));
+        let grown = mean(of(3, IncastSetting { limits, grows: true, ..all_at_once }));
+        assert!(fixed < 0.7 * none, "{senders} senders, {none} without grants: {fixed}");
+        assert!(grown > 0.9 * none, "{senders} senders, {none} without grants: {grown}");
+    }
+}
+
+#[test]
+fn a_credit_that_grows_stays_small_where_the_port_is_slow() {
+    for port_rate in [GIGABIT / 10, GIGABIT] {
+        let setting = IncastSetting { port_rate, ..SETTING };
+        for report in of(3, IncastSetting { grows: true, ..setting }) {
+            assert_eq!(report.drops, 0, "{port_rate}: {report:?}");
+            assert!(report.goodput > 0.9, "{port_rate}: {report:?}");
+        }
+    }
+}
+
+/// The port drops what is more than the usual credit, though it is fast: then the credit grows rarely.
+#[test]
+fn a_credit_that_grows_loses_little_where_the_port_is_fast_and_small() {
+    let port_bytes = CREDIT_BYTES;
+    let setting = IncastSetting { bytes: 8_000_000, port_bytes, ..FAST };
+    let packets = u64::from(setting.senders) * setting.bytes / 1_448;
+    for grown in of(3, IncastSetting { grows: true, ..setting }) {
+        assert!(grown.drops < packets / 50, "{grown:?}");
+    }
+    for none in of(1, IncastSetting { limits: None, ..setting }) {
+        assert!(none.drops > packets / 10, "{none:?}");
     }
 }
 

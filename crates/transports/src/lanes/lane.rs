@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use landeck_channel::pair::{AHEAD_MAX, Pair, Positions};
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::Bytes;
+use landeck_memory::system::now_ns;
 use landeck_wire::handover::LaneKeys;
 use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -17,7 +18,7 @@ use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::sight::Load;
 use super::socket::{self, Moved};
-use super::unconfirmed::Unconfirmed;
+use super::unconfirmed::{REPORT_BYTES, Unconfirmed};
 use kept::KeptFrame;
 use placing::Parts;
 
@@ -28,12 +29,8 @@ mod placing;
 const GATHERED_BYTES_MAX: usize = 16 * 1024;
 /// The longest message that is gathered.
 const GATHERED_MESSAGE_BYTES_MAX: usize = 4 * 1024;
-/// The sender learns of this many received frames, or bytes in them, at the latest.
+/// The sender learns of this many received frames, or [`REPORT_BYTES`] in them, at the latest.
 const REPORT_FRAMES: u64 = 64;
-const REPORT_BYTES: u64 = 128 * 1024;
-/// An urgent message takes another way where more bytes are not known to have been taken: two reports, as the receiver of
-/// less than that need not have said so.
-const AHEAD_OF_URGENT_MAX: u64 = 2 * REPORT_BYTES;
 /// It learns earlier, together with a message, of this many bytes.
 const REPORT_BYTES_BESIDE: u64 = 4 * 1024;
 /// The first lane of a pair: nothing can have been sent before.
@@ -55,6 +52,8 @@ pub(super) struct Lane {
     broke: Option<i32>,
     /// The other side has sent what no process sends. No further connection is taken.
     is_refused: bool,
+    /// The packets of this connection that came out of order until they were last asked for.
+    disorder: u32,
     /// The process that owns the lane; in a forked child that is the parent.
     owner: u32,
 }
@@ -123,6 +122,7 @@ impl Lane {
             outgoing: Outgoing::new(sealing),
             broke: None,
             is_refused: false,
+            disorder: 0,
             owner: std::process::id(),
         };
         lane.begin(number, spare);
@@ -143,7 +143,7 @@ impl Lane {
         self.incoming.framing.clear(spare);
         self.incoming.parts.begin_again();
         self.finish(0, epoll);
-        (self.broke, self.incoming.opening) = (None, opening);
+        (self.broke, self.incoming.opening, self.disorder) = (None, opening, 0);
         let (has_left, unconfirmed) =
             (self.outgoing.has_left, std::mem::take(&mut self.outgoing.unconfirmed));
         self.outgoing = Outgoing { has_left, unconfirmed, ..Outgoing::new(sealing) };
@@ -217,10 +217,9 @@ impl Lane {
 
     /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, the connection has
     /// ended, or the other process has not taken what was sent.
-    #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         let out = &self.outgoing;
-        out.is_blocked || self.socket.is_none() || out.unconfirmed.bytes() > AHEAD_OF_URGENT_MAX
+        out.is_blocked || self.socket.is_none() || out.unconfirmed.is_much(now_ns)
     }
 
     /// The load of the lane at this moment.
@@ -229,6 +228,13 @@ impl Lane {
         let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
         let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
         Load { unsent_bytes, sent: self.pair.pushed(), received: self.pair.received_there() }
+    }
+
+    /// The packets that came out of order since the last call.
+    pub(super) fn take_disorder(&mut self) -> u64 {
+        let Some(count) = self.socket.as_ref().and_then(socket::out_of_order) else { return 0 };
+        let before = std::mem::replace(&mut self.disorder, count);
+        u64::from(count.wrapping_sub(before))
     }
 
     /// Whether [`Lane::tend`] has something to do.
@@ -287,7 +293,8 @@ impl Lane {
         let _ = self.pair.push(KeptFrame::new(&header, data), cost);
         self.pair.next_to_send();
         let bytes = HEADER_BYTES + data.len();
-        self.outgoing.unconfirmed.sent(self.pair.pushed(), bytes, header.class == Class::Urgent);
+        let is_urgent = header.class == Class::Urgent;
+        self.outgoing.unconfirmed.sent(self.pair.pushed(), bytes, is_urgent, now_ns);
         Ok(())
     }
 

@@ -213,7 +213,7 @@ impl Lanes {
         let place = &self.places[far as usize];
         let lane = match (place.path, &place.lane) {
             (Some(MessageWay::Relay), _) => LaneState::Unused,
-            (_, Some(lane)) if lane.is_crowded() => LaneState::Crowded,
+            (_, Some(lane)) if class == Class::Urgent && lane.is_crowded() => LaneState::Crowded,
             (_, Some(_)) => LaneState::Free,
             (Some(_), None) => LaneState::Possible,
             (None, None) if place.is_refused => LaneState::Impossible,
@@ -740,6 +740,12 @@ impl Channel for Lanes {
 
     fn traffic(&self) -> Traffic {
         self.spare.traffic
+    }
+
+    fn take_disorder(&mut self, peer: Peer) -> u64 {
+        let far = self.number_of(peer);
+        let lane = far.and_then(|far| self.places[far as usize].lane.as_mut());
+        lane.map_or(0, |lane| lane.take_disorder())
     }
 
     fn has_unsent(&self) -> bool {

@@ -49,6 +49,21 @@ fn leave_pacing(socket: &OwnedFd) {
 
 /// The shortest time there and back that the system has measured, in microseconds.
 fn shortest_round_trip_us(socket: &OwnedFd) -> Option<u32> {
+    let (info, bytes) = facts(socket)?;
+    let end = std::mem::offset_of!(libc::tcp_info, tcpi_min_rtt) + size_of::<u32>();
+    // Not yet measured is all ones.
+    (bytes >= end).then_some(info.tcpi_min_rtt)
+}
+
+/// The packets that came out of order so far (since Linux 5.4).
+pub(super) fn out_of_order(socket: &OwnedFd) -> Option<u32> {
+    let (info, bytes) = facts(socket)?;
+    let end = std::mem::offset_of!(libc::tcp_info, tcpi_rcv_ooopack) + size_of::<u32>();
+    (bytes >= end).then_some(info.tcpi_rcv_ooopack)
+}
+
+/// The facts of a connection, and the bytes of them that this system knows.
+fn facts(socket: &OwnedFd) -> Option<(libc::tcp_info, usize)> {
     // SAFETY: zeroes are a valid value of this structure of integers.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut bytes = size_of_val(&info) as libc::socklen_t;
@@ -62,9 +77,7 @@ fn shortest_round_trip_us(socket: &OwnedFd) -> Option<u32> {
             &raw mut bytes,
         )
     };
-    let end = std::mem::offset_of!(libc::tcp_info, tcpi_min_rtt) + size_of::<u32>();
-    // Not yet measured is all ones.
-    (result == 0 && bytes as usize >= end).then_some(info.tcpi_min_rtt)
+    (result == 0).then_some((info, bytes as usize))
 }
 
 #[inline]

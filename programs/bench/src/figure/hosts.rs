@@ -35,6 +35,20 @@ pub(super) const FIGURES: &[Figure] = &[
         ..POINTS
     },
     Figure {
+        name: "hosts_urgent",
+        title: "Half of a round trip of 8 B between two hosts under bulk on the same pair",
+        parts: &[over_both(2, &["urgent", "batches=5", "iterations=200"])],
+        who: Who::OwnOverHosts,
+        targets: &[
+            Target { form: "urgent", ..target(2, 8, Value(5_000_000.0), Value(2_000_000.0)) },
+            Target {
+                form: "busy receiver, urgent",
+                ..target(2, 8, Value(5_000_000.0), Value(2_000_000.0))
+            },
+        ],
+        ..POINTS
+    },
+    Figure {
         name: "hosts_start",
         title: "Start and end of 4 processes on two hosts, beyond a remote shell that starts `true`",
         parts: &[over_both(4, &["join"])],

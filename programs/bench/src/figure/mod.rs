@@ -57,6 +57,8 @@ pub(crate) enum Who {
     OverHosts(Candidate),
     /// Landeck alone, over hosts.
     OursOverHosts,
+    /// Landeck alone, over hosts, through its own interface.
+    OwnOverHosts,
 }
 
 /// Where the values come from.
@@ -163,7 +165,7 @@ impl Figure {
 
     /// Whether it needs several hosts.
     pub(crate) fn is_over_hosts(&self) -> bool {
-        matches!(self.who, Who::OverHosts(_) | Who::OursOverHosts)
+        matches!(self.who, Who::OverHosts(_) | Who::OursOverHosts | Who::OwnOverHosts)
     }
 
     /// The hosts that its jobs are on.

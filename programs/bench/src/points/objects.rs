@@ -8,6 +8,7 @@ use landeck::unstable::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
+use crate::report;
 use crate::words::tags;
 use crate::{Bench, Trouble};
 
@@ -80,20 +81,50 @@ pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(world.barrier()?)
 }
 
+/// A form of [`urgent`], and that of its 99th percentiles.
+struct UrgentForm {
+    name: &'static str,
+    late: &'static str,
+    is_urgent: bool,
+    /// The time that rank 1 computes for each bulk message.
+    work: Duration,
+}
+
+const URGENT_FORMS: [UrgentForm; 4] = {
+    const WORK: Duration = Duration::from_micros(100);
+    const fn form(
+        name: &'static str,
+        late: &'static str,
+        is_urgent: bool,
+        work: Duration,
+    ) -> UrgentForm {
+        UrgentForm { name, late, is_urgent, work }
+    }
+    [
+        form("urgent", "99% of urgent", true, Duration::ZERO),
+        form("in line", "99% of in line", false, Duration::ZERO),
+        form("busy receiver, urgent", "99% of busy receiver, urgent", true, WORK),
+        form("busy receiver, in line", "99% of busy receiver, in line", false, WORK),
+    ]
+};
+
 /// Half of a round trip of one word while rank 0 sends rank 1 as much as it takes: past that, and
-/// in line with it.
+/// in line with it. The median of each batch, and its 99th percentile.
 pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
-    for (form, is_urgent) in [("urgent", true), ("in line", false)] {
-        batches(bench, form).run(|iterations| {
-            let start = Instant::now();
-            if bench.world.rank() == 0 {
-                flood(&bench.world, iterations, is_urgent)?;
-            } else {
-                answer(&bench.world, is_urgent)?;
+    for form in &URGENT_FORMS {
+        for _ in 0..bench.settings.batches {
+            if bench.world.rank() > 0 {
+                answer(&bench.world, form)?;
+                continue;
             }
-            Ok(start.elapsed())
-        })?;
+            let mut halves = flood(bench, form.is_urgent)?;
+            halves.sort_unstable();
+            for (name, percent) in [(form.name, 50), (form.late, 99)] {
+                let half = halves[halves.len() * percent / 100].as_nanos() as f64;
+                report::print(&bench.settings.figure, name, 2, 8, 0, "ns", half);
+            }
+        }
     }
     Ok(())
 }
@@ -131,29 +162,46 @@ pub(crate) fn counting(bench: &Bench) -> std::result::Result<(), Trouble> {
 /// Longest data that go beside a ring's lines, so that four messages fill it.
 const BULK_BYTES: usize = 16 * 1024;
 
-fn flood(world: &World, iterations: u64, is_urgent: bool) -> Result<()> {
+/// The bulk before each word, in messages: between hosts the receiver may take it as fast as it is sent.
+const BULK_MOST: usize = 64;
+
+/// A batch: as many round trips of a word as are wanted, and as last so long. Returns half of each.
+fn flood(bench: &Bench, is_urgent: bool) -> Result<Vec<Duration>> {
+    let (world, settings) = (&bench.world, &bench.settings);
     let bulk = vec![1u8; BULK_BYTES];
-    for word in 0..iterations {
-        while world.try_send(&bulk, 1, tags::DATA).is_ok() {}
-        say(world, word, 1, is_urgent)?;
+    let long_enough = Instant::now() + Duration::from_secs_f64(settings.batch_ms * 1e-3);
+    let mut halves = Vec::new();
+    while halves.len() < settings.iterations || Instant::now() < long_enough {
+        // The first message that finds no room ends the filling.
+        let _ = (0..BULK_MOST).try_for_each(|_| world.try_send(&bulk, 1, tags::DATA));
+        let start = Instant::now();
+        say(world, halves.len() as u64, 1, is_urgent)?;
         while world.try_probe(1, tags::MARKER)?.is_none() {
             // Nothing to do when there is no room: then there is bulk in front of the answer.
             let _ = world.try_send(&bulk, 1, tags::DATA);
         }
         world.receive::<u64>(1, tags::MARKER)?;
+        halves.push(start.elapsed() / 2);
     }
-    world.send(&[0u64], 1, tags::LIST)
+    world.send(&[0u64], 1, tags::LIST)?;
+    Ok(halves)
 }
 
-fn answer(world: &World, is_urgent: bool) -> Result<()> {
+fn answer(world: &World, form: &UrgentForm) -> Result<()> {
     let mut room = vec![0u8; BULK_BYTES];
     loop {
-        let status = world.receive_into(&mut room, 0, Any)?;
-        if status.tag() == tags::MARKER {
-            say(world, 0, 0, is_urgent)?;
-        } else if status.tag() == tags::LIST {
-            return Ok(());
+        match world.receive_into(&mut room, 0, Any)?.tag() {
+            tags::MARKER => say(world, 0, 0, form.is_urgent)?,
+            tags::LIST => return Ok(()),
+            _ => compute(form.work),
         }
+    }
+}
+
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 
