@@ -146,7 +146,7 @@ impl Candidate {
     /// Whether it is measured over hosts.
     pub(crate) fn is_over_hosts(self) -> bool {
         self.is_for_hosts()
-            || matches!(self, LandeckMpi | OpenMpi | IntelMpi | Mpich | MpichThrottled)
+            || matches!(self, Landeck | LandeckMpi | OpenMpi | IntelMpi | Mpich | MpichThrottled)
     }
 
     /// Whether it is measured over hosts alone.
