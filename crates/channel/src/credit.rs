@@ -29,7 +29,7 @@ const EPOCH_BYTES_LEAST: u64 = 2 * CREDIT_BYTES;
 const PAUSE_LEAST: u32 = 8;
 const PAUSE_MOST: u32 = 4_096;
 
-/// What has happened in an epoch so far.
+/// The events of an epoch so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
     bytes: u64,
