@@ -199,10 +199,8 @@ fn answer(world: &World, form: &UrgentForm) -> Result<()> {
 }
 
 fn compute(time: Duration) {
-    let (begin, mut turns) = (Instant::now(), 0u64);
-    while begin.elapsed() < time {
-        turns = std::hint::black_box(turns + 1);
-    }
+    let begin = Instant::now();
+    while begin.elapsed() < time {}
 }
 
 fn say(world: &World, word: u64, to: usize, is_urgent: bool) -> Result<()> {
