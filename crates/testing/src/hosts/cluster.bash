@@ -159,8 +159,10 @@ fi
 
 # boot NUMBER: starts a host, says when it is ready, and stays until it has ended.
 boot() {
-    local number=$1 folder=$shared/n$1 outer pid up word
+    local number=$1 folder=$shared/n$1 outer hardware pid up word
     outer=host$number
+    # A host keeps its hardware address in all its lives: its neighbours still know it.
+    hardware=$(printf '02:00:00:00:%02x:%02x' "$(site_of "$number")" "$number")
     local said=()
     rm -rf "$folder"
     mkdir -p "$folder"
@@ -174,7 +176,8 @@ boot() {
             born)
                 # The cable of this host's last life may still be there.
                 ip link delete "$outer" 2>/dev/null
-                must ip link add "$outer" ${MTU:+mtu $MTU} type veth peer name eth0 ${MTU:+mtu $MTU} netns $up
+                must ip link add "$outer" ${MTU:+mtu $MTU} type veth \
+                    peer name eth0 address "$hardware" ${MTU:+mtu $MTU} netns $up
                 must ip link set "$outer" master "site$(site_of "$number")" up
                 [ -z "$RATE" ] || must tc qdisc add dev "$outer" root tbf rate "$RATE" $PORT
                 born=$pid
