@@ -549,11 +549,11 @@ mod tests {
             let verdicts = results.verdicts(&small).into_iter();
             verdicts.map(|verdict| (verdict.met, verdict.what)).collect::<Vec<_>>()
         };
-        let words = ["1.2 x ompi", "1 x ompi", "sealed 1,500 more than plain"].map(str::to_owned);
+        let words = ["1 x ompi", "0.8 x ompi", "sealed 1,500 more than plain"].map(str::to_owned);
         let all = |met: [bool; 3]| met.into_iter().zip(words.clone()).collect::<Vec<_>>();
-        assert_eq!(judged(9_000.0, 10_499.0), all([true, true, true]));
-        assert_eq!(judged(11_999.0, 13_500.0), all([true, false, false]));
-        assert_eq!(judged(12_001.0, 12_000.0), all([false, false, true]));
+        assert_eq!(judged(7_999.0, 9_498.0), all([true, true, true]));
+        assert_eq!(judged(9_999.0, 11_500.0), all([true, false, false]));
+        assert_eq!(judged(10_001.0, 10_000.0), all([false, false, true]));
     }
 
     #[test]
