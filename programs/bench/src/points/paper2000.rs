@@ -161,14 +161,15 @@ impl Party<'_> {
         self.call(Call::Sync, &[])
     }
 
-    /// Serves until the group is destroyed.
+    /// Serves until the group is destroyed and all have left it.
     fn serve(&mut self) -> std::result::Result<(), Trouble> {
         let mut members: Vec<usize> = Vec::new();
         let mut waiting: Vec<usize> = Vec::new();
         let mut data = vec![0u8; self.bench.settings.largest()];
         // Broadcasts begin when all have joined: the minimum of the group.
         let minimum = self.world().size() - 1;
-        loop {
+        let mut is_destroyed = false;
+        while !(is_destroyed && members.is_empty()) {
             let status = self.world().receive_into(&mut data, Any, Any)?;
             let (from, bytes) = (status.rank(), status.bytes() as usize);
             let call =
@@ -189,7 +190,10 @@ impl Party<'_> {
                     members.retain(|&member| member != from);
                     vec![from]
                 }
-                Call::Destroy => vec![from],
+                Call::Destroy => {
+                    is_destroyed = true;
+                    vec![from]
+                }
                 Call::Broadcast => Vec::new(),
             };
             let to = if call == Call::Broadcast { members.clone() } else { Vec::new() };
@@ -197,9 +201,7 @@ impl Party<'_> {
                 to.iter().try_for_each(|&to| world.send(&data[..bytes], to, DELIVERY))?;
                 answered.iter().try_for_each(|&to| world.send(&[0u8], to, ANSWER))
             })?;
-            if call == Call::Destroy {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 }
