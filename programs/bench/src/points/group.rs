@@ -71,7 +71,9 @@ pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Resu
             }
         }
     }
-    Ok(part.member.leave()?)
+    part.member.leave()?;
+    // The process of rank 0 serves the group until it leaves the job.
+    Ok(world.barrier()?)
 }
 
 /// The messages that each call costs, on all hosts together: with a server, and without.
