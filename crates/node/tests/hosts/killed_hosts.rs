@@ -26,7 +26,7 @@ const MEMBERS: usize = 2;
 const EACH: usize = GROUPS * MEMBERS;
 const SURVIVORS: usize = EACH * (HOSTS - 1);
 /// The steps that each operation has in its usual way for one of the two members on the host that is killed, at most. If the
-/// other one has fewer, its next run has the others.
+/// other one has fewer, its next run has the others. Another way, which measured links may ask for, can have more.
 const STEPS: [usize; OPERATIONS] = [5, 2, 5, 6, 13, 3, 4, 13, 14, 1, 8, 9, 10, 3, 3, 10];
 /// A short run has one of so many jobs, and one way to kill a host in each.
 const SHORT_RUN: usize = 3;
