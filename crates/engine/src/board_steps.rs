@@ -163,6 +163,12 @@ impl BoardSteps {
         }
     }
 
+    /// Whether a step has begun that is not over.
+    #[inline]
+    pub(super) fn goes_on(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
     /// A step may begin.
     pub(super) fn begin(&mut self, step: u32) {
         self.begun.push_back(step);

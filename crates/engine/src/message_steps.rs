@@ -196,6 +196,12 @@ impl MessageSteps {
         self.number_on_board
     }
 
+    /// Whether a step at the board has begun that is not over.
+    #[inline]
+    pub(super) fn waits_at_board(&self) -> bool {
+        self.board_steps.as_ref().is_some_and(BoardSteps::goes_on)
+    }
+
     /// Whether steps have begun since this was last asked.
     pub(super) fn take_has_begun(&mut self) -> bool {
         std::mem::take(&mut self.has_begun)

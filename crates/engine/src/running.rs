@@ -98,10 +98,13 @@ impl Running {
         }
     }
 
-    /// The message it waits for, when it is but one.
+    /// The message it waits for, when it is but one, and it waits for nothing at the board.
     #[inline]
     pub(crate) fn only_request(&self) -> Option<RequestId> {
-        self.state.only_request()
+        match &self.steps {
+            Steps::Messages(steps) if steps.waits_at_board() => None,
+            _ => self.state.only_request(),
+        }
     }
 
     /// The process that it waits for at the board of its host, in a group over hosts.
@@ -229,7 +232,7 @@ mod tests {
     use crate::shared::{Progress, Shared};
 
     /// An allgather of two members in which the block of member 0 goes over the board, and that of member 1 goes as a
-    /// message, once the other one is there.
+    /// message, once the other one is there, and over the board as well.
     fn mixed_plan(member: u32) -> Prepared {
         let block = |store, block| Cells::new(store, block, 1);
         let step = |action, after: &[u32]| Step { action, after: after.to_vec(), behind: None };
@@ -242,9 +245,18 @@ mod tests {
                 step(Action::Deposit { cells: block(Store::Input, 0), except: None }, &[]),
                 own(0),
                 step(Action::Receive { from: 1, cells: vec![block(Store::Output, 1)] }, &[]),
+                step(
+                    Action::Take {
+                        from: 1,
+                        deposited: block(Store::Input, 1),
+                        into: block(Store::Output, 1),
+                        resolved: false,
+                    },
+                    &[0],
+                ),
             ],
             _ => vec![
-                step(Action::Deposit { cells: Cells::new(Store::Input, 1, 0), except: None }, &[]),
+                step(Action::Deposit { cells: block(Store::Input, 1), except: None }, &[]),
                 own(1),
                 step(
                     Action::Take {
@@ -289,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_plan_may_have_steps_at_the_board_between_its_messages() {
-        for block_bytes in [8, 100_000] {
+        for (block_bytes, first) in [(8, 0), (8, 1), (100_000, 0), (100_000, 1)] {
             let (processes, members) = (processes(), [Peer(0), Peer(1)].into());
             let group = |rank| GroupRef { context: WORLD_CONTEXT, members: &members, rank };
             let inputs = [vec![7u8; block_bytes], vec![9u8; block_bytes]];
@@ -302,9 +314,10 @@ mod tests {
                 let (state, steps) = MessageSteps::begin(state, call, &plan, 1, Check::NONE);
                 running.push(Running { state, steps: Steps::Messages(steps) });
             }
-            // Member 1 waits for the deposit of member 0 before it sends.
-            advance(&processes[1], group(1), &mut running[1]);
-            assert!(running[1].outcome().is_none() && running[1].only_request().is_none());
+            // Member 0 waits for a message and at the board: a look for the message alone would see a deposit late.
+            // Member 1 waits for a deposit before it sends.
+            (0..3).for_each(|_| advance(&processes[first], group(first), &mut running[first]));
+            assert!(running[first].outcome().is_none() && running[first].only_request().is_none());
             for _ in 0..1000 {
                 for (rank, running) in running.iter_mut().enumerate() {
                     advance(&processes[rank], group(rank), running);

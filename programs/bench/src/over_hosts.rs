@@ -87,7 +87,7 @@ fn line(
         _ => {
             say(&format!("run -n {}", n + part.extra));
             if hosts > 1 {
-                say(&format!("--rsh {REMOTE_SHELL} --host {with_slots}"));
+                say(&format!("--rsh {REMOTE_SHELL} --host {with_slots} --bind-to none"));
             }
             if candidate == Candidate::LandeckPlain {
                 say("--plain");
@@ -133,11 +133,11 @@ mod tests {
         let round = |candidate| words(candidate, "hosts_round", 0);
         assert_eq!(
             round(Candidate::LandeckPlain),
-            "/t/landeck run -n 2 --rsh landeck-rsh --host n1:1,n2:1 --plain p x"
+            "/t/landeck run -n 2 --rsh landeck-rsh --host n1:1,n2:1 --bind-to none --plain p x"
         );
         assert_eq!(
             round(Candidate::LandeckMpi),
-            "/t/landeck run -n 2 --rsh landeck-rsh --host n1:1,n2:1 p x"
+            "/t/landeck run -n 2 --rsh landeck-rsh --host n1:1,n2:1 --bind-to none p x"
         );
         assert_eq!(
             round(Candidate::Mpich),
