@@ -56,6 +56,8 @@ pub struct Endpoint<N: Channel> {
     pub(crate) far_peers: u32,
     pub(crate) budget: NetworkBudget,
     pub(crate) far_looks: FarLooks,
+    /// This process has said goodbye on the network, and sends nothing more there.
+    pub(crate) has_left: bool,
     pub(crate) core: Core,
     /// The buffer for packing data whose parts lie apart.
     pub(crate) scratch: Vec<u8>,
@@ -73,6 +75,7 @@ impl<N: Channel> Endpoint<N> {
             far_peers: 0,
             budget: NetworkBudget::default(),
             far_looks: FarLooks::default(),
+            has_left: false,
             core: Core::new(segment, slot, heap),
             scratch: Vec::new(),
         })

@@ -55,7 +55,8 @@ impl<N: Channel> Endpoint<N> {
         &mut self.near
     }
 
-    /// Sends over the channel of a peer. A broken path to a far process that is there is no end: the send waits.
+    /// Sends over the channel of a peer. A broken path to a far process that is there is no end: the send waits, unless
+    /// this process has said goodbye.
     pub(crate) fn try_channel(
         &mut self,
         to: Peer,
@@ -68,7 +69,9 @@ impl<N: Channel> Endpoint<N> {
         }
         self.budget.expect(Interest::Surely);
         match sent {
-            Err(SendError::Gone) if self.core.membership.is_there(to) => Err(SendError::Full),
+            Err(SendError::Gone) if !self.has_left && self.core.membership.is_there(to) => {
+                Err(SendError::Full)
+            }
             sent => sent,
         }
     }

@@ -128,12 +128,14 @@ impl<N: Channel> Endpoint<N> {
 
     /// Says goodbye on the network: this process sends nothing more, and may end once
     /// [`Endpoint::has_unfinished_sends`] is false. Returns false if there is nobody to tell, because there is only the
-    /// nearest channel, whose membership tells it.
+    /// nearest channel, whose membership tells it. Messages that come later get no reply: their senders learn that this
+    /// process has left.
     pub fn say_goodbye(&mut self) -> bool {
         if let Some(network) = &mut self.far {
             network.leave();
+            self.has_left = true;
         }
-        self.far.is_some()
+        self.has_left
     }
 
     /// Whether a peer is reached over the network.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use landeck::{
     Any, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError,
-    Sum, Tag, WhenFull,
+    ServedBy, Sum, Tag, WhenFull,
 };
+use landeck_testing::Watchdog;
+use landeck_testing::hosts::{Hosts, Wish};
 
-use crate::job::{EACH, RANKS, on_hosts, run};
-use crate::support::{is_member, kill_myself, text};
+use crate::job::{EACH, RANKS, command, on_hosts, run};
+use crate::support::{is_member, kill_myself, launcher, text};
 
 const DONE: &str = "survivor done";
 
@@ -74,6 +76,32 @@ fn members_of_both_hosts_join_broadcast_and_leave() {
             world.barrier().unwrap();
         }
     });
+}
+
+/// The creator's process serves the group until it leaves the job, which it does as others leave the group.
+#[test]
+fn members_leave_while_the_creator_leaves_the_job() {
+    const JOBS: usize = 10;
+    const TEST: &str = "named_groups::members_leave_while_the_creator_leaves_the_job";
+    if is_member() {
+        let job = Job::join().unwrap();
+        let options = GroupOptions::default().served_by(ServedBy::Creator);
+        let (_group, mut inbox, mut member) = joined(&job, "ends", 0, options);
+        if job.world().rank() == 0 {
+            member.broadcast(&message(&[1, 2])).unwrap();
+        }
+        assert_eq!(values(&mut inbox), [1, 2]);
+        member.sync().unwrap();
+        member.leave().unwrap();
+        return job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    launcher();
+    let Some(hosts) = Hosts::or_skip(TEST, &Wish::hosts(2)) else { return };
+    for number in 0..JOBS {
+        let ended = command(&hosts, 1 + number % 2, TEST, &[]).output().unwrap();
+        assert!(ended.status.success(), "job {number}: {}", text(&ended));
+    }
 }
 
 #[test]

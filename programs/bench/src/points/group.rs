@@ -71,9 +71,7 @@ pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Resu
             }
         }
     }
-    part.member.leave()?;
-    // The process of rank 0 serves the group until it leaves the job.
-    Ok(world.barrier()?)
+    Ok(part.member.leave()?)
 }
 
 /// The messages that each call costs, on all hosts together: with a server, and without.
