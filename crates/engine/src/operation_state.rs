@@ -266,7 +266,8 @@ impl OperationState {
         let Some(tag) = span.map(Signature::span_tag) else { return Ok(()) };
         let peer = members[to as usize];
         if let Started::Pending(id) = endpoint.send(peer, *collective_context, tag, Area::EMPTY)? {
-            self.await_message(None, id, Message { peer: to, expected_bytes: 0, is_received: false });
+            let message = Message { peer: to, expected_bytes: 0, is_received: false };
+            self.await_message(None, id, message);
         }
         Ok(())
     }

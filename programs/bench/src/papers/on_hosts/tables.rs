@@ -55,7 +55,10 @@ fn effort(values: &Values) -> String {
     let (least, most) = (batches(&usize::min), batches(&usize::max));
     let rounds = if values.rounds == 1 { "1 round" } else { &format!("{} rounds", values.rounds) };
     let batches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    format!("{rounds}, in each {batches} batches of every value; {} processors", values.machine.processors)
+    format!(
+        "{rounds}, in each {batches} batches of every value; {} processors",
+        values.machine.processors
+    )
 }
 
 /// A way and the library that goes it, in words.
