@@ -93,7 +93,8 @@ impl Signature {
     #[inline]
     #[must_use]
     pub fn in_span(self, span: u32) -> Self {
-        Self { number: span << NUMBER_BITS | self.number % SPAN_CALLS, ..self }
+        let place = self.number % SPAN_CALLS;
+        Self { number: span << NUMBER_BITS | place, ..self }
     }
 
     /// The span of the call: how often 8,192 calls were counted before it.
