@@ -220,7 +220,8 @@ mod tests {
             assert_eq!(Signature::told_span(call.tag()), None);
             assert_eq!(Signature::told_span(call.remark().tag()), None);
         }
-        let beyond = Signature::span_tag(0) | (1 << ROOT_BITS) - 1;
+        let highest_root = (1 << ROOT_BITS) - 1;
+        let beyond = Signature::span_tag(0) | highest_root;
         assert_eq!(Signature::told_span(beyond), None, "no call is so far ahead");
     }
 
