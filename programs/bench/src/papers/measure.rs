@@ -106,9 +106,10 @@ impl StudyTime {
         Self { begun: now, round_begun: now, longest_round: Duration::ZERO, end }
     }
 
-    /// Whether another round ends in time, if it takes as long as the longest one.
+    /// Whether another round ends in time, if it takes as long as the longest one. The first one begins in any case.
     fn has_round(&self) -> bool {
-        self.end.is_none_or(|end| Instant::now() + self.longest_round <= end)
+        let is_first = self.longest_round.is_zero();
+        is_first || self.end.is_none_or(|end| Instant::now() + self.longest_round <= end)
     }
 
     fn is_over(&self) -> bool {
