@@ -1,7 +1,7 @@
 /*
  * The measurements of four papers on group communication, over any MPI library.
  *
- *   mpiexec -n N papers FIGURE [bytes=4,40000] [iterations=20] [batches=5] [ways=mpi,daisy@8]
+ *   mpiexec -n N papers FIGURE [bytes=4,40000] [iterations=20] [batches=5] [limit_s=20] [ways=mpi,daisy@8]
  *
  *   service      a broadcast and a barrier: DECK's group service, 2000
  *   collective   scatter and gather, reduce, barrier: DECK's collective operations, 2003
@@ -10,7 +10,8 @@
  *   roots        the root of a function, 1997. A value is the time of one round. The master broadcasts each interval by
  *                MPI_Bcast (`mpi`), or by messages that route themselves through a hypercube (`relay`)
  *
- * The root is always rank 0, as in the papers. In a batch are `iterations` operations, one after the other. The lines
+ * The root is always rank 0, as in the papers. In a batch are `iterations` operations, one after the other. No batch of
+ * service, collective and delivery but the first begins after limit_s; in the first two, of each row. The lines
  * that are printed are those of points.c. programs/bench/src/points does the same over Landeck's own interface, in
  * delivery.rs, repeated.rs and roots.rs.
  */
@@ -34,6 +35,13 @@ static void fill(char *block, long bytes, int to) {
 static void check(const char *block, long bytes, int to) {
     for (long place = 0; place < bytes; place++)
         if (block[place] != pattern(place, to)) fail("received wrong bytes");
+}
+
+/* Whether there is time for another batch, as the first one began then: rank 0 says so to all. */
+static bool goes_on(double begun) {
+    int word = now_s() - begun < settings.limit_s;
+    MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return word;
 }
 
 /* ------------------------------------------------------------------ 2000 and 2003 */
@@ -78,7 +86,8 @@ static void check_row(void (*call)(long), long bytes) {
 
 static void measure_row(const char *figure, const char *form, void (*call)(long), long bytes) {
     check_row(call, bytes);
-    for (int batch = 0; batch < settings.batches; batch++) {
+    double begun = now_s();
+    for (int batch = 0; batch < settings.batches && (batch == 0 || goes_on(begun)); batch++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = now_s();
         for (int i = 0; i < settings.iterations; i++) call(bytes);
@@ -165,7 +174,8 @@ static void delivery(void) {
             }
         }
     }
-    for (int batch = 0; batch < settings.batches; batch++) {
+    double begun = now_s();
+    for (int batch = 0; batch < settings.batches && (batch == 0 || goes_on(begun)); batch++) {
         for (int place = 0; place < count; place++) {
             const way *by = &ways[(batch + place) % count];
             for (int i = 0; i < settings.bytes.count; i++) {

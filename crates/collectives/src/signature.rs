@@ -6,6 +6,9 @@ use crate::operation::Operation;
 
 /// A call: its number in the group, its operation, and its root or number of rounds. Members whose calls differ in any
 /// of these never take each other's messages.
+///
+/// A tag has room for the place of the number in a *span* of 8,192 calls. The span of a message is known from its sender,
+/// which tells it by a message of its own ([`Signature::span_tag`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     number: u32,
@@ -15,6 +18,8 @@ pub struct Signature {
 }
 
 const NUMBER_BITS: u32 = 13;
+/// The calls of a span: numbers within one are told apart by tags.
+pub const SPAN_CALLS: u32 = 1 << NUMBER_BITS;
 const OPERATION_BITS: u32 = 5;
 /// Bits of the root, or of the rounds: the lowest of a call and of a tag.
 pub const ROOT_BITS: u32 = 14;
@@ -32,12 +37,13 @@ const DIRECT: u32 = (1 << ROOT_BITS) - DIRECT_MEMBERS_MAX;
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 /// The operation of a message that names the call its sender is in.
 const REMARK: u32 = ALARM - 1;
+/// The operation of a message that tells the span of those behind it.
+const SPAN: u32 = REMARK - 1;
 
 impl Signature {
-    /// A call. The number and the root, or the rounds, are cut to their fields.
+    /// A call. The root, or the rounds, are cut to their field.
     #[inline]
     pub fn new(number: u32, operation: Operation, root_or_rounds: u32) -> Self {
-        let number = number % (1 << NUMBER_BITS);
         Self { number, operation: operation as u32, root_or_rounds }.cut()
     }
 
@@ -66,14 +72,14 @@ impl Signature {
         Self { root_or_rounds: self.root_or_rounds % (1 << ROOT_BITS), ..self }
     }
 
-    /// The tag of all its messages.
+    /// The tag of all its messages. The number is cut to its place in its span.
     #[inline]
     pub fn tag(self) -> u32 {
         let called = self.operation << ROOT_BITS | self.root_or_rounds;
         self.number << CALL_BITS | called
     }
 
-    /// The call of a message.
+    /// The call of a message of the first span.
     #[inline]
     pub fn of_tag(tag: u32) -> Self {
         Self {
@@ -83,17 +89,48 @@ impl Signature {
         }
     }
 
+    /// Returns the call of a message of this span.
+    #[inline]
+    #[must_use]
+    pub fn in_span(self, span: u32) -> Self {
+        let place = self.number % SPAN_CALLS;
+        Self { number: span << NUMBER_BITS | place, ..self }
+    }
+
+    /// The span of the call: how often 8,192 calls were counted before it.
+    #[inline]
+    pub fn span(self) -> u32 {
+        self.number >> NUMBER_BITS
+    }
+
+    /// The tag of the message without data that tells a span: the messages of its sender behind it are of that span.
+    pub fn span_tag(span: u32) -> u32 {
+        Self { number: span, operation: SPAN, root_or_rounds: span >> NUMBER_BITS }.tag()
+    }
+
+    /// The span that a message with this tag tells, if it tells one.
+    pub fn told_span(tag: u32) -> Option<u32> {
+        let Self { number, operation, root_or_rounds } = Self::of_tag(tag);
+        let span = root_or_rounds << NUMBER_BITS | number;
+        (operation == SPAN && span <= u32::MAX >> NUMBER_BITS).then_some(span)
+    }
+
     /// The call without its number, as it stands on a board.
     #[inline]
     pub fn call(self) -> u32 {
         self.tag() % (1 << CALL_BITS)
     }
 
+    /// Returns the signature of a call with this number: the rest as it stands on a board.
+    #[inline]
+    pub fn of_call(number: u32, call: u32) -> Self {
+        Self { number, ..Self::of_tag(call) }
+    }
+
     /// Returns the signature of the call with this number on a board. Boards count from 1.
     #[inline]
     pub fn at_board(number: u32, call: u32) -> Self {
-        let number = number.wrapping_sub(1) % (1 << NUMBER_BITS);
-        Self { number, ..Self::of_tag(call % (1 << CALL_BITS)) }
+        Self::of_call(number.wrapping_sub(1), call)
     }
 
     /// The operation of the call, if it is one.
@@ -132,7 +169,7 @@ impl Signature {
         self.operation == REMARK
     }
 
-    /// The number of the operation in its group; 8,192 is 0 again.
+    /// The number of the operation in its group. Of the call of a tag it is the place in its span.
     #[inline]
     pub fn number(self) -> u32 {
         self.number
@@ -167,12 +204,25 @@ mod tests {
     fn a_signature_survives_its_tag() {
         let signature = Signature::new(8_191, Operation::ExclusiveScan, 16_383);
         assert_eq!(Signature::of_tag(signature.tag()), signature);
-        assert_eq!(Signature::new(8_192 + 3, Operation::Barrier, 0).number(), 3);
         assert!(Signature::of_tag(signature.alarm().tag()).is_alarm());
         let checked = Signature::of_tag(signature.checked().tag());
         assert!(checked != signature && !checked.is_remark() && !checked.is_alarm());
         assert_eq!(checked.to_string(), format!("{signature} in checking mode"));
         assert_eq!(Signature::at_board(8_192, checked.call()), checked);
+    }
+
+    #[test]
+    fn a_span_makes_the_number_of_a_tag_whole() {
+        for number in [0, 3, 8_191, 8_192, 3 * 8_192 + 3, u32::MAX] {
+            let call = Signature::new(number, Operation::Gather, 7);
+            assert_eq!(Signature::of_tag(call.tag()).in_span(call.span()), call);
+            assert_eq!(Signature::told_span(Signature::span_tag(call.span())), Some(call.span()));
+            assert_eq!(Signature::told_span(call.tag()), None);
+            assert_eq!(Signature::told_span(call.remark().tag()), None);
+        }
+        let highest_root = (1 << ROOT_BITS) - 1;
+        let beyond = Signature::span_tag(0) | highest_root;
+        assert_eq!(Signature::told_span(beyond), None, "no call is so far ahead");
     }
 
     #[test]

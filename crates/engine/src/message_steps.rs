@@ -59,10 +59,9 @@ impl MessageSteps {
         segments: u32,
         check: Check,
     ) -> (OperationState, Self) {
-        let number = group.next_number;
         let root_or_rounds = group.root_or_rounds(&call, segments);
         let signature = group.count(call.operation, root_or_rounds, call.options.is_checked);
-        Self::begin_as((number, signature), group, call, prepared, segments, check)
+        Self::begin_as(signature, group, call, prepared, segments, check)
     }
 
     /// Binds a started call that goes directly to all members of other hosts to its plan.
@@ -71,11 +70,9 @@ impl MessageSteps {
         call: Call,
         direct: Direct,
     ) -> (OperationState, Self) {
-        let number = group.next_number;
         let signature = group.count_direct(call.operation, call.root);
-        let called = (number, signature);
         let (mut state, mut steps) =
-            Self::begin_as(called, group, call, &direct.plan, 1, Check::NONE);
+            Self::begin_as(signature, group, call, &direct.plan, 1, Check::NONE);
         state.is_direct = true;
         steps.driving = direct.driving.map(Box::new);
         if steps.is_open()
@@ -88,7 +85,7 @@ impl MessageSteps {
     }
 
     fn begin_as(
-        (number, signature): (u32, Signature),
+        signature: Signature,
         group: &mut GroupState,
         mut call: Call,
         prepared: &Prepared,
@@ -105,7 +102,7 @@ impl MessageSteps {
             binding.pack();
         }
         let missing = call.missing.or_else(|| copied.as_ref()?.missing());
-        let mut state = OperationState::new(&group.place, number, signature, call);
+        let mut state = OperationState::new(&group.place, signature, call);
         state.is_telling = is_telling;
         state.go_without(missing.or_else(|| binding.missing()));
         if let Some(copied) = copied {
@@ -171,7 +168,7 @@ impl MessageSteps {
     ) {
         let (plan, call) = (prepared.walk.plan(), state.signature.call());
         if prepared.uses_board {
-            let visits = local.begin(state.number, call, plan.visits());
+            let visits = local.begin(state.signature.number(), call, plan.visits());
             let names = Some(local.names());
             let mut steps = BoardSteps::new(visits, names, plan, is_oversubscribed);
             if state.missing.is_some() {
@@ -180,7 +177,7 @@ impl MessageSteps {
             self.board_steps = Some(steps);
             return;
         }
-        for (number, word) in local.begin(state.number, call, 1) {
+        for (number, word) in local.begin(state.signature.number(), call, 1) {
             self.announced = Some(number);
             if local.board.has_room(number) {
                 local.board.come(number, word, 0, Bytes::EMPTY);

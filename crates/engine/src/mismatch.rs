@@ -32,10 +32,12 @@ impl Mismatch {
         }
     }
 
-    /// As it travels.
-    pub(crate) fn encode(&self) -> [u8; 16] {
-        let words = [self.first, self.first_calls.tag(), self.second, self.second_calls.tag()];
-        let mut bytes = [0; 16];
+    /// As it travels. Both calls have one number.
+    pub(crate) fn encode(&self) -> [u8; 20] {
+        let number = self.second_calls.number();
+        let calls = [self.first_calls.call(), self.second_calls.call()];
+        let words = [self.first, calls[0], self.second, calls[1], number];
+        let mut bytes = [0; 20];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -44,49 +46,35 @@ impl Mismatch {
 
     /// From how it travels; none for other bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; 16] = bytes.try_into().ok()?;
+        let bytes: &[u8; 20] = bytes.try_into().ok()?;
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        Some(Self {
-            first: word(0),
-            first_calls: Signature::of_tag(word(4)),
-            second: word(8),
-            second_calls: Signature::of_tag(word(12)),
-        })
+        let call = |at| Signature::of_call(word(16), word(at));
+        Some(Self { first: word(0), first_calls: call(4), second: word(8), second_calls: call(12) })
     }
 }
 
-/// The call that a member has said it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Remark {
-    /// The number of its call, which its signature has a part of.
-    pub(super) number: u32,
-    /// The call.
-    pub(super) signature: Signature,
+/// The data of a message in which a member says which call it is in.
+pub(super) fn encode_remark(call: Signature) -> [u8; 8] {
+    (u64::from(call.number()) << 32 | u64::from(call.call())).to_le_bytes()
 }
 
-impl Remark {
-    pub(super) fn encode(self) -> [u8; 8] {
-        let bits = u64::from(self.number) << 32 | u64::from(self.signature.tag());
-        bits.to_le_bytes()
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let bits = u64::from_le_bytes(bytes.try_into().ok()?);
-        Some(Self { number: (bits >> 32) as u32, signature: Signature::of_tag(bits as u32) })
-    }
+/// The call in such data; none in other bytes.
+pub(super) fn decode_remark(bytes: &[u8]) -> Option<Signature> {
+    let bits = u64::from_le_bytes(bytes.try_into().ok()?);
+    Some(Signature::of_call((bits >> 32) as u32, bits as u32))
 }
 
-/// Says to a member what this one is in and waits for it: the call with this number and signature.
+/// Says to a member which call this one is in and waits for it.
 #[cold]
 pub(super) fn remark(
     endpoint: &mut Endpoint<SharedMemory>,
     place: &GroupIdentity,
     to: u32,
-    (number, signature): (u32, Signature),
+    call: Signature,
 ) {
-    let (tag, data) = (signature.remark().tag(), Remark { number, signature }.encode());
+    let (tag, data) = (call.remark().tag(), encode_remark(call));
     if let Some(&peer) = place.members.get(to as usize) {
         // Without room there is something waiting for it anyway.
         let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
@@ -102,11 +90,11 @@ mod tests {
     fn a_mismatch_survives_its_bytes() {
         let mismatch = Mismatch {
             first: 3,
-            first_calls: Signature::new(9, Operation::Barrier, 0),
+            first_calls: Signature::new(8_192 + 9, Operation::Barrier, 0),
             second: 70_000,
-            second_calls: Signature::new(9, Operation::Gather, 5),
+            second_calls: Signature::new(8_192 + 9, Operation::Gather, 5),
         };
         assert_eq!(Mismatch::decode(&mismatch.encode()), Some(mismatch));
-        assert_eq!(Mismatch::decode(&[0; 15]), None);
+        assert_eq!(Mismatch::decode(&[0; 16]), None);
     }
 }

@@ -1,6 +1,8 @@
 //! The state of an operation that goes on, whatever its steps are: its call, its messages on their way, missing memory,
 //! and how it ends.
 
+use std::sync::Arc;
+
 use landeck_collectives::{Operation, Signature};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::{Buffer, NoMemory};
@@ -49,9 +51,7 @@ struct InFlight {
 
 /// The state of an operation that goes on.
 pub(crate) struct OperationState {
-    pub(super) place: GroupIdentity,
-    /// The number of the call in its group.
-    pub(super) number: u32,
+    pub(super) place: Arc<GroupIdentity>,
     pub(super) signature: Signature,
     pub(super) call: Call,
     in_flight: Vec<InFlight>,
@@ -74,15 +74,9 @@ pub(crate) struct OperationState {
 
 impl OperationState {
     /// The state of an operation that has not begun.
-    pub(super) fn new(
-        place: &GroupIdentity,
-        number: u32,
-        signature: Signature,
-        call: Call,
-    ) -> Self {
+    pub(super) fn new(place: &Arc<GroupIdentity>, signature: Signature, call: Call) -> Self {
         Self {
             place: place.clone(),
-            number,
             signature,
             call,
             in_flight: Vec::new(),
@@ -176,6 +170,9 @@ impl OperationState {
     /// Gives up all messages.
     pub(super) fn abandon(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
         for one in self.in_flight.drain(..) {
+            if one.step.is_none() {
+                self.place.told.forget(one.message.peer);
+            }
             endpoint.abandon(one.id);
         }
     }
@@ -221,7 +218,7 @@ impl OperationState {
         awaited.sort_unstable();
         awaited.dedup();
         for member in awaited {
-            remark(endpoint, &self.place, member, (self.number, self.signature));
+            remark(endpoint, &self.place, member, self.signature);
         }
     }
 
@@ -243,6 +240,7 @@ impl OperationState {
         let area = if self.brings_nothing() { in_the_place_of(&area) } else { area };
         let peer = self.place.members[to as usize];
         let context = self.place.collective_context;
+        self.tell_span(endpoint, to)?;
         let started = match self.call.operation {
             // The members of a whole group answer one, who knows best when their data may come.
             Operation::Gather | Operation::Reduce if !self.is_direct => {
@@ -258,6 +256,20 @@ impl OperationState {
         // Messages of the program's may take all room, and wait for what comes after this operation.
         endpoint.offer_if_waiting(id);
         Ok(Stepped::Out(id, Message { peer: to, expected_bytes: 0, is_received: false }))
+    }
+
+    /// Tells a member the span of this call, if the last message to it was of another one.
+    #[inline]
+    fn tell_span(&mut self, endpoint: &mut Endpoint<SharedMemory>, to: u32) -> Result<(), Fault> {
+        let GroupIdentity { members, collective_context, told, .. } = &*self.place;
+        let span = told.to_tell(to, members.len(), self.signature);
+        let Some(tag) = span.map(Signature::span_tag) else { return Ok(()) };
+        let peer = members[to as usize];
+        if let Started::Pending(id) = endpoint.send(peer, *collective_context, tag, Area::EMPTY)? {
+            let message = Message { peer: to, expected_bytes: 0, is_received: false };
+            self.await_message(None, id, message);
+        }
+        Ok(())
     }
 
     /// Receives data, or drops them where this member takes part with nothing.

@@ -33,14 +33,14 @@ impl StartedBoardCall {
         mut call: Call,
         style: BoardStyle,
     ) -> Result<(OperationState, Self), Fault> {
-        let (number, members) = (group.next_number, (group.size(), group.place.member));
+        let members = (group.size(), group.place.member);
         let copied = call.set_aside();
         let longest = group.longest_on_board(call.operation);
         let beside = OversizeBlocks::out_of(&mut call, longest, members);
         let board_call = group.board_call(&call, style)?;
         let missing = call.missing.or_else(|| copied.as_ref()?.missing());
         let signature = board_call.signature();
-        let mut state = OperationState::new(&group.place, number, signature, call);
+        let mut state = OperationState::new(&group.place, signature, call);
         state.go_without(missing);
         state.go_without(beside.as_ref().and_then(|beside| beside.missing()));
         if let Some(copied) = copied {

@@ -561,11 +561,10 @@ impl<N: Channel> Endpoint<N> {
         })
     }
 
-    /// The unexpected messages of a context: sender and tag of each.
+    /// The unexpected messages of a context in the order in which they came: sender and tag of each.
     pub fn kept_in(&self, context: u32) -> impl Iterator<Item = (Peer, u32)> {
-        let labels = self.core.matching.waiting_labels();
-        let in_context = labels.filter(move |label| label.context == context);
-        in_context.map(|label| (Peer(label.source), label.tag))
+        let labels = self.core.matching.waiting_in(context);
+        labels.map(|label| (Peer(label.source), label.tag))
     }
 
     /// The unexpected message of a context that has waited longest.

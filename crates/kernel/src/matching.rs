@@ -441,9 +441,17 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.unexpected.len()
     }
 
-    /// The labels of the unexpected messages, in no particular order.
-    pub fn waiting_labels(&self) -> impl Iterator<Item = Label> {
-        self.unexpected.values().map(|(_, (label, _))| *label)
+    /// The labels of the unexpected messages of a context, in the order in which they came.
+    pub fn waiting_in(&self, context: u32) -> impl Iterator<Item = Label> {
+        let key = Key::of(&Wanted { context, source: None, tag: None });
+        let way = key.form as usize;
+        let first = self.unexpected.first(&key);
+        let after = move |&at: &u32| {
+            let after = self.unexpected.nodes[at as usize].links[way].after;
+            (after != NONE).then_some(after)
+        };
+        let nodes = std::iter::successors(first, after);
+        nodes.filter_map(|at| Some(self.unexpected.nodes[at as usize].value.as_ref()?.0))
     }
 
     /// The unexpected messages, in no particular order.
@@ -576,6 +584,9 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(matching.waiting(), naive.waiting.len());
+                let in_context = naive.waiting.iter().map(|(label, _)| *label);
+                let in_context = in_context.filter(|label| label.context == 1);
+                prop_assert!(matching.waiting_in(1).eq(in_context));
                 prop_assert_eq!(matching.posted().count(), naive.posted.len());
             }
         }

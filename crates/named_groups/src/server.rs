@@ -158,6 +158,7 @@ impl Server<'_> {
         loop {
             let ended = shared.wait_until(&record, None, |engine| {
                 engine.refresh();
+                self.look_beside_long_broadcasts(engine);
                 self.has_work(engine).then_some(())
             });
             if ended.is_err() || self.control.is_ending() {
@@ -168,6 +169,14 @@ impl Server<'_> {
         }
         self.finish_feeds();
         self.release_all();
+    }
+
+    /// Looks for requests of other hosts while long broadcasts are received and copied. The wait does not: there is always
+    /// another piece.
+    fn look_beside_long_broadcasts(&self, engine: &mut Engine) {
+        if !(self.receiving.is_empty() && self.unfinished.is_empty()) {
+            engine.progress_thoroughly();
+        }
     }
 
     fn has_work(&self, engine: &Engine) -> bool {

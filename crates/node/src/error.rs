@@ -336,7 +336,7 @@ pub enum ErrorKind {
         other: usize,
         /// The call of the other member, in words.
         ours: String,
-        /// The number of the operation in the world, counted from 0 and again from 0 after 8,191.
+        /// The number of the operation in the world, counted from 0.
         number: u32,
         /// The words ` on n1` for the hosts of the one and the other member; empty if the job has one host.
         hosts: Box<[String; 2]>,

@@ -8,21 +8,22 @@
 //! On a board each word tells what its member has called so far (see [`landeck_board`]), so
 //! members find out when they meet, before a line there is used again, or when they leave.
 //!
-//! The tag of a message has room for 13 bits of a call's number. So a message from a member that is 8,192 calls
-//! ahead is taken for one of today if that member waited for nobody in all of them and now calls
-//! something else. That takes as many operations that only send, to a member that takes no part in any
-//! of them meanwhile: any operation in which all wait for each other, in between, prevents it. Words
-//! about calls have room for the whole number.
+//! The tag of a message has room for 13 bits of a call's number, its place in a *span* of 8,192 calls. A member may be
+//! whole spans ahead of another one that it never waits for. So before the first message of another span it tells that
+//! member the span, by a message of its own: messages of a pair come in order, so the last span that came tells that of the
+//! messages behind it.
+
+use std::collections::BTreeMap;
 
 use landeck_board::Board;
 use landeck_channel::Peer;
 use landeck_collectives::Signature;
-use landeck_kernel::{Endpoint, Received, Wanted};
+use landeck_kernel::{Area, Endpoint, Received, Wanted};
 use landeck_transports::SharedMemory;
 
 use crate::group::GroupState;
 use crate::identity::GroupIdentity;
-use crate::mismatch::{Mismatch, Remark};
+use crate::mismatch::{Mismatch, decode_remark};
 
 impl GroupState {
     /// The mismatch that the waiting messages of the group reveal.
@@ -31,11 +32,7 @@ impl GroupState {
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
     ) -> Option<Mismatch> {
-        let waiting: Vec<(Peer, Signature)> = endpoint
-            .kept_in(self.place.collective_context)
-            .map(|(peer, tag)| (peer, Signature::of_tag(tag)))
-            .collect();
-        for (peer, said) in waiting {
+        for (peer, said) in self.waiting(endpoint) {
             let found = if said.is_alarm() {
                 heard(endpoint, &self.place, peer, said).and_then(|bytes| Mismatch::decode(&bytes))
             } else if said.is_remark() {
@@ -50,13 +47,39 @@ impl GroupState {
         }
         let remarks = std::mem::take(&mut self.remarks);
         let found = remarks.iter().find_map(|&(peer, theirs)| {
-            let ours = self.call_of(theirs.number)?;
-            let differs = ours != theirs.signature;
-            differs.then(|| self.against(peer, theirs.signature, ours)).flatten()
+            let ours = self.contradicts(theirs)?;
+            self.against(peer, theirs, ours)
         });
         self.remarks = remarks;
         self.forget_remarks();
         found
+    }
+
+    /// The calls of the waiting messages of the group. A span that comes first from its sender is taken: it holds for all that
+    /// comes from there later.
+    #[cold]
+    fn waiting(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Vec<(Peer, Signature)> {
+        let kept: Vec<(Peer, u32)> = endpoint.kept_in(self.place.collective_context).collect();
+        let mut waiting = Vec::with_capacity(kept.len());
+        let mut spans: BTreeMap<Peer, u32> = BTreeMap::new();
+        for (peer, tag) in kept {
+            let Some(span) = Signature::told_span(tag) else {
+                let span = *spans.entry(peer).or_insert_with(|| self.span_of(peer));
+                waiting.push((peer, Signature::of_tag(tag).in_span(span)));
+                continue;
+            };
+            if spans.insert(peer, span).is_none() {
+                self.spans.insert(peer.0, span);
+                drop_told(endpoint, &self.place, peer, tag);
+            }
+        }
+        waiting
+    }
+
+    /// The span of the messages from a member, but for those behind a span that waits.
+    #[inline]
+    fn span_of(&self, peer: Peer) -> u32 {
+        self.spans.get(&peer.0).copied().unwrap_or(0)
     }
 
     /// The mismatch that the oldest waiting message of the group reveals. Messages that are asked for go, so a message
@@ -68,9 +91,10 @@ impl GroupState {
     ) -> Option<Mismatch> {
         let (peer, tag) = endpoint.oldest_kept_in(self.place.collective_context)?;
         let said = Signature::of_tag(tag);
-        if said.is_alarm() || said.is_remark() {
+        if said.is_alarm() || said.is_remark() || Signature::told_span(tag).is_some() {
             return self.look_for_mismatch(endpoint);
         }
+        let said = said.in_span(self.span_of(peer));
         self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
     }
 
@@ -93,7 +117,7 @@ impl GroupState {
     /// Messages about later calls are looked at again.
     fn forget_remarks(&mut self) {
         let next = self.next_number;
-        self.remarks.retain(|&(_, theirs)| theirs.number.wrapping_sub(next) as i32 >= 0);
+        self.remarks.retain(|&(_, theirs)| theirs.number().wrapping_sub(next) as i32 >= 0);
     }
 
     fn take_remark(
@@ -103,9 +127,9 @@ impl GroupState {
         remark: Signature,
     ) {
         let Some(bytes) = heard(endpoint, &self.place, peer, remark) else { return };
-        if let Some(remark) = Remark::decode(&bytes) {
+        if let Some(call) = decode_remark(&bytes) {
             self.remarks.retain(|&(other, _)| other != peer);
-            self.remarks.push((peer, remark));
+            self.remarks.push((peer, call));
         }
     }
 
@@ -174,9 +198,19 @@ fn heard(
     }
 }
 
+/// Drops the oldest of these messages, which have no data.
+fn drop_told(endpoint: &mut Endpoint<SharedMemory>, place: &GroupIdentity, peer: Peer, tag: u32) {
+    let wanted = Wanted { context: place.collective_context, source: Some(peer.0), tag: Some(tag) };
+    let id = endpoint.receive(wanted, Area::EMPTY);
+    if endpoint.take(id).is_none() {
+        endpoint.abandon(id);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mismatch::encode_remark;
     use landeck_collectives::Operation;
     use landeck_memory::SegmentPlan;
 
@@ -193,36 +227,32 @@ mod tests {
         .unwrap()
     }
 
-    fn remark(number: u32) -> (Peer, Remark) {
-        (Peer(1), Remark { number, signature: Signature::new(number, Operation::Broadcast, 0) })
+    fn broadcast(number: u32) -> Signature {
+        Signature::new(number, Operation::Broadcast, 0)
     }
 
     #[test]
     fn remarks_on_past_calls_are_forgotten() {
         let mut group = group();
         group.next_number = 100;
-        let of = |number| remark(number);
+        let of = |number| (Peer(1), broadcast(number));
         group.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
         group.forget_remarks();
         assert_eq!(group.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
     }
 
     #[test]
-    fn calls_8192_apart_are_told_apart_in_words_about_calls() {
+    fn calls_whole_spans_apart_are_told_apart() {
         let mut group = group();
         for _ in 0..8_192 + 100 {
             group.count(Operation::Barrier, 0, false);
         }
-        let (_, today) = remark(8_192 + 99);
-        let (_, long_ago) = remark(99);
-        let (_, far_ahead) = remark(2 * 8_192 + 99);
-        assert_eq!(today.signature, long_ago.signature, "the tags are the same");
-        let calls = [today, long_ago, far_ahead].map(|theirs| group.call_of(theirs.number));
-        let barrier = Signature::new(99, Operation::Barrier, 0);
-        assert_eq!(calls, [Some(barrier), None, None]);
-        assert_eq!(Remark::decode(&today.encode()), Some(today));
-        assert_eq!(Remark::decode(&[0; 4]), None);
-        // A message has the short number alone: the limit that stands at the head of this file.
-        assert_eq!(group.contradicts(long_ago.signature), Some(barrier));
+        let [today, long_ago, far_ahead] = [8_192 + 99, 99, 2 * 8_192 + 99].map(broadcast);
+        assert_eq!(today.tag(), long_ago.tag());
+        let barrier = Signature::new(8_192 + 99, Operation::Barrier, 0);
+        let contradicted = [today, long_ago, far_ahead].map(|theirs| group.contradicts(theirs));
+        assert_eq!(contradicted, [Some(barrier), None, None]);
+        assert_eq!(decode_remark(&encode_remark(today)), Some(today));
+        assert_eq!(decode_remark(&[0; 4]), None);
     }
 }

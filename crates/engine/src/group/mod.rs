@@ -1,5 +1,6 @@
 //! A group, as a process knows it for its collective operations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landeck_board::Board;
@@ -25,9 +26,9 @@ use crate::group::driving::{Direct, Driving};
 use crate::group::holdings::Holdings;
 use crate::group::host_boards::{Boards, LocalBoard};
 use crate::group::plans::{Plans, Prepared};
-use crate::identity::GroupIdentity;
+use crate::identity::{GroupIdentity, ToldSpans};
 use crate::inline::InlineCollective;
-use crate::mismatch::{Mismatch, Remark};
+use crate::mismatch::Mismatch;
 use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
@@ -41,7 +42,7 @@ pub(crate) mod table;
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
 pub(crate) struct GroupState {
-    pub(crate) place: GroupIdentity,
+    pub(crate) place: Arc<GroupIdentity>,
     /// Which way each call takes; with it the group as architectures see it.
     table: Table,
     plans: Plans,
@@ -49,7 +50,9 @@ pub(crate) struct GroupState {
     /// The last calls, to recognise what others called in their place.
     called: [u32; CALLS_KEPT],
     /// The calls that other waiting members have said they are in, the last of each.
-    pub(super) remarks: Vec<(Peer, Remark)>,
+    pub(super) remarks: Vec<(Peer, Signature)>,
+    /// The span that each other member has told last, but for those that have told none.
+    spans: BTreeMap<u32, u32>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
     /// Where all members are on one host.
@@ -69,7 +72,7 @@ pub(crate) struct GroupState {
 /// The most bytes that a member sends, and that it has of others, in a started operation that goes directly.
 const DIRECT_BYTES_MAX: u64 = 64 << 10;
 const CALLS_KEPT: usize = 64;
-/// No call's tag.
+/// No call.
 const NOTHING: u32 = u32::MAX;
 /// Plans over the board kept at hand: few, because they are looked through in order.
 const BOARD_PLANS_MAX: usize = 16;
@@ -121,12 +124,13 @@ impl GroupState {
             Boards::Whole(board) => (board, None),
             Boards::OfHosts(local) => (None, local),
         };
-        let place = GroupIdentity {
+        let place = Arc::new(GroupIdentity {
             context,
             collective_context: collective_context(context),
             members,
             member,
-        };
+            told: ToldSpans::default(),
+        });
         let (plans, called) = (Plans::default(), [NOTHING; CALLS_KEPT]);
         Self {
             place,
@@ -135,6 +139,7 @@ impl GroupState {
             next_number: 0,
             called,
             remarks: Vec::new(),
+            spans: BTreeMap::new(),
             mismatch: None,
             board,
             local,
@@ -447,7 +452,7 @@ impl GroupState {
     }
 
     fn count_as(&mut self, signature: Signature) -> Signature {
-        self.called[self.next_number as usize % CALLS_KEPT] = signature.tag();
+        self.called[self.next_number as usize % CALLS_KEPT] = signature.call();
         self.next_number = self.next_number.wrapping_add(1);
         signature
     }
@@ -465,14 +470,13 @@ impl GroupState {
     pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
         let ago = self.next_number.wrapping_sub(number);
         let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
-        is_kept.then(|| Signature::of_tag(self.called[number as usize % CALLS_KEPT]))
+        let called = self.called[number as usize % CALLS_KEPT];
+        (is_kept && called != NOTHING).then(|| Signature::of_call(number, called))
     }
 
-    /// The call of this member that the call of another member, as a message says it, contradicts.
+    /// The call of this member that the call of another member contradicts.
     pub(crate) fn contradicts(&self, theirs: Signature) -> Option<Signature> {
-        let ours = self.called[theirs.number() as usize % CALLS_KEPT];
-        let ours = (ours != NOTHING).then(|| Signature::of_tag(ours))?;
-        (ours.number() == theirs.number() && ours != theirs).then_some(ours)
+        self.call_of(theirs.number()).filter(|&ours| ours != theirs)
     }
 }
 

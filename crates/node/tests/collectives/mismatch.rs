@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::Flat;
 use landeck::unstable::collectives::{BoardStyle, Operation, Preset, Way};
-use landeck::{Error, ErrorKind, Job, Maximum, Result, Sum, ThreadMode, World};
+use landeck::{Error, ErrorKind, Job, Maximum, Result, Sum, Tag, ThreadMode, World};
 
 use crate::support::{in_job, is_member, is_soak, job_of, run_well};
 
@@ -235,6 +235,44 @@ fn what_nobody_noticed_is_named_when_they_leave() {
         }
         Ok(()) => assert_ne!(rank, 0, "the root has what nobody should have sent"),
     }
+}
+
+/// The calls that the tag of a message tells apart.
+const SPAN_CALLS: u32 = 8_192;
+
+/// Members that wait for nobody come to other operations, a whole span of calls after the one that a member waits in: that
+/// is no mismatch. A mismatch there has its whole number.
+#[test]
+fn calls_a_whole_span_later_are_no_mismatch() {
+    let name = "mismatch::calls_a_whole_span_later_are_no_mismatch";
+    in_job(4, name, ThreadMode::Single, |job| {
+        let (world, rank) = (world_of_all(job, 100).via(Flat), job.world().rank());
+        let (mut gathered, mut byte) = ([0; 4], [0u8]);
+        if rank == 1 || rank == 2 {
+            world.gather(&[rank as u8], &mut [], 0).unwrap();
+        } else {
+            // All that the others send before comes before this.
+            job.world().receive_into(&mut byte, 2, Tag(1)).unwrap();
+            // So the root waits in the call.
+            std::thread::sleep(Duration::from_millis(if rank == 3 { 200 } else { 0 }));
+            world.gather(&[rank as u8], &mut gathered[..if rank == 0 { 4 } else { 0 }], 0).unwrap();
+        }
+        assert!(rank != 0 || gathered == [0, 1, 2, 3]);
+        (1..SPAN_CALLS).for_each(|_| world.broadcast(&mut byte, 1).unwrap());
+        world.broadcast(&mut byte, 2).unwrap();
+        if rank == 2 {
+            [0, 3].into_iter().for_each(|to| job.world().send(&byte, to, Tag(1)).unwrap());
+        }
+        let mut done = match rank {
+            3 => world.gather(&[1u8], &mut [], 0),
+            _ => world.broadcast(&mut byte, 0),
+        };
+        for _ in 0..MEETINGS {
+            done = done.and_then(|()| world.barrier());
+        }
+        assert_named(&done.unwrap_err(), 3, SPAN_CALLS + 1);
+        meet_before_leaving(job);
+    });
 }
 
 /// Meets before leaving, since a process that left can no longer help others to find the mismatch.

@@ -1,6 +1,8 @@
 //! The processes, groups and sizes that the papers measured. The figures of the first are lost;
 //! its text names every number here but the steps between the smallest and the largest message.
 
+use std::fmt;
+
 use clap::ValueEnum;
 
 use crate::candidate::Candidate;
@@ -136,6 +138,13 @@ impl Launch {
             sizes: Vec::new(),
             iterations: 1,
         }
+    }
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, {} processes", self.by.name(), self.way, self.n)?;
+        if self.hosts > 0 { write!(f, " on {} hosts", self.hosts) } else { Ok(()) }
     }
 }
 

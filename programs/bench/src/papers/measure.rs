@@ -29,6 +29,10 @@ pub(crate) struct Effort {
     pub(crate) batches: usize,
     /// For so long a disturbed launch is repeated.
     pub(crate) patience: Duration,
+    /// After so long a launch begins no further batch.
+    pub(crate) limit_s: f64,
+    /// After so long a study begins no further launch.
+    pub(crate) time: Option<Duration>,
 }
 
 /// A launch that takes longer hangs.
@@ -50,28 +54,72 @@ pub(crate) fn measure(
 ) -> Values {
     let machine = Machine::here();
     let (mut values, mut facts, mut troubles) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..effort.rounds {
+    let mut time = StudyTime::begin(effort.time);
+    let mut rounds = 0;
+    while rounds < effort.rounds && time.has_round() {
+        let round = rounds;
         for place in 0..launches.len() {
             let launch = &launches[(place + round) % launches.len()];
-            progress.set_message(format!("{} n = {}", study.name(), launch.n));
+            progress.set_message(launch.to_string());
+            if time.is_over() {
+                troubles.push(format!("{launch}, round {}: no time was left", round + 1));
+                continue;
+            }
             match patiently(launch, round, places, effort) {
                 Ok(measured) => {
                     values.extend(measured.values);
                     facts.extend(measured.facts);
                 }
-                Err(trouble) => troubles.push(format!(
-                    "{}, {} with {} processes, round {}: {trouble}",
-                    launch.by.name(),
-                    launch.way,
-                    launch.n,
-                    round + 1
-                )),
+                Err(trouble) => {
+                    troubles.push(format!("{launch}, round {}: {trouble}", round + 1));
+                }
             }
             progress.inc(1);
         }
+        rounds += 1;
+        time.end_round();
+        if progress.is_hidden() {
+            say_round(study, (rounds, effort.rounds), time.begun.elapsed());
+        }
     }
-    let rounds = effort.rounds;
     Values { study, title: study.title(), machine, rounds, values, facts, troubles }
+}
+
+/// Tells a reader without a progress bar how far a study is.
+fn say_round(study: Study, (round, rounds): (usize, usize), time: Duration) {
+    eprintln!("{}: round {round} of {rounds} ended after {} s", study.name(), time.as_secs());
+}
+
+/// The time of a study.
+struct StudyTime {
+    begun: Instant,
+    round_begun: Instant,
+    longest_round: Duration,
+    /// None without a limit.
+    end: Option<Instant>,
+}
+
+impl StudyTime {
+    fn begin(limit: Option<Duration>) -> Self {
+        let now = Instant::now();
+        let end = limit.map(|limit| now + limit);
+        Self { begun: now, round_begun: now, longest_round: Duration::ZERO, end }
+    }
+
+    /// Whether another round ends in time, if it takes as long as the longest one. The first one begins in any case.
+    fn has_round(&self) -> bool {
+        let is_first = self.longest_round.is_zero();
+        is_first || self.end.is_none_or(|end| Instant::now() + self.longest_round <= end)
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
+    }
+
+    fn end_round(&mut self) {
+        self.longest_round = self.longest_round.max(self.round_begun.elapsed());
+        self.round_begun = Instant::now();
+    }
 }
 
 /// The values and counts of one launch.
@@ -141,6 +189,7 @@ fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command,
         launch.figure.to_owned(),
         format!("iterations={}", launch.iterations),
         format!("batches={}", effort.batches),
+        format!("limit_s={}", effort.limit_s),
     ];
     if !sizes.is_empty() {
         arguments.push(format!("bytes={}", sizes.join(",")));
@@ -239,6 +288,27 @@ mod tests {
         places
     }
 
+    fn effort(time: Option<Duration>) -> Effort {
+        Effort { rounds: 1, batches: 2, patience: Duration::ZERO, limit_s: 20.0, time }
+    }
+
+    #[test]
+    fn no_launch_begins_after_the_time_of_a_study() {
+        let mut time = StudyTime::begin(Some(Duration::from_secs(1_000)));
+        assert!(time.has_round() && !time.is_over());
+        time.longest_round = Duration::from_secs(2_000);
+        assert!(!time.has_round() && !time.is_over());
+        time.end_round();
+        assert!(!time.has_round(), "the longest round counts");
+        assert!(StudyTime::begin(None).has_round());
+
+        let places = Places::of_this_build();
+        let launches = [small(Study::Service, 2, None)];
+        let effort = effort(Some(Duration::ZERO));
+        let values = measure(Study::Service, &launches, &places, &effort, &ProgressBar::hidden());
+        assert_eq!(values.troubles, ["landeck, landeck, 2 processes, round 1: no time was left"]);
+    }
+
     fn small(study: Study, n: u32, preset: Option<&'static str>) -> Launch {
         let arranged = |architecture| Arrangement { architecture, groups: 2 };
         let arrangements = match study {
@@ -255,7 +325,7 @@ mod tests {
     fn every_study_runs_with_a_few_processes() {
         let _watchdog = Watchdog::start(Duration::from_secs(300));
         let places = built_places();
-        let effort = Effort { rounds: 1, batches: 2, patience: Duration::ZERO };
+        let effort = effort(None);
         for (study, n, preset, expected) in [
             (Study::Sizes, 4, None, 5 * 2),
             (Study::Processes, 3, None, 5 * 2),

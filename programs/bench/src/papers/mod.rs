@@ -58,6 +58,9 @@ pub(crate) struct PapersOptions {
     /// The peers to compare with over hosts, of mpich, ompi and impi; or none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi")]
     with: Vec<String>,
+    /// Over hosts, a study ends after so many minutes: no round begins that would last longer [default: 10, quick: 3]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u16).range(1..))]
+    minutes: Option<u16>,
     /// So many processes instead of 24 and 48, over hosts
     #[arg(long, value_name = "N", hide = true)]
     processes: Option<u32>,
@@ -117,6 +120,8 @@ impl PapersOptions {
             rounds: usize::from(rounds),
             batches: if self.quick { 3 } else { 5 },
             patience: Duration::from_secs(patience_s),
+            limit_s: 20.0,
+            time: None,
         }
     }
 }

@@ -4,6 +4,8 @@
 //! return. A barrier of the usual way stands before each, and is not in it. A way is written as a
 //! preset and the number of groups, `daisy@5`; `landeck` is whatever the table says.
 
+use std::time::Instant;
+
 use landeck::unstable::collectives::{Group, Operation, Preset};
 use landeck::{Maximum, World};
 
@@ -35,7 +37,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), Trouble> {
             print_messages(bench, &by.way, bytes, once)?;
         }
     }
+    let begun = Instant::now();
     for batch in 0..settings.batches {
+        if batch > 0 && !bench.goes_on(begun)? {
+            break;
+        }
         for place in 0..ways.len() {
             let by = &ways[(batch + place) % ways.len()];
             for &bytes in &settings.bytes {

@@ -58,6 +58,7 @@ mod traffic;
 mod words;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use landeck::unstable::memory::processors;
 use landeck::{GroupOptions, Job, Options, Progress};
@@ -176,6 +177,13 @@ impl Bench {
     fn needs(&self, fits: bool, wanted: &'static str) -> Result<(), Trouble> {
         let figure = self.settings.figure.clone();
         if fits { Ok(()) } else { Err(Trouble::Size { figure, wanted, size: self.world.size() }) }
+    }
+
+    /// Whether there is time for another batch, as the first one began `since` then: rank 0 says so to all.
+    fn goes_on(&self, since: Instant) -> landeck::Result<bool> {
+        let mut goes_on = [u8::from(since.elapsed().as_secs_f64() < self.settings.limit_s)];
+        self.world.broadcast(&mut goes_on, 0)?;
+        Ok(goes_on == [1])
     }
 
     fn wrong(&self, what: &'static str) -> Trouble {

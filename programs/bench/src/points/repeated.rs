@@ -42,7 +42,11 @@ fn measure(bench: &Bench, rows: &[Row]) -> std::result::Result<(), Trouble> {
         data.check(bench, row, bytes)?;
         print_messages(bench, row.name(), bytes, || row.call(world, &mut data, bytes))?;
     }
-    for _ in 0..settings.batches {
+    let begun = Instant::now();
+    for batch in 0..settings.batches {
+        if batch > 0 && !bench.goes_on(begun)? {
+            break;
+        }
         for (row, bytes) in points() {
             world.barrier()?;
             let start = Instant::now();

@@ -42,16 +42,24 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
         libraries: libraries(options, &places)?,
     };
     let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { 3 });
+    let minutes = options.minutes.unwrap_or(if options.quick { 3 } else { 10 });
     let effort = Effort {
         rounds: usize::from(rounds),
         batches: if options.quick { 2 } else { 5 },
         patience: Duration::from_secs(options.patience.unwrap_or(0)),
+        limit_s: if options.quick { 1.0 } else { 3.0 },
+        time: Some(Duration::from_secs(60 * u64::from(minutes))),
     };
     let (mut checked, mut troubles) = (Vec::new(), 0);
     let studies = [Study::Service, Study::Sizes, Study::Collective, Study::Roots];
     let is_wanted = |study: &Study| options.studies.is_empty() || options.studies.contains(study);
     for study in studies.into_iter().filter(is_wanted) {
         let launches = grid.launches(study);
+        say(&format!(
+            "{}: up to {rounds} rounds of {} launches, {minutes} minutes at most\n",
+            study.name(),
+            launches.len()
+        ))?;
         let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
         let values = measure::measure(study, &launches, &places, &effort, &progress);
         progress.finish_and_clear();

@@ -24,6 +24,7 @@ pub(super) fn study(values: &Values, counts: &[Count]) -> String {
         let percent = short((100.0 * values.disturbed_share()).ceil());
         let _ = writeln!(text, "  Others used the processors during {percent} % of the launches.");
     }
+    let _ = writeln!(text, "  {}", effort(values));
     match values.study {
         Study::Sizes | Study::Processes => sizes(&mut text, values),
         Study::Service => service(&mut text, values),
@@ -44,6 +45,20 @@ pub(super) fn study(values: &Values, counts: &[Count]) -> String {
         let _ = writeln!(text, "  {trouble}");
     }
     text
+}
+
+/// How often everything was measured. Where processes wait for processors, a launch has time for fewer batches.
+fn effort(values: &Values) -> String {
+    let batches = |is_it: &dyn Fn(usize, usize) -> usize| {
+        values.values.iter().map(|value| value.batches).reduce(is_it).unwrap_or(0)
+    };
+    let (least, most) = (batches(&usize::min), batches(&usize::max));
+    let rounds = if values.rounds == 1 { "1 round" } else { &format!("{} rounds", values.rounds) };
+    let batches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    format!(
+        "{rounds}, in each {batches} batches of every value; {} processors",
+        values.machine.processors
+    )
 }
 
 /// A way and the library that goes it, in words.
