@@ -296,6 +296,18 @@ fn a_message_of_a_step_with_several_senders_comes_by_grants() {
         let id = it.kernel.receive(wanted, area(&memory));
         assert_eq!(it.offer_in(collective, 100 * KIB).1, None);
         it.kernel.abandon(id);
+        // So is one beside receives from its own sender, from this host, or of another group.
+        for (source, context) in
+            [(Some(it.far.0), collective), (Some(1), collective), (None, collective + 1)]
+        {
+            let beside = Wanted { context, source, tag: Some(TAG + 1) };
+            let beside = it.kernel.receive(beside, area(&other));
+            let id = it.kernel.receive(wanted, area(&memory));
+            let accepted = it.offer_in(collective, 100 * KIB).1;
+            assert_eq!(accepted, None, "{source:?} in {context}");
+            it.kernel.abandon(id);
+            it.kernel.abandon(beside);
+        }
     }
 }
 
