@@ -250,14 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn the_time_between_steps_is_no_part_of_them() {
-        let (mut pacing, mut now) = (Pacing::default(), Duration::ZERO);
-        let paced = pacing.paced(Incast::GrowingCredit);
-        for _ in 0..8 {
-            step(paced, &[64 << 10; 4], FAST, &mut now);
-            now += Duration::from_secs(1);
+    fn the_time_of_all_steps_of_an_epoch_counts_and_not_that_between_them() {
+        for (rate, grows) in [(100_000_000, false), (FAST, true)] {
+            let (mut pacing, mut now) = (Pacing::default(), Duration::ZERO);
+            let paced = pacing.paced(Incast::GrowingCredit);
+            for _ in 0..8 {
+                step(paced, &[32 << 10; 5], rate, &mut now);
+                now += Duration::from_secs(1);
+            }
+            let bytes = paced.credit.limits().bytes;
+            assert_eq!(bytes > Some(CREDIT_BYTES), grows, "{rate} bytes a second: {bytes:?}");
         }
-        assert!(paced.credit.limits().bytes > Some(2 * CREDIT_BYTES), "{:?}", paced.credit);
     }
 
     #[test]
@@ -289,9 +292,13 @@ mod tests {
         let (mut pacing, mut now) = (Pacing::default(), Duration::from_secs(1));
         let paced = pacing.paced(Incast::Calibrated);
         for _ in 0..18 {
-            let rate = if paced.calibration.limits().places == 4 { FAST } else { SLOW };
+            // The pause before a trial is no part of it.
+            let (rate, pause) = match paced.calibration.limits().places {
+                4 => (FAST, Duration::from_secs(9)),
+                _ => (SLOW, Duration::ZERO),
+            };
+            now += pause;
             step(paced, &[MIB], rate, &mut now);
-            now += Duration::from_secs(1);
         }
         paced.add(named(0), MIB, now);
         assert_eq!(paced.grants.limits(), GrantLimits::senders(4));
