@@ -347,7 +347,7 @@ fn messages_of_one_sender_share_the_credit_of_their_step() {
     let parts = [it.part(first, &data[32 * KIB..64 * KIB]), it.part(second, &data[..32 * KIB])];
     it.write(&parts.concat());
     assert_eq!(it.acceptances(2), [(first, Some(96 << 10)), (second, Some(64 << 10))]);
-    ids.map(|id| it.kernel.abandon(id));
+    ids.into_iter().for_each(|id| it.kernel.abandon(id));
     assert_eq!(it.acceptances(2), [(first, None), (second, None)]);
 }
 
