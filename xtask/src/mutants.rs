@@ -1,8 +1,9 @@
-//! `cargo xtask mutants`: each checker of the simulated protocols catches a broken protocol.
+//! `cargo xtask mutants`: each checker of the simulated protocols catches a broken protocol, and so do the units of lanes.
 //!
 //! A mutant is one changed line of a shipped machine. It is made in a copy of the repository in `target/mutants`, and the
 //! test that is named beside it must fail there. A mutant that no test notices *survives*, which is a fault of the tests.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,12 +17,13 @@ struct Mutant {
     file: &'static str,
     line: &'static str,
     changed: &'static str,
-    /// A part of the name of the test in the simulator; behind [`UNITS`], of one beside the machine.
+    /// A part of the name of the test in the simulator; behind `CRATE units: `, of one beside the machine.
     test: &'static str,
 }
 
-/// Trunks number what they carry, so no simulated word comes out of order: a unit test checks that.
-const UNITS: &str = "units:";
+/// Stands between a crate and the name of a unit test there. Trunks number what they carry, for example, so no simulated word
+/// comes out of order.
+const UNITS: &str = " units: ";
 
 const LEASE: &str = "crates/groups/src/hosts/lease.rs";
 const DETECTOR: &str = "crates/groups/src/hosts/detector.rs";
@@ -31,6 +33,9 @@ const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
 const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const GRANTS: &str = "crates/channel/src/grants.rs";
+const CREDIT: &str = "crates/channel/src/credit.rs";
+const PACING: &str = "crates/kernel/src/pacing.rs";
+const UNCONFIRMED: &str = "crates/transports/src/lanes/unconfirmed.rs";
 const DERIVE: &str = "crates/collectives/src/derive/mod.rs";
 const STARTED: &str = "crates/collectives/src/derive/hosts/started.rs";
 
@@ -124,7 +129,7 @@ const MUTANTS: &[Mutant] = &[
         file: FOLLOWER,
         line: "while let Some(content) = self.ahead.remove(&(self.applied + 1)) {",
         changed: "while let Some((_, content)) = self.ahead.pop_first() {",
-        test: "units:hosts::follower",
+        test: "groups units: hosts::follower",
     },
     Mutant {
         breaks: "words have one order (a repetition)",
@@ -266,6 +271,111 @@ const MUTANTS: &[Mutant] = &[
         changed: "now.saturating_sub(one.since) > PATIENCE * 1_000;",
         test: "incast::a_long_message",
     },
+    Mutant {
+        breaks: "a credit does not grow on a slow network",
+        file: CREDIT,
+        line: "epoch.is_needed && rate > FAST as f64 && carried < SHORT",
+        changed: "epoch.is_needed && carried < SHORT",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a credit does not grow where it is carried late",
+        file: CREDIT,
+        line: "epoch.is_needed && rate > FAST as f64 && carried < SHORT",
+        changed: "epoch.is_needed && rate > FAST as f64",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a credit that nobody needs does not grow",
+        file: CREDIT,
+        line: "epoch.is_needed && rate > FAST as f64 && carried < SHORT",
+        changed: "rate > FAST as f64 && carried < SHORT",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a flight that is lost halves a credit once",
+        file: CREDIT,
+        line: "if lost > 0 && !self.has_fallen {",
+        changed: "if lost > 0 {",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a credit that takes too long is halved",
+        file: CREDIT,
+        line: "if carried > LONG && self.bytes > CREDIT_BYTES {",
+        changed: "if carried > LONG * 999 && self.bytes > CREDIT_BYTES {",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a credit rests for longer after each fall",
+        file: CREDIT,
+        line: "self.pause = (2 * self.pause).min(PAUSE_MOST);",
+        changed: "self.pause = self.pause.min(PAUSE_MOST);",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "a credit that has passed its height is as before",
+        file: CREDIT,
+        line: "if self.bytes >= self.fell_from {",
+        changed: "if self.bytes > self.fell_from {",
+        test: "channel units: credit::",
+    },
+    Mutant {
+        breaks: "the next step has the credit that has grown",
+        file: PACING,
+        line: "Incast::GrowingCredit => self.credit.limits(),",
+        changed: "Incast::GrowingCredit => GrantLimits::credit(128 << 10),",
+        test: "kernel units: pacing::",
+    },
+    Mutant {
+        breaks: "the time between two steps is no part of an epoch",
+        file: PACING,
+        line: "            self.credit.end(now);\n",
+        changed: "",
+        test: "kernel units: pacing::",
+    },
+    Mutant {
+        breaks: "a fixed credit does not grow",
+        file: PACING,
+        line: "if is_new && self.wish == Incast::GrowingCredit {",
+        changed: "if is_new {",
+        test: "kernel units: pacing::",
+    },
+    Mutant {
+        breaks: "messages of the program need no grant",
+        file: PACING,
+        line: "if context >= FIRST_MAILBOX || context & ContextId::COLLECTIVE == 0 {",
+        changed: "if context >= FIRST_MAILBOX {",
+        test: "kernel units: pacing::",
+    },
+    Mutant {
+        breaks: "an urgent message does not wait behind a slow receiver",
+        file: UNCONFIRMED,
+        line: "|| bytes > UNTOLD_BYTES_MAX && self.marks.front().is_some_and(is_old)",
+        changed: "|| bytes > UNTOLD_BYTES_MAX && self.marks.back().is_some_and(is_old)",
+        test: "transports units: unconfirmed::",
+    },
+    Mutant {
+        breaks: "what a receiver has taken does not count",
+        file: UNCONFIRMED,
+        line: "self.taken_bytes = mark.bytes;",
+        changed: "self.taken_bytes += mark.bytes;",
+        test: "transports units: unconfirmed::",
+    },
+    Mutant {
+        breaks: "a pair has a limit of urgent messages",
+        file: UNCONFIRMED,
+        line: "self.urgent.len() < URGENT_AHEAD_MAX",
+        changed: "self.urgent.len() <= URGENT_AHEAD_MAX",
+        test: "transports units: unconfirmed::",
+    },
+    Mutant {
+        breaks: "few marks stand for many frames",
+        file: UNCONFIRMED,
+        line: "if self.sent_bytes - marked >= MARK_BYTES {",
+        changed: "if self.sent_bytes >= marked {",
+        test: "transports units: unconfirmed::",
+    },
 ];
 
 /// The repetitions of a test that has not failed: its seeds are others each time.
@@ -274,10 +384,13 @@ const REPETITIONS: usize = 3;
 /// Tries all mutants; true if each is caught.
 pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
     let copy = Copy::make(root)?;
-    if !copy.passes("")? {
-        say!("test mutants/none ... FAILED");
-        say!("the tests fail without a mutant: repair them first");
-        return Ok(false);
+    let units = |test: &'static str| test.find(UNITS).map_or("", |at| &test[..at + UNITS.len()]);
+    for tests in MUTANTS.iter().map(|mutant| units(mutant.test)).collect::<BTreeSet<_>>() {
+        if !copy.passes(tests)? {
+            say!("test mutants/none ... FAILED");
+            say!("the tests fail without a mutant: repair them first");
+            return Ok(false);
+        }
     }
     let mut survivors = 0;
     for mutant in MUTANTS {
@@ -360,14 +473,14 @@ impl Copy {
 
     /// Whether the tests with this in their names pass. A mutant that does not compile is no mutant.
     fn passes(&self, test: &str) -> Result<bool, Problem> {
-        let (target, test) = match test.strip_prefix(UNITS) {
-            Some(test) => (&["--package=landeck-groups", "--lib"], test),
-            None => (&["--package=landeck-simulator", "--test=protocols"], test),
+        let (package, target, test) = match test.split_once(UNITS) {
+            Some((package, test)) => (package, "--lib", test),
+            None => ("simulator", "--test=protocols", test),
         };
         let cargo = |arguments: &[&str]| {
             let mut command = Command::new("cargo");
             command.current_dir(&self.folder).args(["test", "--quiet"]);
-            command.args(target).args(arguments);
+            command.arg(format!("--package=landeck-{package}")).arg(target).args(arguments);
             command.env("CARGO_TARGET_DIR", self.folder.with_file_name("build"));
             command
                 .env_remove("LANDECK_SOAK")

@@ -172,12 +172,17 @@ mod tests {
 
     #[test]
     fn a_fast_network_has_the_most_credit_and_a_slow_one_the_least() {
-        for (rate, bytes) in
-            [(SLOW, CREDIT_BYTES), (125_000_000, CREDIT_BYTES), (QUICK, CREDIT_BYTES_MOST)]
-        {
+        for (rate, bytes) in [
+            (SLOW, CREDIT_BYTES),
+            (125_000_000, CREDIT_BYTES),
+            // 1 MiB is carried within 4 ms, and 2 MiB are not.
+            (400_000_000, 2 << 20),
+            (QUICK, CREDIT_BYTES_MOST),
+        ] {
             let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
             receive(&mut credit, &mut now, (64 << 20, rate), u64::MAX);
             assert_eq!(credit.bytes, bytes, "{rate} bytes a second");
+            assert_eq!(credit.limits(), GrantLimits::credit(bytes));
         }
     }
 
@@ -231,5 +236,75 @@ mod tests {
         assert!(credit.pause > PAUSE_LEAST);
         receive(&mut credit, &mut now, (512 << 20, QUICK), u64::MAX);
         assert_eq!((credit.bytes, credit.pause), (CREDIT_BYTES_MOST, PAUSE_LEAST));
+        // Also one that fell from the greatest height.
+        assert!(credit.received(1, 1, true, now));
+        receive(&mut credit, &mut now, (512 << 20, QUICK), u64::MAX);
+        assert_eq!((credit.bytes, credit.pause), (CREDIT_BYTES_MOST, PAUSE_LEAST));
+    }
+
+    /// Receives one whole epoch of a fast network.
+    fn epoch(credit: &mut GrowingCredit, now: &mut Duration) {
+        *now += Duration::from_micros(100);
+        credit.received(credit.bytes.max(EPOCH_BYTES_LEAST), 0, true, *now);
+    }
+
+    #[test]
+    fn a_credit_rests_after_a_fall_for_twice_as_long_as_after_the_last_one() {
+        let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
+        credit.begin(now);
+        (0..2).for_each(|_| epoch(&mut credit, &mut now));
+        let mut rest = PAUSE_LEAST;
+        for _ in 0..12 {
+            assert_eq!(credit.bytes, 4 * CREDIT_BYTES);
+            assert!(credit.received(1, 1, true, now));
+            for _ in 0..rest {
+                epoch(&mut credit, &mut now);
+                assert_eq!(credit.bytes, 2 * CREDIT_BYTES, "it rests for {rest} epochs");
+            }
+            epoch(&mut credit, &mut now);
+            rest = (2 * rest).min(PAUSE_MOST);
+        }
+        assert_eq!(rest, PAUSE_MOST);
+    }
+
+    #[test]
+    fn an_epoch_has_the_bytes_of_a_credit_and_the_least_bytes() {
+        let (mut credit, now) = (GrowingCredit::default(), Duration::ZERO);
+        credit.begin(now);
+        let at = Duration::from_micros(100);
+        assert!(!credit.received(EPOCH_BYTES_LEAST - 1, 0, true, at));
+        assert!(credit.received(1, 0, false, at), "some message waited in this epoch");
+        assert!(credit.received(EPOCH_BYTES_LEAST, 0, true, 2 * at));
+        assert!(!credit.received(4 * CREDIT_BYTES - 1, 0, true, 3 * at));
+        assert!(credit.received(1, 0, true, 3 * at));
+        assert_eq!(credit.bytes, 8 * CREDIT_BYTES);
+    }
+
+    #[test]
+    fn the_time_of_all_steps_of_an_epoch_counts() {
+        let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
+        for step in 0..64 {
+            credit.begin(now);
+            now += Duration::from_millis(1);
+            // 64 MB/s, and the last of four steps alone would be 256 MB/s.
+            assert!(!credit.received(EPOCH_BYTES_LEAST / 4, 0, true, now), "step {step}");
+            credit.end(now);
+        }
+    }
+
+    #[test]
+    fn a_fall_begins_an_epoch_and_a_rest() {
+        let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
+        credit.begin(now);
+        assert!(!credit.received(EPOCH_BYTES_LEAST - 1, 0, true, now));
+        assert!(!credit.received(1, 1, true, now), "it is never less than at its beginning");
+        assert_eq!((credit.bytes, credit.rest), (CREDIT_BYTES, PAUSE_LEAST));
+        credit.received(1, 0, true, now);
+        assert_eq!(credit.rest, PAUSE_LEAST, "what came before the loss is no part of an epoch");
+        let (mut credit, last) = (GrowingCredit::default(), Duration::from_secs(1));
+        credit.begin(now);
+        (0..2).for_each(|_| epoch(&mut credit, &mut now));
+        assert!(credit.received(credit.bytes, 0, true, now + last), "it took too long");
+        assert_eq!((credit.bytes, credit.rest), (2 * CREDIT_BYTES, PAUSE_LEAST));
     }
 }

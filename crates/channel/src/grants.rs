@@ -251,6 +251,106 @@ mod tests {
         assert_eq!(all(&mut grants, AT).last(), Some(&(0, CREDIT_BYTES)));
         grants.received(0, 32 * KIB, AT);
         assert_eq!(all(&mut grants, AT), [(0, CREDIT_BYTES + 32 * KIB)]);
+        grants.received(0, 31 * KIB, AT);
+        assert_eq!(all(&mut grants, AT), [], "no grant is shorter than a quarter");
+    }
+
+    #[test]
+    fn a_credit_has_places_and_windows_by_its_length() {
+        let places = [32 * KIB, CREDIT_BYTES, MIB].map(|bytes| GrantLimits::credit(bytes).places);
+        assert_eq!(places, [4, 4, 32]);
+        for (bytes, windows) in [(64 * KIB, [32 * KIB; 2].to_vec()), (MIB, [256 * KIB; 4].to_vec())]
+        {
+            let mut grants = Grants::new(GrantLimits::credit(bytes));
+            (0..8).for_each(|key| grants.add(key, MIB, AT));
+            let granted: Vec<u64> = all(&mut grants, AT).iter().map(|(_, upto)| *upto).collect();
+            assert_eq!(granted, windows);
+        }
+    }
+
+    #[test]
+    fn a_short_rest_takes_the_last_room() {
+        let mut grants = credit(&[120 * KIB]);
+        assert_eq!(all(&mut grants, AT), [(0, 120 * KIB)]);
+        grants.add(1, 0, AT);
+        grants.add(2, 8 * KIB, AT);
+        grants.add(3, 8 * KIB, AT);
+        assert_eq!(all(&mut grants, AT), [(2, 8 * KIB)]);
+        assert!(!grants.contains(1), "it has no bytes");
+    }
+
+    #[test]
+    fn what_a_message_brings_beyond_its_grant_does_not_count() {
+        let mut grants = credit(&[MIB]);
+        assert_eq!(all(&mut grants, AT), [(0, CREDIT_BYTES)]);
+        grants.received(0, 2 * CREDIT_BYTES, AT);
+        assert_eq!(all(&mut grants, AT), [(0, 2 * CREDIT_BYTES)]);
+    }
+
+    #[test]
+    fn the_smallest_rest_goes_first_and_not_the_smallest_message() {
+        let mut grants = credit(&[160 * KIB]);
+        assert_eq!(all(&mut grants, AT), [(0, CREDIT_BYTES)]);
+        grants.received(0, CREDIT_BYTES, AT);
+        grants.add(1, 100 * KIB, AT);
+        assert_eq!(grants.next(AT), Some((0, 160 * KIB)));
+    }
+
+    #[test]
+    fn only_messages_that_have_nothing_under_way_are_late() {
+        let late = AT + PATIENCE + Duration::from_millis(1);
+        let mut grants = credit(&[MIB]);
+        assert_eq!(grants.next(AT), Some((0, CREDIT_BYTES)));
+        grants.received(0, 96 * KIB, AT);
+        grants.add(1, 8 * KIB, late);
+        grants.last_move = late;
+        assert_eq!(grants.next(late), Some((1, 8 * KIB)), "of the other 32 KiB are under way");
+        // It waits since its last byte, and not since its first one.
+        let mut grants = credit(&[MIB]);
+        assert_eq!(grants.next(AT), Some((0, CREDIT_BYTES)));
+        grants.received(0, CREDIT_BYTES, late);
+        grants.add(1, 8 * KIB, late);
+        assert_eq!(grants.next(late), Some((1, 8 * KIB)));
+        // Of two late ones, the one that has waited for longer.
+        let mut grants = credit(&[]);
+        grants.add(0, MIB, AT + Duration::from_nanos(1));
+        grants.add(1, MIB, AT);
+        grants.last_move = late;
+        assert_eq!(grants.next(late), Some((1, 64 * KIB)));
+    }
+
+    #[test]
+    fn a_receiver_wakes_for_messages_that_wait_behind_others() {
+        let mut grants = credit(&[32 * KIB]);
+        assert_eq!(all(&mut grants, AT), [(0, 32 * KIB)]);
+        assert_eq!((grants.has_waiting(), grants.wake_at()), (false, None), "all is granted");
+        let mut grants = credit(&[MIB; 5]);
+        assert_eq!(all(&mut grants, AT).len(), 4);
+        let later = AT + Duration::from_millis(1);
+        grants.received(0, KIB, later);
+        assert_eq!((grants.has_waiting(), grants.wake_at()), (true, Some(later + QUIET)));
+        grants.find_stalled(later + QUIET);
+        assert_eq!(grants.wake_at(), None, "none is under way");
+    }
+
+    #[test]
+    fn a_sender_is_overtaken_by_what_came_since_its_grant_and_its_last_byte() {
+        let mut grants = credit(&[&[64 * KIB; 8][..], &[MIB; 5][..]].concat());
+        for key in 0..8 {
+            while grants.contains(key) {
+                all(&mut grants, AT);
+                grants.received(key, 16 * KIB, AT);
+            }
+        }
+        all(&mut grants, AT);
+        assert_eq!(grants.under_way().0, 4, "the first bytes of all are under way");
+        for _ in 0..20 {
+            for key in 8..12 {
+                grants.received(key, 16 * KIB, AT);
+            }
+            let next = all(&mut grants, AT);
+            assert!(next.iter().all(|(key, _)| *key < 12), "none of them is stalled: {next:?}");
+        }
     }
 
     #[test]
@@ -290,7 +390,7 @@ mod tests {
                 grants.received(key, 32 * KIB, AT);
             }
             if all(&mut grants, AT).iter().any(|(key, _)| *key == 4) {
-                return assert!(round >= 2, "not before");
+                return assert_eq!(round, 2, "three times 96 KiB are more than twice the limit");
             }
         }
     }

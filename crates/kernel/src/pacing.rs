@@ -194,3 +194,125 @@ impl Paced {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landeck_channel::grants::CREDIT_BYTES;
+
+    use super::*;
+
+    const GROUP: u32 = 1 | ContextId::COLLECTIVE;
+    const MIB: u64 = 1 << 20;
+
+    fn named(number: u64) -> RequestId {
+        RequestId::from_bits(number)
+    }
+
+    /// The time in which 16 KiB come at a rate in bytes a second.
+    const fn piece_time(rate: u64) -> Duration {
+        Duration::from_nanos((16 << 10) * 1_000_000_000 / rate)
+    }
+
+    /// Messages of 16 KiB or a multiple arrive. Returns the limits at the end.
+    fn step(paced: &mut Paced, messages: &[u64], rate: u64, now: &mut Duration) -> GrantLimits {
+        for (number, bytes) in (0..).zip(messages) {
+            paced.add(named(number), *bytes, *now);
+        }
+        let all = || (0..messages.len() as u64).map(named);
+        while !paced.grants.is_empty() {
+            while paced.grants.next(*now).is_some() {}
+            for named in all().filter(|named| paced.grants.contains(*named)).collect::<Vec<_>>() {
+                *now += piece_time(rate);
+                let is_whole = paced.received(named, (16 << 10, 0), *now);
+                assert_eq!(is_whole, !paced.grants.contains(named));
+            }
+        }
+        paced.grants.limits()
+    }
+
+    const FAST: u64 = 4_000_000_000;
+    const SLOW: u64 = 12_500_000;
+
+    #[test]
+    fn a_growing_credit_is_that_of_the_next_step() {
+        let (mut pacing, mut now) = (Pacing::default(), Duration::ZERO);
+        let paced = pacing.paced(Incast::GrowingCredit);
+        assert_eq!(step(paced, &[MIB; 4], SLOW, &mut now), GrantLimits::credit(CREDIT_BYTES));
+        // No message waits for it, so nobody needs more.
+        for _ in 0..64 {
+            let limits = step(paced, &[16 << 10; 4], FAST, &mut now);
+            assert_eq!(limits, GrantLimits::credit(CREDIT_BYTES));
+        }
+        let grown = step(paced, &[MIB; 4], FAST, &mut now);
+        assert!(grown.bytes > Some(2 * CREDIT_BYTES), "{grown:?}");
+        paced.add(named(0), MIB, now);
+        assert_eq!(paced.grants.limits(), grown);
+    }
+
+    #[test]
+    fn the_time_of_all_steps_of_an_epoch_counts_and_not_that_between_them() {
+        for (rate, grows) in [(100_000_000, false), (FAST, true)] {
+            let (mut pacing, mut now) = (Pacing::default(), Duration::ZERO);
+            let paced = pacing.paced(Incast::GrowingCredit);
+            for _ in 0..8 {
+                step(paced, &[32 << 10; 5], rate, &mut now);
+                now += Duration::from_secs(1);
+            }
+            let bytes = paced.credit.limits().bytes;
+            assert_eq!(bytes > Some(CREDIT_BYTES), grows, "{rate} bytes a second: {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn other_wishes_keep_their_limits() {
+        let (mut pacing, mut now) = (Pacing::default(), Duration::ZERO);
+        for (wish, limits) in [
+            (Incast::Credit(CREDIT_BYTES), GrantLimits::credit(CREDIT_BYTES)),
+            (Incast::Fixed(3), GrantLimits::senders(3)),
+            (Incast::None, GrantLimits::senders(u32::MAX)),
+        ] {
+            assert_eq!(step(pacing.paced(wish), &[4 * MIB; 4], FAST, &mut now), limits);
+        }
+        assert_eq!(pacing.paced.len(), 3);
+    }
+
+    #[test]
+    fn packets_out_of_order_matter_to_a_credit_that_grows_alone() {
+        let mut pacing = Pacing::default();
+        for wish in [Incast::GrowingCredit, Incast::Credit(CREDIT_BYTES)] {
+            let paced = pacing.paced(wish);
+            paced.add(named(1), MIB, Duration::ZERO);
+            assert_eq!(paced.heeds_disorder(named(1)), wish == Incast::GrowingCredit);
+            assert!(!paced.heeds_disorder(named(2)), "it is no message of this step");
+        }
+    }
+
+    #[test]
+    fn a_calibration_finds_the_number_that_was_fastest() {
+        let (mut pacing, mut now) = (Pacing::default(), Duration::from_secs(1));
+        let paced = pacing.paced(Incast::Calibrated);
+        for _ in 0..18 {
+            // The pause before a trial is no part of it.
+            let (rate, pause) = match paced.calibration.limits().places {
+                4 => (FAST, Duration::from_secs(9)),
+                _ => (SLOW, Duration::ZERO),
+            };
+            now += pause;
+            step(paced, &[MIB], rate, &mut now);
+        }
+        paced.add(named(0), MIB, now);
+        assert_eq!(paced.grants.limits(), GrantLimits::senders(4));
+    }
+
+    #[test]
+    fn only_collective_operations_have_a_wish() {
+        let mut pacing = Pacing::default();
+        pacing.set_usual(Incast::Fixed(1));
+        pacing.set(GROUP, Some(Incast::Fixed(2)));
+        let wishes = [GROUP, GROUP + 1, GROUP & !ContextId::COLLECTIVE, FIRST_MAILBOX | GROUP];
+        let expected = [Incast::Fixed(2), Incast::Fixed(1), Incast::None, Incast::None];
+        assert_eq!(wishes.map(|context| pacing.wish(context)), expected);
+        pacing.set(GROUP, None);
+        assert_eq!(pacing.wish(GROUP), Incast::Fixed(1));
+    }
+}

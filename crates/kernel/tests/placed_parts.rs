@@ -143,30 +143,40 @@ impl Possessed {
     }
 
     fn offer_in(&mut self, context: u32, bytes: usize) -> (u64, Option<u64>) {
-        let offer = [(bytes as u64).to_le_bytes(), SEND.to_le_bytes()].concat();
-        let frame = self.frame(Header::user(Kind::Offer, 0, context, TAG), &offer);
+        let frame = self.offer_frame(context, bytes);
         self.write(&frame);
         self.acceptance()
     }
 
+    fn offer_frame(&mut self, context: u32, bytes: usize) -> Vec<u8> {
+        let offer = [(bytes as u64).to_le_bytes(), SEND.to_le_bytes()].concat();
+        self.frame(Header::user(Kind::Offer, 0, context, TAG), &offer)
+    }
+
     /// The receive of the next acceptance, and the position up to which it allows to send, if not to the end.
     fn acceptance(&mut self) -> (u64, Option<u64>) {
-        let mut receive = None;
-        self.until("the offer is accepted", |it| {
+        self.acceptances(1)[0]
+    }
+
+    /// The next acceptances, which are so many.
+    fn acceptances(&mut self, count: usize) -> Vec<(u64, Option<u64>)> {
+        let mut all = Vec::new();
+        self.until("the offers are accepted", |it| {
             let room = it.framing.room(&mut it.spare);
-            let count = it.stream.read(room).unwrap_or(0);
-            it.framing.filled(count);
+            let more = it.stream.read(room).unwrap_or(0);
+            it.framing.filled(more);
             while let Some((header, data)) = it.framing.first(&mut it.opening).unwrap() {
                 if header.kind == Kind::Accept {
                     let word = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap());
-                    assert!(receive.is_none() && word(0) == SEND);
-                    receive = Some((word(8), (data.len() > 16).then(|| word(16))));
+                    assert_eq!(word(0), SEND);
+                    all.push((word(8), (data.len() > 16).then(|| word(16))));
                 }
                 it.framing.consume(&it.opening);
             }
-            receive.is_some()
+            all.len() >= count
         });
-        receive.unwrap()
+        assert_eq!(all.len(), count, "{all:?}");
+        all
     }
 
     fn part(&mut self, receive: u64, data: &[u8]) -> Vec<u8> {
@@ -296,7 +306,49 @@ fn a_message_of_a_step_with_several_senders_comes_by_grants() {
         let id = it.kernel.receive(wanted, area(&memory));
         assert_eq!(it.offer_in(collective, 100 * KIB).1, None);
         it.kernel.abandon(id);
+        // So is one beside receives from its own sender, from this host, or of another group.
+        for (source, context) in
+            [(Some(it.far.0), collective), (Some(1), collective), (None, collective + 1)]
+        {
+            let beside = Wanted { context, source, tag: Some(TAG + 1) };
+            let beside = it.kernel.receive(beside, area(&other));
+            let id = it.kernel.receive(wanted, area(&memory));
+            let accepted = it.offer_in(collective, 100 * KIB).1;
+            assert_eq!(accepted, None, "{source:?} in {context}");
+            it.kernel.abandon(id);
+            it.kernel.abandon(beside);
+        }
     }
+}
+
+#[test]
+fn messages_of_one_sender_share_the_credit_of_their_step() {
+    const KIB: usize = 1 << 10;
+    let _watchdog = watchdog();
+    let collective = CONTEXT | ContextId::COLLECTIVE;
+    let mut it = Possessed::new(Cipher::Plain);
+    it.kernel.set_incast(Incast::Credit(64 << 10));
+    let (data, other) = (pattern(100 * KIB), [0; 8]);
+    let memory = [vec![UNTOUCHED; 100 * KIB], vec![UNTOUCHED; 100 * KIB]];
+    let wanted = Wanted { context: collective, source: Some(it.far.0), tag: Some(TAG) };
+    let ids = [0, 1].map(|at| it.kernel.receive(wanted, area(&memory[at])));
+    let of_others = Wanted { source: None, tag: Some(TAG + 1), ..wanted };
+    let others = it.kernel.receive(of_others, area(&other));
+    let (first, upto) = it.offer_in(collective, data.len());
+    assert_eq!(upto, Some(64 << 10));
+    // The step goes on while messages come by grants, though nothing is expected from others.
+    it.kernel.abandon(others);
+    let offer = it.offer_frame(collective, data.len());
+    let part = it.part(first, &data[..32 * KIB]);
+    it.write(&[offer, part].concat());
+    let (second, upto) = it.acceptance();
+    assert_eq!(upto, Some(32 << 10));
+    // What comes of both at once counts for each.
+    let parts = [it.part(first, &data[32 * KIB..64 * KIB]), it.part(second, &data[..32 * KIB])];
+    it.write(&parts.concat());
+    assert_eq!(it.acceptances(2), [(first, Some(96 << 10)), (second, Some(64 << 10))]);
+    ids.into_iter().for_each(|id| it.kernel.abandon(id));
+    assert_eq!(it.acceptances(2), [(first, None), (second, None)]);
 }
 
 #[test]

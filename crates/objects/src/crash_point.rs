@@ -30,6 +30,13 @@ pub fn act_at_step(steps: u64, action: fn()) {
     STEPS_LEFT.store(steps, Ordering::SeqCst);
 }
 
+/// The steps of collective operations that this process may still begin before the action of [`act_at_step`], or
+/// `u64::MAX` if nothing waits for one. So tests count steps.
+#[must_use]
+pub fn steps_left() -> u64 {
+    STEPS_LEFT.load(Ordering::SeqCst)
+}
+
 /// A step of a collective operation is about to begin.
 #[inline]
 pub fn begins_step() {

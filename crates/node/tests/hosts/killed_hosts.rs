@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::objects::crash_point;
-use landeck::{Error, ErrorKind, Job};
+use landeck::{Error, ErrorKind, Job, Maximum, World};
 use landeck_testing::Watchdog;
 use landeck_testing::hosts::{Hosts, Wish};
 
@@ -26,7 +26,8 @@ const MEMBERS: usize = 2;
 const EACH: usize = GROUPS * MEMBERS;
 const SURVIVORS: usize = EACH * (HOSTS - 1);
 /// The steps that each operation has in its usual way for one of the two members on the host that is killed, at most. If the
-/// other one has fewer, its next run has the others. Another way, which measured links may ask for, can have more.
+/// other one has fewer, its next run has the others. Another way, which measured links may ask for, can have more. A test
+/// finds all of them.
 const STEPS: [usize; OPERATIONS] = [5, 2, 5, 6, 13, 3, 4, 13, 14, 1, 8, 9, 10, 3, 3, 10];
 /// A short run has one of so many jobs, and one way to kill a host in each.
 const SHORT_RUN: usize = 3;
@@ -40,6 +41,8 @@ const TIMEOUT_S: u64 = 2;
 const MARGIN: u64 = 20;
 /// More calls than a member on the killed host begins: it comes to a step in each.
 const CALLS: usize = 16;
+/// The attempts to find the steps of an operation. The member that calls last drives it if it is started, and has more steps.
+const ATTEMPTS: usize = 20;
 /// Calls of a survivor after the one that has failed first.
 const FURTHER_CALLS: usize = 10;
 /// The commands that kill the host on which they run. The first one also silences its kernel.
@@ -107,6 +110,49 @@ fn operate_until_the_end() {
     stay_until_told(SURVIVORS);
 }
 
+/// The steps that this process begins in one run of an operation.
+fn steps_of(world: &World, operation: usize) -> usize {
+    const MANY: u64 = 1 << 32;
+    let is_second = world.rank() == world.size() - 1;
+    world.barrier().unwrap();
+    thread::sleep(if is_second { LATER } else { Duration::ZERO });
+    crash_point::act_at_step(MANY, || ());
+    operate(world, operation).unwrap();
+    (MANY - crash_point::steps_left()) as usize
+}
+
+/// One of the two members on the host that would be killed comes to each step of the table.
+fn find_steps() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let is_victim = world.rank() >= world.size() - MEMBERS;
+    for (operation, steps) in STEPS.into_iter().enumerate() {
+        let mut most = 0;
+        for _ in 0..ATTEMPTS {
+            let own = steps_of(&world, operation) * usize::from(is_victim);
+            most = most.max(world.all_reduce(own as u64, Maximum).unwrap() as usize);
+            if most >= steps {
+                break;
+            }
+        }
+        assert!(most >= steps, "operation {operation} has {most} steps, and the table {steps}");
+    }
+    job.leave().unwrap();
+}
+
+#[test]
+fn operations_have_the_steps_at_which_a_host_is_killed() {
+    let test = "killed_hosts::operations_have_the_steps_at_which_a_host_is_killed";
+    if is_member() {
+        return find_steps();
+    }
+    launcher(); // it may have to be built
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(HOSTS)) else { return };
+    let ended = job(&hosts, (MEMBERS, test), "exec", &[]).output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+}
+
 /// All operations with all their steps. The groups of a job have neighbours in this list, and the last job begins anew.
 fn all_fates() -> Vec<(usize, usize)> {
     let each = STEPS.iter().enumerate();
@@ -153,11 +199,16 @@ fn lose_a_host(hosts: &mut Hosts, test: &str, kill: usize, fates: &[(usize, usiz
 
 /// The processes of a job that ends get SIGTERM. These ignore it, so that their calls return.
 fn job_that_ignores_term(hosts: &Hosts, test: &str) -> Command {
-    let mut command = hosts.command(0, "/bin/sh");
-    command.args(["-c", "trap '' TERM; exec \"$0\" \"$@\""]).arg(launcher());
-    let list: Vec<String> = (0..HOSTS).map(|host| format!("{}:{EACH}", hosts.name(host))).collect();
-    command.args(["run", "--rsh", "landeck-rsh", "--host", &list.join(",")]);
     let timeout = TIMEOUT_S.to_string();
-    let options = ["--timeout", "100", "--on-failure", "notify", "--grace", "60"];
-    job_by(command, HOSTS * EACH, test, &[&options[..], &["--host-timeout", &timeout]].concat())
+    let options = ["--on-failure", "notify", "--grace", "60", "--host-timeout", &timeout];
+    job(hosts, (EACH, test), "trap '' TERM; exec", &options)
+}
+
+/// A job with so many processes on each host. A shell starts its launcher by these words.
+fn job(hosts: &Hosts, (each, test): (usize, &str), words: &str, options: &[&str]) -> Command {
+    let mut command = hosts.command(0, "/bin/sh");
+    command.args(["-c", &format!("{words} \"$0\" \"$@\"")]).arg(launcher());
+    let list: Vec<String> = (0..HOSTS).map(|host| format!("{}:{each}", hosts.name(host))).collect();
+    command.args(["run", "--rsh", "landeck-rsh", "--host", &list.join(","), "--timeout", "100"]);
+    job_by(command, HOSTS * each, test, options)
 }
