@@ -15,7 +15,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
-use crate::figures;
+use crate::figures::OwnFigures;
 use crate::job_message::JobMessage;
 use crate::listener::DaemonPorts;
 use crate::reactor::JOB_TOKENS;
@@ -110,7 +110,7 @@ impl Jobs {
     }
 
     fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
-        let answer = check(&spec, context.own_host()).map(|()| figures::of_this_host());
+        let answer = check(&spec, context.own_host()).map(|()| OwnFigures::here());
         self.spec = Some(spec);
         context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
     }

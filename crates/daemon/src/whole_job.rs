@@ -20,7 +20,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
-use crate::figures::{self, LinkFindings};
+use crate::figures::{self, LinkFindings, OwnFigures};
 use crate::gathering::Gathering;
 use crate::job_message::JobMessage;
 use crate::random;
@@ -40,8 +40,8 @@ pub(crate) struct WholeJob {
     /// The hosts of the launcher's list on their way into the machine.
     gathering: Gathering,
     refusals: Vec<String>,
-    /// The figures that hosts keep.
-    figures: Vec<Vec<u64>>,
+    /// What hosts have said about themselves.
+    figures: Vec<OwnFigures>,
     /// The findings about links, by pair of hosts.
     links: LinkFindings,
     exit_code: u8,
