@@ -322,7 +322,9 @@ fn platform_text(found: &Findings) -> String {
         rate(least(|shares| shares.frame_copy)),
         rate(least(|shares| shares.part_copy)),
     );
-    if let Some([processors @ 1.., turn]) = found.row("shared") {
+    if let Some([processors, turn]) = found.row("shared")
+        && processors > 0
+    {
         let _ = write!(text, "shared_processors = {processors}\nturn = \"{turn} ps\"\n");
     }
     for ((one, other), pair) in pairs.iter().skip(1) {
