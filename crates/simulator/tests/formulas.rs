@@ -239,7 +239,7 @@ fn parts_of_long_data_are_moved_at_both_ends_at_once() {
             network.part_copy_kib_ps = Some(9 * 1024);
         }
         let task = Task { in_place: true, ..Task::new(operation) };
-        let of = |parts| {
+        let of = |parts: u64| {
             simulate(&task, &Way::by(Butterfly), &pair, 1_000 * parts, &platform).time().ps()
         };
         of(16) - of(12)
