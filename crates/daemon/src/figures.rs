@@ -65,6 +65,11 @@ pub(crate) fn settled(settings: &[u64], hosts: &[OwnFigures]) -> Vec<u64> {
     Settings { figures, sharing: sharing(hosts), ..launcher }.to_words().to_vec()
 }
 
+/// Whether hosts of a job share processors.
+pub(crate) fn share_processors(hosts: &[OwnFigures]) -> bool {
+    sharing(hosts).is_some()
+}
+
 /// The hosts that share processors: one kernel runs them, so its numbers of processors mean the same for all of them, and
 /// their sets have some in common. Of several such parts of the job, the one with the fewest processors for each host counts.
 fn sharing(hosts: &[OwnFigures]) -> Option<Sharing> {

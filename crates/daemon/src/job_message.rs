@@ -31,6 +31,8 @@ pub(crate) enum JobMessage {
         settings: Vec<u64>,
         /// The links that were measured.
         links: Vec<HostLink>,
+        /// Whether hosts of the job share processors.
+        shares_processors: bool,
     },
     /// The answer.
     Prepared(Result<(), PartRefusal>),

@@ -369,8 +369,11 @@ impl WholeJob {
         self.phase = Phase::Preparing;
         self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
         self.spec.links = self.links.settled();
-        let (settings, links) = (self.spec.settings.clone(), self.spec.links.clone());
-        self.ask_all(context, &JobMessage::Prepare { settings, links });
+        self.spec.shares_processors = figures::share_processors(&self.figures);
+        let JobSpec { settings, links, shares_processors, .. } = &self.spec;
+        let (settings, links, shares_processors) =
+            (settings.clone(), links.clone(), *shares_processors);
+        self.ask_all(context, &JobMessage::Prepare { settings, links, shares_processors });
     }
 
     fn refuse_job(&mut self) {
