@@ -145,8 +145,22 @@ pub(super) fn crowd_copy_ps(world: &World, processors: usize) -> Result<Option<u
 }
 
 /// The processors that all members' hosts have together, if they share them: then all of them, computing at once with a
-/// thread for each of their processors, get clearly less than one after the other. Members must not be bound yet.
+/// thread for each of their processors, get clearly less than one after the other. Members must not be bound yet. Other
+/// programs only hide how much less that is, so of some rounds the fewest count.
 pub(super) fn shared_processors(world: &World, own: usize) -> Result<Option<usize>> {
+    const ROUNDS: usize = 3;
+    let mut found: Option<usize> = None;
+    for _ in 0..ROUNDS {
+        let sums = computed(world, own)?;
+        let now = together_of(sums, world.size());
+        found = found.into_iter().chain(now).min();
+    }
+    Ok(found)
+}
+
+/// The sums over all members of the processors that each may use, of those that it gets alone, and of those that it gets
+/// together with all others.
+fn computed(world: &World, own: usize) -> Result<[f64; 3]> {
     let mut alone = 0.0;
     for rank in 0..world.size() {
         world.barrier()?;
@@ -160,7 +174,7 @@ pub(super) fn shared_processors(world: &World, own: usize) -> Result<Option<usiz
     world.barrier()?;
     let mut sums = [0.0; 3];
     world.all_reduce_into(&[own as f64, alone, processors_of(own)], &mut sums, Sum)?;
-    Ok(together_of(sums, world.size()))
+    Ok(sums)
 }
 
 /// The processors that so many hosts have together, if they share them: from the sums of those that each may use, of those
@@ -174,7 +188,7 @@ fn together_of([own, alone, together]: [f64; 3], hosts: usize) -> Option<usize> 
 }
 
 /// How long members compute to find the processors that they get.
-const COMPUTED: Duration = Duration::from_millis(40);
+const COMPUTED: Duration = Duration::from_millis(20);
 
 /// The processors that so many threads of this process get, which compute for a while.
 fn processors_of(threads: usize) -> f64 {
