@@ -350,10 +350,11 @@ impl Table {
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
-            let over_hosts = messages(class.operation).into_iter().filter_map(between_hosts);
+            let messages = messages(class.operation, self.divides(class));
+            let over_hosts = messages.iter().cloned().filter_map(between_hosts);
             let over_hosts: Vec<Way> = over_hosts.filter(|way| self.can(way, class)).collect();
             let goes_by_hosts = !over_hosts.is_empty() && brings_all_to_each(class.operation);
-            let between_members = if goes_by_hosts { vec![] } else { messages(class.operation) };
+            let between_members = if goes_by_hosts { vec![] } else { messages };
             let (first, then) = match self.goes_straight(class) {
                 true => (between_members, over_hosts),
                 false => (over_hosts, between_members),
@@ -364,6 +365,16 @@ impl Table {
             ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
+    }
+
+    /// Whether it is the most likely that the parts of a result are made at different places. With more than two of these each
+    /// carries fewer bytes then: of an allreduce by four 1.5 times its data, and not twice. Shorter data go in one frame.
+    fn divides(&self, class: Class) -> bool {
+        let group = &self.facts.group;
+        let hosts = group.hosts().len();
+        let places = if self.facts.hosts_have_boards { hosts } else { group.size() as usize };
+        let is_over_network = hosts > 1 && !self.facts.has_board;
+        is_over_network && places > 2 && self.class_bytes(class) >= UNIT_BYTES_MIN
     }
 
     /// Whether messages between members are the most likely for data of this class: they go from the memory of the sender to
@@ -440,8 +451,8 @@ fn between_hosts(way: Way) -> Option<Way> {
     }
 }
 
-/// The ways over messages that may be the best for an operation.
-fn messages(operation: Operation) -> Vec<Way> {
+/// The ways over messages that may be the best for an operation, the most likely first.
+fn messages(operation: Operation, divides: bool) -> Vec<Way> {
     let flat: Arc<dyn Architecture> = Arc::new(Flat);
     let binomial: Arc<dyn Architecture> = Arc::new(Knomial::BINOMIAL);
     let by_four: Arc<dyn Architecture> = Arc::new(Knomial::new(4));
@@ -463,6 +474,9 @@ fn messages(operation: Operation) -> Vec<Way> {
         }
         Operation::Gather | Operation::Scatter => vec![whole(&flat), whole(&binomial)],
         Operation::AllGather | Operation::ReduceScatter => vec![whole(&butterfly)],
+        Operation::AllReduce if divides => {
+            vec![split(&butterfly), whole(&butterfly), whole(&binomial)]
+        }
         Operation::AllReduce => vec![whole(&butterfly), split(&butterfly), whole(&binomial)],
         Operation::AllToAll => vec![whole(&flat), whole(&butterfly)],
         Operation::Scan | Operation::ExclusiveScan => vec![whole(&butterfly), whole(&flat)],
@@ -843,6 +857,25 @@ mod tests {
         ] {
             let chosen = way(hosts, each, sharing, bytes);
             assert_eq!(chosen, expected, "{hosts} x {each}, {sharing:?}, {bytes} B");
+        }
+    }
+
+    #[test]
+    fn an_allreduce_of_long_data_is_divided_among_more_than_two() {
+        for (hosts, each, sharing, bytes, is_divided) in [
+            (4, 1, Some(4), 32 << 10, false),
+            (4, 1, Some(4), 64 << 10, true),
+            (4, 1, Some(4), 1 << 20, true),
+            (4, 1, None, 1 << 20, true),
+            (4, 2, Some(4), 1 << 20, true),
+            (2, 1, Some(2), 1 << 20, false),
+            (2, 2, Some(2), 1 << 20, false),
+        ] {
+            let hosts_have_boards = each > 1;
+            let facts = Facts { hosts_have_boards, ..of_neighbours(hosts, each, sharing) };
+            let chosen = Table::new(facts).look_up(&Request::new(Operation::AllReduce, bytes));
+            let way = chosen.way.to_string();
+            assert_eq!(way.contains("split"), is_divided, "{hosts} x {each}, {bytes} B: {way}");
         }
     }
 
