@@ -55,6 +55,8 @@ pub struct Facts {
     pub processes: u32,
     /// Processors of a host, for all of these together.
     pub processors: u32,
+    /// The hosts of the group that have these processors together; 1 if each has its own.
+    pub sharing_hosts: u32,
     /// Whether all members are on one host, and have a board.
     pub has_board: bool,
     /// Whether the members are on several hosts, and all hosts with two members or more have a board for these.
@@ -282,6 +284,7 @@ impl Table {
             group: &self.facts.group,
             processes: self.facts.processes,
             processors: self.facts.processors,
+            sharing_hosts: self.facts.sharing_hosts,
             clusters_are_hosts: !self.facts.has_board && !self.facts.group.is_on_one_host(),
             links: &self.facts.links,
         }
@@ -347,18 +350,39 @@ impl Table {
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
-            let over_hosts = messages(class.operation).into_iter().filter_map(between_hosts);
+            let messages = messages(class.operation, self.divides(class));
+            let over_hosts = messages.iter().cloned().filter_map(between_hosts);
             let over_hosts: Vec<Way> = over_hosts.filter(|way| self.can(way, class)).collect();
             let goes_by_hosts = !over_hosts.is_empty() && brings_all_to_each(class.operation);
-            ways.extend(over_hosts);
-            if !goes_by_hosts {
-                ways.extend(messages(class.operation));
-            }
+            let between_members = if goes_by_hosts { vec![] } else { messages };
+            let (first, then) = match self.goes_straight(class) {
+                true => (between_members, over_hosts),
+                false => (over_hosts, between_members),
+            };
+            ways.extend(first.into_iter().chain(then));
         }
         if class.octave.is_none() {
             ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
+    }
+
+    /// Whether it is the most likely that the parts of a result are made at different places. With more than two of these each
+    /// carries fewer bytes then: of an allreduce by four 1.5 times its data, and not twice. Shorter data go in one frame.
+    fn divides(&self, class: Class) -> bool {
+        let group = &self.facts.group;
+        let hosts = group.hosts().len();
+        let places = if self.facts.hosts_have_boards { hosts } else { group.size() as usize };
+        let is_over_network = hosts > 1 && !self.facts.has_board;
+        is_over_network && places > 2 && self.class_bytes(class) >= UNIT_BYTES_MIN
+    }
+
+    /// Whether messages between members are the most likely for data of this class: they go from the memory of the sender to
+    /// that of the receiver, and the boards of hosts would copy each byte once or twice more. What fits in a message that is
+    /// sent without being asked for is copied anyway.
+    fn goes_straight(&self, class: Class) -> bool {
+        let block = class.octave.map_or(0, |octave| 1u64 << octave >> 1);
+        class.operation == Operation::AllToAll && block > UNIT_BYTES_MIN
     }
 
     /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read.
@@ -427,8 +451,8 @@ fn between_hosts(way: Way) -> Option<Way> {
     }
 }
 
-/// The ways over messages that may be the best for an operation.
-fn messages(operation: Operation) -> Vec<Way> {
+/// The ways over messages that may be the best for an operation, the most likely first.
+fn messages(operation: Operation, divides: bool) -> Vec<Way> {
     let flat: Arc<dyn Architecture> = Arc::new(Flat);
     let binomial: Arc<dyn Architecture> = Arc::new(Knomial::BINOMIAL);
     let by_four: Arc<dyn Architecture> = Arc::new(Knomial::new(4));
@@ -450,6 +474,9 @@ fn messages(operation: Operation) -> Vec<Way> {
         }
         Operation::Gather | Operation::Scatter => vec![whole(&flat), whole(&binomial)],
         Operation::AllGather | Operation::ReduceScatter => vec![whole(&butterfly)],
+        Operation::AllReduce if divides => {
+            vec![split(&butterfly), whole(&butterfly), whole(&binomial)]
+        }
         Operation::AllReduce => vec![whole(&butterfly), split(&butterfly), whole(&binomial)],
         Operation::AllToAll => vec![whole(&flat), whole(&butterfly)],
         Operation::Scan | Operation::ExclusiveScan => vec![whole(&butterfly), whole(&flat)],
@@ -532,6 +559,7 @@ mod tests {
             group: Group::divided(size, hosts).unwrap(),
             processes: size,
             processors,
+            sharing_hosts: 1,
             has_board,
             hosts_have_boards: false,
             board_bytes: u64::MAX,
@@ -784,6 +812,92 @@ mod tests {
             at(100_000) != at(1_000_000)
         };
         assert!((10..24).any(differs), "all links are slower");
+    }
+
+    /// Hosts whose members are numbered one host after the other.
+    fn of_neighbours(hosts: u32, each: u32, sharing: Option<u32>) -> Facts {
+        let host = |host: u32| (host * each..(host + 1) * each).collect::<Vec<u32>>();
+        let hosts: Vec<Vec<u32>> = (0..hosts).map(host).collect();
+        let hosts: Vec<&[u32]> = hosts.iter().map(Vec::as_slice).collect();
+        let mut links = Links::default();
+        for (low, high) in (0..hosts.len()).flat_map(|high| (0..high).map(move |low| (low, high))) {
+            // As measured between namespaces of one computer.
+            let link = Link { latency_ps: 7_700_000, gap_ps: 7_700_000, kib_ps: 450_000 };
+            links.set(low, high, link);
+        }
+        Facts { links, sharing_hosts: sharing.unwrap_or(1), ..over_hosts(&hosts) }
+    }
+
+    /// What each member has for each other: see docs/collectives-choice.md for what was measured.
+    #[test]
+    fn an_alltoall_goes_over_boards_while_its_messages_are_short_and_many() {
+        let way = |hosts, each, sharing, bytes| {
+            let table = Table::new(of_neighbours(hosts, each, sharing));
+            table.look_up(&Request::new(Operation::AllToAll, bytes)).way.to_string()
+        };
+        const BOARDS: &str = "flat between hosts";
+        for (hosts, each, sharing, bytes, expected) in [
+            (2, 2, Some(2), 8, BOARDS),
+            (2, 4, Some(2), 8, BOARDS),
+            (2, 4, Some(2), 1 << 10, BOARDS),
+            (2, 2, Some(2), 16 << 10, BOARDS),
+            (2, 4, Some(2), 16 << 10, BOARDS),
+            (4, 2, Some(4), 16 << 10, BOARDS),
+            (2, 2, Some(2), 64 << 10, BOARDS),
+            (2, 4, Some(2), 64 << 10, BOARDS),
+            (2, 2, Some(2), 256 << 10, "flat"),
+            (2, 4, Some(2), 256 << 10, "flat"),
+            (4, 2, Some(4), 256 << 10, "flat"),
+            (4, 2, Some(4), 1 << 20, "flat"),
+            // Twice as many messages as by a butterfly take the processors that four hosts share.
+            (4, 2, Some(4), 8, "butterfly"),
+            (4, 2, Some(4), 1 << 10, "butterfly"),
+            (4, 2, None, 16 << 10, BOARDS),
+            (4, 2, None, 64 << 10, BOARDS),
+        ] {
+            let chosen = way(hosts, each, sharing, bytes);
+            assert_eq!(chosen, expected, "{hosts} x {each}, {sharing:?}, {bytes} B");
+        }
+    }
+
+    #[test]
+    fn an_allreduce_of_long_data_is_divided_among_more_than_two() {
+        for (hosts, each, sharing, bytes, is_divided) in [
+            (4, 1, Some(4), 32 << 10, false),
+            (4, 1, Some(4), 64 << 10, true),
+            (4, 1, Some(4), 1 << 20, true),
+            (4, 1, None, 1 << 20, true),
+            (4, 2, Some(4), 1 << 20, true),
+            (2, 1, Some(2), 1 << 20, false),
+            (2, 2, Some(2), 1 << 20, false),
+        ] {
+            let hosts_have_boards = each > 1;
+            let facts = Facts { hosts_have_boards, ..of_neighbours(hosts, each, sharing) };
+            let chosen = Table::new(facts).look_up(&Request::new(Operation::AllReduce, bytes));
+            let way = chosen.way.to_string();
+            assert_eq!(way.contains("split"), is_divided, "{hosts} x {each}, {bytes} B: {way}");
+        }
+    }
+
+    #[test]
+    fn what_hosts_share_costs_as_much_longer() {
+        let cost = |sharing, operation, way: &str| {
+            let facts = of_neighbours(4, 2, sharing);
+            let way = way.parse::<crate::preset::Preset>().unwrap().way(operation);
+            let load = Load { operation, bytes: 1 << 20, segments: 1, order: Order::Free };
+            Table::new(facts).scene().cost_ns(&load, &way)
+        };
+        for operation in [Operation::AllToAll, Operation::AllReduce, Operation::Broadcast] {
+            for way in ["flat", "hosts:flat", "hosts:butterfly"] {
+                let [own, shared] = [None, Some(4)].map(|sharing| cost(sharing, operation, way));
+                assert!(shared > own, "{operation} {way}: {shared} ns, and {own} ns without");
+                assert!(shared < 8.0 * own, "{operation} {way}: {shared} ns, and {own} ns without");
+            }
+        }
+        assert!(
+            cost(Some(4), Operation::AllToAll, "flat")
+                > 1.5 * cost(None, Operation::AllToAll, "flat")
+        );
     }
 
     #[test]

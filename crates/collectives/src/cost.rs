@@ -54,6 +54,8 @@ pub struct Scene<'a> {
     pub processes: u32,
     /// Processors of a host.
     pub processors: u32,
+    /// The hosts that have these processors together, at least 1. They do everything at the same time.
+    pub sharing_hosts: u32,
     /// Whether the clusters are hosts of their own.
     pub clusters_are_hosts: bool,
     /// The measured links of the hosts of [`Group::hosts`], in this order.
@@ -130,11 +132,12 @@ impl Scene<'_> {
                 (visit, Some((Operation::AllToAll, of_host)))
             }
         };
+        let processes = self.processes.max(most as u32);
         let at_board = |visit: Option<(Operation, u64)>| {
             let (Some((operation, bytes)), Ok(group)) = (visit, Group::whole(most as u32)) else {
                 return 0.0;
             };
-            let scene = Scene { group: &group, clusters_are_hosts: false, ..*self };
+            let scene = Scene { group: &group, processes, clusters_are_hosts: false, ..*self };
             let visit = Load { operation, bytes, segments: 1, order: Order::Free };
             if most > 1 { scene.board_ns(&visit, BoardStyle::Each) } else { 0.0 }
         };
@@ -143,11 +146,17 @@ impl Scene<'_> {
             let operation = if told { Operation::AllGather } else { load.operation };
             let load = Load { operation, bytes, segments: 1, order: load.order };
             group.as_ref().map_or(0.0, |group| {
-                let scene = Scene { group, clusters_are_hosts: true, ..*self };
+                let scene = Scene { group, processes, clusters_are_hosts: true, ..*self };
                 Clocks::new(&scene).over_messages(&load, architecture, architecture, split)
             })
         };
-        let between = drivers(all * values * if told { u64::from(count) } else { 1 });
+        let between = match load.operation {
+            // Each member drives it, by messages to all other hosts whatever the architecture.
+            Operation::AllToAll => {
+                Clocks::new(self).each_to_hosts(all as f64 / f64::from(self.group.size()).powi(2))
+            }
+            _ => drivers(all * values * if told { u64::from(count) } else { 1 }),
+        };
         let boards = at_board(before) + at_board(after);
         if units == 1 {
             return boards + between;
@@ -157,7 +166,7 @@ impl Scene<'_> {
 
     /// The time for which a waiting member is descheduled: all others that share its processor run before it.
     fn rotation(&self) -> f64 {
-        let processes = self.processes.max(self.largest_host());
+        let processes = self.processes.max(self.largest_host()) * self.sharing_hosts;
         if processes <= self.processors {
             return 0.0;
         }
@@ -174,7 +183,8 @@ impl Scene<'_> {
     /// Processors that work for the group at once.
     fn workers(&self) -> f64 {
         let hosts = if self.clusters_are_hosts { self.group.clusters().len() as u32 } else { 1 };
-        f64::from((self.processors.max(1).saturating_mul(hosts)).min(self.group.size()))
+        let processors = f64::from(self.processors.max(1)) * f64::from(hosts);
+        (processors / f64::from(self.sharing_hosts)).min(f64::from(self.group.size()))
     }
 
     fn local_copy(&self, bytes: f64) -> f64 {
@@ -562,10 +572,13 @@ impl<'a> Clocks<'a> {
 
     /// Each member sends a block to each other, and receives one.
     fn each_to_each(&mut self, block: f64) {
-        let group = self.scene.group;
-        if !self.scene.links.is_empty() {
-            return self.each_to_each_over(block);
+        if self.scene.clusters_are_hosts {
+            return self.between_all_hosts(|own, other, is_own| {
+                let count = other.len() - usize::from(is_own);
+                ((own[0], other[other.len() - 1]), count, block)
+            });
         }
+        let group = self.scene.group;
         let others = f64::from(group.size() - 1);
         // The first and the last are the farthest apart.
         let message = self.message(0, group.size() - 1, block);
@@ -576,25 +589,42 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// [`Clocks::each_to_each`] where the links of hosts differ.
-    fn each_to_each_over(&mut self, block: f64) {
+    /// Each member sends one message to each other host, with its blocks for all members there, and gets one. Returns when
+    /// all are done.
+    fn each_to_hosts(mut self, block: f64) -> f64 {
+        self.between_all_hosts(|own, other, is_own| {
+            ((own[0], other[0]), usize::from(!is_own), other.len() as f64 * block)
+        });
+        self.result()
+    }
+
+    /// Each member sends to each host, its own among them, so many messages of so many bytes, and gets as many. The first
+    /// numbers say between which members such a message goes. The members of a host share what connects it.
+    fn between_all_hosts(
+        &mut self,
+        messages: impl Fn(&[u32], &[u32], bool) -> ((u32, u32), usize, f64),
+    ) {
         let hosts = self.scene.group.hosts();
-        for own in &hosts {
-            let (mut sending, mut receiving, mut arrival) = (0.0, 0.0, 0.0_f64);
-            for other in &hosts {
-                let is_own = own[0] == other[0];
-                let count = (other.len() - usize::from(is_own)) as f64;
-                if count > 0.0 {
-                    let message = self.message(own[0], other[other.len() - 1], block);
+        for (place, own) in hosts.iter().enumerate() {
+            let (mut sending, mut receiving, mut carried, mut arrival) = (0.0, 0.0, 0.0, 0.0_f64);
+            for (other_place, other) in hosts.iter().enumerate() {
+                let is_own = place == other_place;
+                let ((from, to), count, bytes) = messages(own, other, is_own);
+                if count > 0 {
+                    let (message, count) = (self.message(from, to, bytes), count as f64);
                     sending += count * message.sending;
                     receiving += count * message.receiving;
                     arrival = arrival.max(message.arrival);
+                    if !is_own {
+                        carried += count * bytes * per_byte(self.link(place, other_place).kib_ps);
+                    }
                 }
             }
+            let last = arrival.max(own.len() as f64 * carried);
             for &member in own {
                 self.work_at(member, sending + self.rotation);
                 self.work -= self.rotation;
-                self.receive(member, arrival, receiving);
+                self.receive(member, last, receiving);
             }
         }
     }

@@ -95,7 +95,7 @@ pub(crate) struct Field {
 
 /// No time is longer than a second, and none of these machines has more processors.
 pub(crate) const TIME_MAX_PS: u64 = 1_000_000_000_000;
-const PROCESSORS_MAX: u64 = 65_536;
+pub(crate) const PROCESSORS_MAX: u64 = 65_536;
 const CACHE_MAX_KIB: u64 = 1 << 30;
 
 /// Figures that earlier versions did not measure; where they are missing, the default holds.

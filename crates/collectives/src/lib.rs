@@ -82,6 +82,6 @@ pub use plan_class::{PlanClass, each_kin};
 pub use preset::{Preset, PresetError};
 pub use program::Program;
 pub use rounds::Rounds;
-pub use settings::{Overrides, OverridesError, Settings};
+pub use settings::{Overrides, OverridesError, Settings, Sharing};
 pub use signature::Signature;
 pub use tree::Tree;

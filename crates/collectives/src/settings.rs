@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cost_parameters::CostParameters;
+use crate::cost_parameters::{CostParameters, PROCESSORS_MAX};
 use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
@@ -15,6 +15,9 @@ use crate::preset::{Preset, PresetError};
 const ONE_COPY_WORD: usize = Settings::WORDS - 2;
 /// The first bit of the nearness in the last word; below it stands whether calls are compared.
 const NEARNESS_BIT: u32 = 8;
+/// The first bits of the hosts that share processors, and of these processors, in the last word.
+const SHARING_HOSTS_BIT: u32 = 16;
+const SHARED_PROCESSORS_BIT: u32 = 32;
 
 /// The cost parameters and overrides of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,38 @@ pub struct Settings {
     /// The length in bytes from which members of a host read each other's blocks where they lie, in one copy; none if they
     /// never do.
     pub one_copy_from: Option<u64>,
+    /// The hosts of the job that share processors, if some do; those with the fewest for each host.
+    pub sharing: Option<Sharing>,
+}
+
+/// Hosts of a job that share processors, as namespaces of one computer do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// So many hosts, two or more.
+    pub hosts: u32,
+    /// Have so many processors together, at least one.
+    pub processors: u32,
+}
+
+impl Sharing {
+    /// The most hosts that are told apart; more count as so many.
+    pub const HOSTS_MAX: u32 = u16::MAX as u32 - 1;
+
+    /// Returns the sharing of so many hosts; `None` for numbers that no job has.
+    pub fn new(hosts: u32, processors: u32) -> Option<Self> {
+        let is_possible = (2..=Self::HOSTS_MAX).contains(&hosts)
+            && (1..=PROCESSORS_MAX).contains(&u64::from(processors));
+        is_possible.then_some(Self { hosts, processors })
+    }
+
+    const fn to_word(self) -> u64 {
+        (self.hosts as u64) << SHARING_HOSTS_BIT | (self.processors as u64) << SHARED_PROCESSORS_BIT
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        let hosts = (word >> SHARING_HOSTS_BIT) as u16;
+        Self::new(u32::from(hosts), (word >> SHARED_PROCESSORS_BIT) as u32)
+    }
 }
 
 impl Settings {
@@ -49,8 +84,9 @@ impl Settings {
             *word = u64::from_le_bytes(eight);
         }
         words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
-        words[Self::WORDS - 1] =
-            u64::from(self.is_checked) | self.nearness.to_word() << NEARNESS_BIT;
+        words[Self::WORDS - 1] = u64::from(self.is_checked)
+            | self.nearness.to_word() << NEARNESS_BIT
+            | self.sharing.map_or(0, Sharing::to_word);
         words
     }
 
@@ -68,8 +104,9 @@ impl Settings {
             figures: CostParameters::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
             is_checked: last & u64::from(u8::MAX) == 1,
-            nearness: Nearness::from_word(last >> NEARNESS_BIT),
+            nearness: Nearness::from_word(last >> NEARNESS_BIT & u64::from(u8::MAX)),
             one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| (1..u64::MAX).contains(bytes)),
+            sharing: Sharing::from_word(last),
         }
     }
 }
@@ -196,7 +233,9 @@ mod tests {
             is_checked: true,
             nearness: Nearness::Hosts,
             one_copy_from: Some(65_536),
+            sharing: Sharing::new(8, 3),
         };
+        assert!(settings.sharing.is_some());
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());
     }
@@ -210,6 +249,13 @@ mod tests {
         assert_eq!(Settings::from_words(&words), Settings::default());
         words[CostParameters::WORDS..].fill(u64::from_le_bytes(*b"flat,,,,"));
         assert!(!Settings::from_words(&words).overrides.is_empty(), "as long as there is room for");
+    }
+
+    #[test]
+    fn numbers_that_no_job_has_are_no_sharing() {
+        for (hosts, processors) in [(0, 2), (1, 2), (2, 0), (70_000, 2), (2, 70_000)] {
+            assert_eq!(Sharing::new(hosts, processors), None, "{hosts} {processors}");
+        }
     }
 
     #[test]

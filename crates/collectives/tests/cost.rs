@@ -133,6 +133,7 @@ fn compare(operation: Operation, way: &Way, size: u32, bytes: u64) -> (f64, f64)
         group: &group,
         processes: size,
         processors: size,
+        sharing_hosts: 1,
         clusters_are_hosts: false,
         links: &Links::default(),
     };
@@ -221,6 +222,7 @@ fn the_board_costs_a_word_and_a_line_or_a_rotation() {
             group: &group,
             processes: size,
             processors,
+            sharing_hosts: 1,
             clusters_are_hosts: false,
             links: &Links::default(),
         };
@@ -241,6 +243,7 @@ fn where_processors_are_shared_each_step_down_costs_a_rotation() {
         group: &group,
         processes: 8,
         processors: 2,
+        sharing_hosts: 1,
         clusters_are_hosts: false,
         links: &Links::default(),
     };

@@ -1,20 +1,43 @@
 //! The figures with which all processes of a job on several hosts compute.
 //!
 //! Of the figures of `landeck tune` those of the launcher hold for all, and where hosts have others, the slower ones. The
-//! links of the hosts are measured when the job is made.
+//! links of the hosts are measured when the job is made. Hosts of one kernel may share processors; which ones is known, and
+//! not measured: a kernel's numbers of processors are facts, and a test of speed would take the time of many turns.
 
 use std::collections::BTreeMap;
 
 use landeck_collectives::cost_parameters::CostParameters;
 use landeck_collectives::record::Record;
-use landeck_collectives::settings::Settings;
+use landeck_collectives::settings::{Settings, Sharing};
 use landeck_groups::hosts::LinkSight;
+use landeck_host::cpu_set::CpuSet;
 use landeck_host::figures;
 use landeck_host::remote::spec::HostLink;
 use landeck_wire::HostNumber;
+use serde::{Deserialize, Serialize};
 
-/// The figures that are kept for this host's processor, as words; empty if there are none that can be used.
-pub(crate) fn of_this_host() -> Vec<u64> {
+/// What a host says about itself to the arbiter, for the choice of ways.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnFigures {
+    /// The figures that are kept for its processor, as words; empty if there are none that can be used.
+    kept: Vec<u64>,
+    /// The identity of its kernel; zero if it has none.
+    boot: u128,
+    /// The processors that its processes may use, by the kernel's numbers: bit `n % 64` of word `n / 64`. Empty if they are
+    /// not known.
+    processors: Vec<u64>,
+}
+
+impl OwnFigures {
+    /// Those of this host.
+    pub(crate) fn here() -> Self {
+        let processors =
+            CpuSet::of_this_thread().map_or_else(|_| Vec::new(), |set| set.words().to_vec());
+        Self { kept: kept_here(), boot: boot_identity(), processors }
+    }
+}
+
+fn kept_here() -> Vec<u64> {
     let text = figures::place().and_then(|path| figures::text_of(&path).ok()?);
     let machine = figures::machine();
     let record = text.and_then(|text| Record::of_machine(&text, &machine).ok());
@@ -23,15 +46,61 @@ pub(crate) fn of_this_host() -> Vec<u64> {
         .map_or_else(Vec::new, |record| record.figures.to_words().to_vec())
 }
 
+/// The identity that the kernel got when it was booted; zero if it has none.
+pub(crate) fn boot_identity() -> u128 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).unwrap_or(0)
+}
+
 /// The settings of a job whose hosts have these figures. A host without figures takes the launcher's.
-pub(crate) fn settled(settings: &[u64], hosts: &[Vec<u64>]) -> Vec<u64> {
+pub(crate) fn settled(settings: &[u64], hosts: &[OwnFigures]) -> Vec<u64> {
     let Ok(words) = <[u64; Settings::WORDS]>::try_from(settings) else { return settings.to_vec() };
     let launcher = Settings::from_words(&words);
-    let known =
-        hosts.iter().filter_map(|words| <&[u64; CostParameters::WORDS]>::try_from(&words[..]).ok());
+    let known = hosts
+        .iter()
+        .filter_map(|host| <&[u64; CostParameters::WORDS]>::try_from(&host.kept[..]).ok());
     let known = known.filter_map(|words| CostParameters::from_words(words).ok());
     let figures = known.fold(launcher.figures, CostParameters::slower);
-    Settings { figures, ..launcher }.to_words().to_vec()
+    Settings { figures, sharing: sharing(hosts), ..launcher }.to_words().to_vec()
+}
+
+/// Whether hosts of a job share processors.
+pub(crate) fn share_processors(hosts: &[OwnFigures]) -> bool {
+    sharing(hosts).is_some()
+}
+
+/// The hosts that share processors: one kernel runs them, so its numbers of processors mean the same for all of them, and
+/// their sets have some in common. Of several such parts of the job, the one with the fewest processors for each host counts.
+fn sharing(hosts: &[OwnFigures]) -> Option<Sharing> {
+    let mut parts: Vec<(u32, u128, Vec<u64>)> = Vec::new();
+    for host in hosts.iter().filter(|host| host.boot != 0) {
+        // Parts that have nothing in common but this host become one.
+        let shares = |part: &mut (u32, u128, Vec<u64>)| {
+            part.1 == host.boot
+                && part.2.iter().zip(&host.processors).any(|(one, other)| one & other != 0)
+        };
+        let joined: Vec<_> = parts.extract_if(.., shares).collect();
+        let mut whole = (1, host.boot, host.processors.clone());
+        for (count, _, processors) in joined {
+            whole.0 += count;
+            whole.2.resize(whole.2.len().max(processors.len()), 0);
+            whole.2.iter_mut().zip(processors).for_each(|(word, other)| *word |= other);
+        }
+        parts.push(whole);
+    }
+    let of_part = |(count, _, processors): (u32, u128, Vec<u64>)| {
+        Sharing::new(
+            count.min(Sharing::HOSTS_MAX),
+            processors.iter().map(|word| word.count_ones()).sum(),
+        )
+    };
+    // The quotients are compared without a division.
+    parts.into_iter().filter_map(of_part).min_by(|one, other| {
+        let times =
+            |one: &Sharing, other: &Sharing| u64::from(one.processors) * u64::from(other.hosts);
+        times(one, other).cmp(&times(other, one))
+    })
 }
 
 /// The findings about links, of both hosts of each pair.
@@ -82,13 +151,35 @@ mod tests {
             Vec::new(),
             words(with(60_000, 3_000)),
             vec![7; CostParameters::WORDS],
-        ];
-        let of = |hosts: &[Vec<u64>]| {
+        ]
+        .map(|kept| OwnFigures { kept, ..OwnFigures::default() });
+        let of = |hosts: &[OwnFigures]| {
             let settled = settled(&own.to_words(), hosts);
             Settings::from_words(&settled.try_into().expect("as many words"))
         };
         assert_eq!(of(&others[..3]), Settings { figures: with(70_000, 3_000), ..own.clone() });
         assert_eq!(of(&others[1..2]), own, "a host without figures");
         assert_eq!(settled(&[1, 2], &others), [1, 2]);
+    }
+
+    #[test]
+    fn hosts_of_one_kernel_share_the_processors_that_they_have_in_common() {
+        let host = |boot, processors: &[u64]| OwnFigures {
+            boot,
+            processors: processors.to_vec(),
+            ..OwnFigures::default()
+        };
+        let of = |hosts: &[OwnFigures]| {
+            sharing(hosts).map(|sharing| (sharing.hosts, sharing.processors))
+        };
+        assert_eq!(of(&[host(1, &[0b11]), host(1, &[0b11])]), Some((2, 2)));
+        assert_eq!(of(&[host(1, &[0b11]), host(2, &[0b11])]), None, "two kernels");
+        assert_eq!(of(&[host(0, &[0b11]), host(0, &[0b11])]), None, "unknown kernels");
+        assert_eq!(of(&[host(1, &[0b0011]), host(1, &[0b1100])]), None, "each has its own");
+        assert_eq!(of(&[host(1, &[]), host(1, &[]), host(1, &[0b11])]), None, "unknown sets");
+        let chain = [host(1, &[0b0011]), host(1, &[0, 0b11]), host(1, &[0b0001, 0b10])];
+        assert_eq!(of(&chain), Some((3, 4)), "the last one joins the others");
+        let two = [host(1, &[0xff]), host(2, &[0b111]), host(1, &[0xff]), host(2, &[0b111])];
+        assert_eq!(of(&two), Some((2, 3)), "those with the fewest");
     }
 }

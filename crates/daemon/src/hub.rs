@@ -24,6 +24,7 @@ use crate::clock::BootClock;
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
+use crate::figures;
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
@@ -190,7 +191,7 @@ impl Hub {
             true => Members::found(station.own.clone()),
             false => (Members::join(own), Vec::new()),
         };
-        let boot = boot_identity();
+        let boot = figures::boot_identity();
         let watch = match own == HostNumber::ARBITER {
             true => SilenceWatch::Arbiter {
                 timing,
@@ -470,11 +471,4 @@ impl Hub {
         let Self { lanes, reactor, trunks, parts, .. } = self;
         call(lanes, &mut LaneTools { reactor, trunks, parts, now })
     }
-}
-
-/// The identity that the kernel got when it was booted; zero if it has none.
-fn boot_identity() -> u128 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).unwrap_or(0)
 }

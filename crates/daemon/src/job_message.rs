@@ -6,6 +6,7 @@ use landeck_host::remote::spec::{HostLink, JobSpec};
 use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};
 
+use crate::figures::OwnFigures;
 use crate::links::MeasuringSecret;
 
 /// A message of a job between two daemons. A machine that is made for a job has only this one.
@@ -13,8 +14,8 @@ use crate::links::MeasuringSecret;
 pub(crate) enum JobMessage {
     /// From the arbiter: say whether this part of the job is possible.
     Check(Box<JobSpec>),
-    /// The answer, with the figures that are kept for this host; empty if there are none.
-    Checked(Result<Vec<u64>, PartRefusal>),
+    /// The answer, with what ways depend on at this host.
+    Checked(Result<OwnFigures, PartRefusal>),
     /// From the arbiter: measure the links between these hosts.
     Measure {
         /// The secret of all of them.
@@ -30,6 +31,8 @@ pub(crate) enum JobMessage {
         settings: Vec<u64>,
         /// The links that were measured.
         links: Vec<HostLink>,
+        /// Whether hosts of the job share processors.
+        shares_processors: bool,
     },
     /// The answer.
     Prepared(Result<(), PartRefusal>),

@@ -15,7 +15,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
-use crate::figures;
+use crate::figures::OwnFigures;
 use crate::job_message::JobMessage;
 use crate::listener::DaemonPorts;
 use crate::reactor::JOB_TOKENS;
@@ -110,14 +110,13 @@ impl Jobs {
     }
 
     fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
-        let answer = check(&spec, context.own_host()).map(|()| figures::of_this_host());
+        let answer = check(&spec, context.own_host()).map(|()| OwnFigures::here());
         self.spec = Some(spec);
         context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
     }
 
-    fn prepare(&mut self, context: &mut Context<'_>, settings: Vec<u64>, links: Vec<HostLink>) {
-        let Some(spec) = self.spec.take() else { return };
-        let spec = JobSpec { settings, links, ..spec };
+    fn prepare(&mut self, context: &mut Context<'_>, settle: impl FnOnce(JobSpec) -> JobSpec) {
+        let Some(spec) = self.spec.take().map(settle) else { return };
         let answer = self.make_part(context, spec);
         context.send(HostNumber::ARBITER, &JobMessage::Prepared(answer));
     }
@@ -181,8 +180,8 @@ impl JobHandler for Jobs {
             JobMessage::Measure { secret, hosts } if is_order => {
                 context.measure_links(secret, hosts);
             }
-            JobMessage::Prepare { settings, links } if is_order => {
-                self.prepare(context, settings, links);
+            JobMessage::Prepare { settings, links, shares_processors } if is_order => {
+                self.prepare(context, |spec| JobSpec { settings, links, shares_processors, ..spec });
             }
             JobMessage::Start if is_order => self.start(context),
             JobMessage::Command(command) if is_order => {

@@ -20,7 +20,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
-use crate::figures::{self, LinkFindings};
+use crate::figures::{self, LinkFindings, OwnFigures};
 use crate::gathering::Gathering;
 use crate::job_message::JobMessage;
 use crate::random;
@@ -40,8 +40,8 @@ pub(crate) struct WholeJob {
     /// The hosts of the launcher's list on their way into the machine.
     gathering: Gathering,
     refusals: Vec<String>,
-    /// The figures that hosts keep.
-    figures: Vec<Vec<u64>>,
+    /// What hosts have said about themselves.
+    figures: Vec<OwnFigures>,
     /// The findings about links, by pair of hosts.
     links: LinkFindings,
     exit_code: u8,
@@ -369,8 +369,11 @@ impl WholeJob {
         self.phase = Phase::Preparing;
         self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
         self.spec.links = self.links.settled();
-        let (settings, links) = (self.spec.settings.clone(), self.spec.links.clone());
-        self.ask_all(context, &JobMessage::Prepare { settings, links });
+        self.spec.shares_processors = figures::share_processors(&self.figures);
+        let JobSpec { settings, links, shares_processors, .. } = &self.spec;
+        let (settings, links, shares_processors) =
+            (settings.clone(), links.clone(), *shares_processors);
+        self.ask_all(context, &JobMessage::Prepare { settings, links, shares_processors });
     }
 
     fn refuse_job(&mut self) {

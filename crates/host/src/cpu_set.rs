@@ -105,8 +105,8 @@ impl CpuSet {
         format!("processor{plural} {self}")
     }
 
-    /// The kernel's mask.
-    pub(crate) fn words(&self) -> &[u64] {
+    /// The kernel's mask: bit `n % 64` of word `n / 64` is processor `n`.
+    pub fn words(&self) -> &[u64] {
         &self.words
     }
 }

@@ -53,8 +53,8 @@ pub struct PlacementRequest {
     pub bind_to: Option<BindTo>,
     /// The number of processors that the job can keep busy: those it may run on, limited by a quota.
     pub processors: usize,
-    /// The variable by which the processes are expected to have several threads, as `NAME=value`.
-    pub threads: Option<String>,
+    /// The reason to bind no process where the user does not say; none if there is no such reason.
+    pub free: Option<Reason>,
 }
 
 /// The processors of each process.
@@ -84,8 +84,10 @@ pub enum Reason {
         /// The number of cores that exist.
         cores: usize,
     },
-    /// The environment asks for threads.
+    /// The environment asks for threads: the variable by which it does, as `NAME=value`.
     Threads(String),
+    /// Other hosts of the job use the same processors. Each of them would choose the same ones for its processes.
+    Shared,
 }
 
 /// The reason why processes cannot be placed as asked.
@@ -184,8 +186,8 @@ fn decide(request: &PlacementRequest, cores: Option<usize>) -> Option<(BindTo, R
     if request.map_by.cores.is_some_and(|cores| cores > 1) {
         return Some((BindTo::Core, Reason::Asked));
     }
-    if let Some(threads) = &request.threads {
-        return Some((BindTo::None, Reason::Threads(threads.clone())));
+    if let Some(reason) = &request.free {
+        return Some((BindTo::None, reason.clone()));
     }
     if request.processes == 1 {
         return Some((BindTo::None, Reason::Single));
@@ -337,6 +339,7 @@ impl fmt::Display for Reason {
                 write!(out, "{wanted} processes share {cores} core{plural}")
             }
             Reason::Threads(variable) => write!(out, "{variable} asks for threads"),
+            Reason::Shared => out.write_str("hosts of the job share processors"),
         }
     }
 }
@@ -366,7 +369,7 @@ mod tests {
             map_by: map_by.parse().unwrap(),
             bind_to: bind_to.map(|word| word.parse().unwrap()),
             processors: 8,
-            threads: None,
+            free: None,
         }
     }
 
@@ -409,10 +412,14 @@ mod tests {
         assert_eq!(decided(&request(5, "slot", None)), (BindTo::None, crowded));
         assert_eq!(decided(&request(1, "slot", None)), (BindTo::None, Reason::Single));
         assert_eq!(decided(&request(2, "pe=2", None)), (BindTo::Core, Reason::Asked));
-        let threads = "OMP_NUM_THREADS=4".to_owned();
-        let threaded =
-            PlacementRequest { threads: Some(threads.clone()), ..request(2, "slot", None) };
-        assert_eq!(decided(&threaded), (BindTo::None, Reason::Threads(threads)));
+        for reason in [Reason::Threads("OMP_NUM_THREADS=4".to_owned()), Reason::Shared] {
+            let free = |bind_to| PlacementRequest {
+                free: Some(reason.clone()),
+                ..request(2, "slot", bind_to)
+            };
+            assert_eq!(decided(&free(None)), (BindTo::None, reason.clone()));
+            assert_eq!(decided(&free(Some("core"))), (BindTo::Core, Reason::Asked));
+        }
         let quota = PlacementRequest { processors: 1, ..request(2, "slot", None) };
         assert_eq!(decided(&quota).0, BindTo::None);
         let unread = place(&request(9, "slot", None), &Topology::default()).unwrap();

@@ -7,7 +7,8 @@ use crate::cpu_set::CpuSet;
 use crate::environment::Environment;
 use crate::launch::{Launch, LaunchError, Program};
 use crate::placement::{
-    BindTo, MapBy, Placement, PlacementError, PlacementRequest, levels_needed, place, threads_asked,
+    BindTo, MapBy, Placement, PlacementError, PlacementRequest, Reason, levels_needed, place,
+    threads_asked,
 };
 use crate::program;
 use crate::topology::{Level, Topology, cache_word};
@@ -67,7 +68,8 @@ impl Plan {
         let threads = plan.programs.iter().find_map(|program| {
             threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
         });
-        plan.placement = placement_here(plan.processes(), launch.map_by, launch.bind_to, threads)?;
+        let free = threads.map(Reason::Threads);
+        plan.placement = placement_here(plan.processes(), launch.map_by, launch.bind_to, free)?;
         Ok(plan)
     }
 
@@ -118,7 +120,7 @@ impl Plan {
     }
 }
 
-/// Places so many processes on this host. `threads` is the variable that asks for threads, if there is one.
+/// Places so many processes on this host. `free` is the reason to bind none where the user does not say.
 ///
 /// # Errors
 /// If the processors asked for do not exist.
@@ -126,12 +128,12 @@ pub fn placement_here(
     processes: u32,
     map_by: MapBy,
     bind_to: Option<BindTo>,
-    threads: Option<String>,
+    free: Option<Reason>,
 ) -> Result<Placement, PlacementError> {
     let usable = CpuSet::of_this_thread().unwrap_or_default();
     let processors = processors::usable() as usize;
     let request =
-        PlacementRequest { processes: processes as usize, map_by, bind_to, processors, threads };
+        PlacementRequest { processes: processes as usize, map_by, bind_to, processors, free };
     place(&request, &Topology::read(&usable, &levels_needed(&request)))
 }
 

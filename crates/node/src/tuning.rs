@@ -122,7 +122,9 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
     let figures = figures.unwrap_or_else(probed);
     let wish = one_copy_wish(&env::var_os(one_copy::VARIABLE).unwrap_or_default())?;
     let one_copy_from = one_copy_from(wish, figures);
-    Ok((Settings { figures, overrides, is_checked, nearness, one_copy_from }, trouble))
+    let settings =
+        Settings { figures, overrides, is_checked, nearness, one_copy_from, sharing: None };
+    Ok((settings, trouble))
 }
 
 /// The length from which members of a host read each other's blocks where they lie, if they do. The probe of the launcher

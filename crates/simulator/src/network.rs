@@ -79,6 +79,12 @@ impl Wires {
         self.network.overhead_ps + bytes_ps(bytes, self.network.copy_kib_ps)
     }
 
+    /// How long a processor is busy with a part of announced data at either end.
+    pub(crate) fn part_ps(&self, bytes: u64) -> u64 {
+        let kib_ps = self.network.part_copy_kib_ps.unwrap_or(self.network.copy_kib_ps);
+        self.network.overhead_ps + bytes_ps(bytes, kib_ps)
+    }
+
     /// The latency and the time of 1 KiB between two hosts.
     fn link(&self, from: u32, to: u32) -> (u64, u64) {
         let link = self.network.links.between(from as usize, to as usize);
@@ -181,6 +187,7 @@ mod tests {
             gap_ps: 7,
             kib_ps: 1024, // a byte takes 1 ps
             copy_kib_ps: 0,
+            part_copy_kib_ps: None,
             eager_bytes: Some(50),
             part_bytes: None,
             shared: None,

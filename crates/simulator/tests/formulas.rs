@@ -31,6 +31,7 @@ fn network(gap_ps: u64) -> Platform {
             gap_ps,
             kib_ps: KIB_PS,
             copy_kib_ps: 0,
+            part_copy_kib_ps: None,
             eager_bytes: None,
             part_bytes: None,
             shared: None,
@@ -232,6 +233,18 @@ fn parts_of_long_data_are_moved_at_both_ends_at_once() {
         simulate(&task, &Way::by(Butterfly), &pair, 1_000 * parts, &in_parts()).time().ps()
     };
     let part_ps = OVERHEAD_PS + 4_000;
+    let slower = |operation| {
+        let mut platform = in_parts();
+        if let Some(network) = &mut platform.network {
+            network.part_copy_kib_ps = Some(9 * 1024);
+        }
+        let task = Task { in_place: true, ..Task::new(operation) };
+        let of = |parts: u64| {
+            simulate(&task, &Way::by(Butterfly), &pair, 1_000 * parts, &platform).time().ps()
+        };
+        of(16) - of(12)
+    };
+    assert_eq!(slower(Operation::Broadcast), 4 * (part_ps + 5_000), "parts at a rate of their own");
     // Of the first parts, some travel while the others are moved.
     let four_more = |operation| time(operation, 16) - time(operation, 12);
     assert_eq!(four_more(Operation::Broadcast), 4 * part_ps, "each processor moves them once");

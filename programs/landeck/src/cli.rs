@@ -319,8 +319,8 @@ struct JobArguments {
     /// Bind each process to a part of the machine.
     ///
     /// To nothing, a hardware thread, its cores, or to the L3 cache, memory node or package of its first core
-    /// [default: core; none if there are more processes than cores, or threads are asked for, as by
-    /// OMP_NUM_THREADS].
+    /// [default: core; none if there are more processes than cores, hosts share processors, or threads
+    /// are asked for, as by OMP_NUM_THREADS].
     #[arg(long, value_name = "WHAT", value_parser = bind_to(), help_heading = PLACEMENT)]
     bind_to: Option<BindTo>,
     /// Show the binding of each process

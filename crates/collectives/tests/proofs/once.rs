@@ -73,6 +73,7 @@ fn over_hosts(hosts: &[&[u32]], kib_ps: u64, slower: u64) -> Facts {
         group: Group::of(hosts.iter().map(|host| host.to_vec()).collect()).unwrap(),
         processes: 1,
         processors: 2,
+        sharing_hosts: 1,
         has_board: false,
         hosts_have_boards: true,
         board_bytes: 0,

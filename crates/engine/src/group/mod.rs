@@ -494,6 +494,7 @@ fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, boards: &Boards) ->
                 group,
                 processes,
                 processors,
+                sharing_hosts: 1,
                 has_board,
                 hosts_have_boards: false,
                 board_bytes,
@@ -503,13 +504,18 @@ fn facts(group: Group, members: &[Peer], plan: &SegmentPlan, boards: &Boards) ->
         }
         false => {
             // The members on each host count by themselves.
-            let processors = u32::try_from(settings.figures.processors).unwrap_or(u32::MAX);
+            let own = u32::try_from(settings.figures.processors).unwrap_or(u32::MAX);
+            let hosts = group.hosts().len() as u32;
+            let (processors, sharing_hosts) = settings
+                .sharing
+                .map_or((own, 1), |sharing| (sharing.processors, sharing.hosts.min(hosts)));
             let (processes, has_board, board_bytes) = (1, false, 0);
             let hosts_have_boards = matches!(boards, Boards::OfHosts(_));
             Facts {
                 group,
                 processes,
                 processors,
+                sharing_hosts,
                 has_board,
                 hosts_have_boards,
                 board_bytes,

@@ -27,7 +27,7 @@ use crate::job::STACKS_MAX;
 use crate::launch::{LaunchError, system};
 use crate::memory_groups::MemoryGroups;
 use crate::output::{Stream, pipe};
-use crate::placement::{Placement, threads_asked};
+use crate::placement::{Placement, Reason, threads_asked};
 use crate::plan::{PlannedProgram, binding_text, caches_of, check_directory, placement_here};
 use crate::program;
 use crate::record::LISTED_MAX;
@@ -164,7 +164,9 @@ fn place_ranks(spec: &JobSpec, ranks: &[u32]) -> Result<Placement, LaunchError> 
     let threads = own_programs(spec, ranks).iter().find_map(|program| {
         threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
     });
-    Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, threads)?)
+    let shared = spec.shares_processors.then_some(Reason::Shared);
+    let free = shared.or(threads.map(Reason::Threads));
+    Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, free)?)
 }
 
 impl HostPart {

@@ -167,6 +167,7 @@ impl Launch {
             is_hardened: self.is_hardened,
             settings: self.settings.to_vec(),
             links: Vec::new(),
+            shares_processors: false,
             stdin: self.stdin,
             is_merged: is_merged && self.output_directory.is_none(),
             ignored: start_signals::ignored(),

@@ -46,6 +46,8 @@ pub struct JobSpec {
     pub settings: Vec<u64>,
     /// The links of its hosts that were measured. The arbiter writes them, and all hosts get the same.
     pub links: Vec<HostLink>,
+    /// Whether hosts of the job share processors, as namespaces of one computer do. The arbiter writes it.
+    pub shares_processors: bool,
     /// The processes that get the standard input.
     pub stdin: InputTo,
     /// Whether both output streams of a process go to one place.
@@ -263,6 +265,7 @@ pub(crate) mod tests {
             is_hardened: false,
             settings: vec![3; SETTINGS_WORDS],
             links: Vec::new(),
+            shares_processors: true,
             stdin: InputTo::Rank(0),
             is_merged: false,
             ignored: Vec::new(),

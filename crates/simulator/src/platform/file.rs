@@ -78,6 +78,7 @@ struct NetworkTable {
     copy: Option<Rate>,
     eager: Option<Size>,
     part: Option<Size>,
+    part_copy: Option<Rate>,
     shared_processors: Option<Spanned<Count>>,
     turn: Option<Span>,
 }
@@ -274,6 +275,7 @@ impl Text<'_> {
             gap_ps: table.gap.0,
             kib_ps: table.rate.0,
             copy_kib_ps: table.copy.map_or(0, |rate| rate.0),
+            part_copy_kib_ps: table.part_copy.map(|rate| rate.0),
             eager_bytes: table.eager.map(|size| size.0),
             part_bytes: table.part.map(|size| size.0.max(1)),
             shared,
@@ -366,11 +368,13 @@ mod tests {
         let network = Platform::parse("mine", &format!("{GOOD}{link}")).unwrap().network.unwrap();
         let link = Link { latency_ps: 3_000_000, gap_ps: 0, kib_ps: 8_192_000 };
         assert_eq!(network.links.between(2, 5), Some(link));
-        assert_eq!((network.part_bytes, network.shared), (None, None));
-        let more = "hosts = 8\neager = \"64 KiB\"\npart = \"16 KiB\"\nshared_processors = 2\nturn = \"5 us\"";
+        assert_eq!((network.part_bytes, network.part_copy_kib_ps), (None, None));
+        assert_eq!(network.shared, None);
+        let more = "hosts = 8\neager = \"64 KiB\"\npart = \"16 KiB\"\npart_copy = \"1 GB/s\"\nshared_processors = 2\nturn = \"5 us\"";
         let text = GOOD.replacen("hosts = 8", more, 1);
         let network = Platform::parse("mine", &text).unwrap().network.unwrap();
         assert_eq!((network.eager_bytes, network.part_bytes), (Some(64 << 10), Some(16 << 10)));
+        assert_eq!((network.copy_kib_ps, network.part_copy_kib_ps), (0, Some(1_024_000)));
         let shared = SharedProcessors { processors: 2, turn_ps: 5_000_000 };
         assert_eq!(network.shared, Some(shared));
     }

@@ -27,7 +27,7 @@
 //! A card sends and receives one message at a time, for `gap` or for as long as its bytes take at `rate`. `copy` is
 //! the rate at which a processor moves bytes to and from the card, if it has to. Data longer than `eager` are
 //! announced first, and go when the receiver has asked for them. `part` cuts announced data into parts, which the
-//! processors at both ends move one by one while others travel.
+//! processors at both ends move one by one while others travel; `part_copy` is their rate where it is not `copy`.
 //!
 //! Hosts that are namespaces of one computer have `shared_processors`: so many, for the processes of all hosts together.
 //! A process that waits passes its processor on, and the next one has its `turn`.
@@ -85,6 +85,8 @@ pub struct Network {
     pub kib_ps: u64,
     /// 1 KiB to or from the card, if a processor moves it; else 0.
     pub copy_kib_ps: u64,
+    /// The same for a part of announced data, beside which others travel; none: as for other data.
+    pub part_copy_kib_ps: Option<u64>,
     /// Longer data are announced first; none: no data are.
     pub eager_bytes: Option<u64>,
     /// Announced data follow in parts of this length, which a processor moves one by one; none: all at once.

@@ -111,9 +111,17 @@ impl World {
         self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
     }
 
+    /// How long a part of announced data keeps a processor busy.
+    fn part_ps(&self, bytes: u64) -> u64 {
+        self.wires.as_ref().map_or(0, |wires| wires.part_ps(bytes))
+    }
+
     fn receive_ps(&self, message: &Message) -> u64 {
         if message.transit.from != message.transit.to {
-            return self.overhead_ps(message.bytes);
+            return match message.stage {
+                Stage::Data => self.part_ps(message.bytes),
+                _ => self.overhead_ps(message.bytes),
+            };
         }
         let Message { from, to, bytes, is_in_cell, .. } = *message;
         let is_again = self.calls_again(to);
@@ -222,7 +230,7 @@ impl World {
             News::Part(id) => {
                 let Message { to, bytes, record, .. } = self.messages[id as usize];
                 let what = What::Send { from: member, to, bytes };
-                self.busy(member, Doing::Send(id), what, self.overhead_ps(bytes), record, now);
+                self.busy(member, Doing::Send(id), what, self.part_ps(bytes), record, now);
                 return true;
             }
             News::Message(id) => id,
@@ -246,7 +254,7 @@ impl World {
             Stage::Request => {
                 // It takes a word and sends the data, or their first part.
                 let bytes = self.part_of(message.bytes);
-                let span_ps = self.overhead_ps(0) + self.overhead_ps(bytes);
+                let span_ps = self.overhead_ps(0) + self.part_ps(bytes);
                 let what = What::Send { from: member, to: message.to, bytes };
                 let rest_bytes = message.bytes - bytes;
                 self.messages[id as usize] =

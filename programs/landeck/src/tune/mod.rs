@@ -182,6 +182,7 @@ fn facts_here(
         group,
         processes,
         processors,
+        sharing_hosts: 1,
         has_board,
         hosts_have_boards,
         board_bytes,

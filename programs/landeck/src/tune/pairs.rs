@@ -2,8 +2,9 @@
 
 use super::instruments::median;
 use super::pin_among;
-use landeck::{Minimum, Result, Tag, World};
-use std::time::Instant;
+use landeck::{Result, Sum, Tag, World};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
 
 const TAG: Tag = Tag(0);
 const BATCHES: usize = 9;
@@ -14,58 +15,63 @@ const CROWD_CALLS: u32 = 4;
 /// Data of many parts.
 const LONG_BYTES: usize = 1 << 20;
 
-/// The figures of messages between two hosts, in picoseconds.
+/// What was measured between two hosts, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pair {
     /// Half of a round trip of 8 bytes.
     pub(super) message: u64,
     /// The time of a call that sends 8 bytes.
     pub(super) send: u64,
-    /// 1 KiB on the way between the hosts.
-    pub(super) kib: u64,
-    /// 1 KiB that a processor moves to or from the network, at either end.
-    pub(super) copy: u64,
+    /// 1 KiB of data in one frame, whose parts hardly overlap.
+    pub(super) in_frame: u64,
+    /// 1 KiB of long data in one direction, in many parts.
+    pub(super) one_way: u64,
+    /// 1 KiB of long data in both directions at once, for each of them.
+    pub(super) both_ways: u64,
 }
 
 /// The number of words of a [`Pair`].
-pub(super) const PAIR_WORDS: usize = 4;
+pub(super) const PAIR_WORDS: usize = 5;
+
+/// Where the time of 1 KiB between two hosts is spent, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shares {
+    /// On the way.
+    pub(super) way: u64,
+    /// At the processor of either end, of data in one frame.
+    pub(super) frame_copy: u64,
+    /// At the processor of either end, of a part of long data.
+    pub(super) part_copy: u64,
+}
 
 impl Pair {
     pub(super) const fn to_words(self) -> [u64; PAIR_WORDS] {
-        [self.message, self.send, self.kib, self.copy]
+        [self.message, self.send, self.in_frame, self.one_way, self.both_ways]
     }
 
-    pub(super) const fn from_words([message, send, kib, copy]: [u64; PAIR_WORDS]) -> Self {
-        Self { message, send, kib, copy }
+    pub(super) const fn from_words(
+        [message, send, in_frame, one_way, both_ways]: [u64; PAIR_WORDS],
+    ) -> Self {
+        Self { message, send, in_frame, one_way, both_ways }
     }
-}
 
-/// The times of 1 KiB of long data between two hosts, in picoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Rates {
-    /// In one frame, whose parts hardly overlap.
-    in_frame: f64,
-    /// In one direction, in many parts.
-    one_way: f64,
-    /// In both directions at once, for each of them.
-    both_ways: f64,
-}
-
-impl Rates {
-    /// The time on the way, and the time that a processor takes at each end.
+    /// Where the time is spent.
     ///
     /// A frame passes one end, the way and the other end. Of many parts in one direction the slowest of these counts. In both
-    /// directions at once each processor moves two streams, and a way one in each direction. So if both directions take
-    /// longer than one, processors are the limit, else the way is. One end of a single stream, and half of two streams, differ
-    /// by what the caches hold; the middle counts.
-    fn shares(self) -> (f64, f64) {
-        const LIMITED_BY_THE_WAY: f64 = 0.75;
-        if self.one_way >= LIMITED_BY_THE_WAY * self.both_ways {
-            let way = self.one_way;
-            return (way, ((self.in_frame - way) / 2.0).clamp(0.0, way / 2.0));
+    /// directions at once each processor moves two streams, and a way one in each direction. So if two directions take twice
+    /// as long as one, processors are the limit, and if they take as long, the way is; the geometric middle divides. One end
+    /// of a single stream, and half of two streams, differ by what the caches hold; the middle counts.
+    pub(super) fn shares(self) -> Shares {
+        let Self { in_frame, one_way, both_ways, .. } = self;
+        let is_way_the_limit = u128::from(both_ways).pow(2) < 2 * u128::from(one_way).pow(2);
+        let half = |way: u64| in_frame.saturating_sub(way) / 2;
+        if is_way_the_limit {
+            let copy = half(one_way).min(one_way / 2);
+            return Shares { way: one_way, frame_copy: copy, part_copy: copy };
         }
-        let copy = (self.one_way + self.both_ways / 2.0) / 2.0;
-        ((self.in_frame - 2.0 * copy).clamp(1.0, self.one_way), copy)
+        let part_copy = u64::midpoint(one_way, both_ways / 2);
+        let way = in_frame.saturating_sub(2 * part_copy).clamp(1, one_way.max(1));
+        Shares { way, frame_copy: half(way), part_copy }
     }
 }
 
@@ -76,17 +82,18 @@ pub(super) fn pair_of(world: &World, one: usize, other: usize) -> Result<Pair> {
         return Ok(Pair::default());
     }
     let ends = Ends { world, is_first: rank == one, peer: if rank == one { other } else { one } };
-    ends.half_ps(8, 20)?; // they connect
+    for (bytes, trips) in [(8, 20), (FRAME_BYTES, 20), (LONG_BYTES, 6)] {
+        ends.half_ps(bytes, trips)?; // they connect, and learn how much may be under way
+    }
     let message = ends.half_ps(8, 100)?;
     let of_kib = |ps: f64, bytes: usize| ((ps - message) * 1024.0 / bytes as f64).max(1.0);
     let in_frame = of_kib(ends.half_ps(FRAME_BYTES, 20)?, FRAME_BYTES);
     // Two more messages go before data of several parts.
     let one_way = of_kib(ends.half_ps(LONG_BYTES, 6)? - 2.0 * message, LONG_BYTES);
     let both_ways = of_kib(ends.both_ps(LONG_BYTES, 6)? - 2.0 * message, LONG_BYTES);
-    let (way, copy) = Rates { in_frame, one_way, both_ways }.shares();
     let send = ends.send_ps()?;
-    let [message, send, kib, copy] = [message, send, way, copy].map(|ps| ps.max(1.0) as u64);
-    Ok(Pair { message, send, kib, copy })
+    let words = [message, send, in_frame, one_way, both_ways].map(|ps| ps.max(1.0) as u64);
+    Ok(Pair::from_words(words))
 }
 
 /// The time of a turn of a member that waits for a message, where two members share one of these processors. The first two
@@ -137,18 +144,67 @@ pub(super) fn crowd_copy_ps(world: &World, processors: usize) -> Result<Option<u
     Ok(Some((kib_ps / 2.0 / sharing as f64).max(1.0) as u64))
 }
 
-/// Whether all members run on one computer: their hosts are namespaces of it.
-pub(super) fn are_on_one_computer(world: &World) -> Result<bool> {
-    let own = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let mut first = [0u8; 36];
-    let mut here = [0u8; 36];
-    here.iter_mut().zip(own.bytes()).for_each(|(place, byte)| *place = byte);
-    first.copy_from_slice(&here);
-    world.broadcast(&mut first, 0)?;
-    let is_same = !own.is_empty() && first == here;
-    let mut all = [0u64];
-    world.all_reduce_into(&[u64::from(is_same)], &mut all, Minimum)?;
-    Ok(all[0] == 1)
+/// The processors that all members' hosts have together, if they share them: then all of them, computing at once with a
+/// thread for each of their processors, get clearly less than one after the other. Members must not be bound yet. Other
+/// programs only hide how much less that is, so of some rounds the fewest count.
+pub(super) fn shared_processors(world: &World, own: usize) -> Result<Option<usize>> {
+    const ROUNDS: usize = 3;
+    let mut found: Option<usize> = None;
+    for _ in 0..ROUNDS {
+        let sums = computed(world, own)?;
+        let now = together_of(sums, world.size());
+        found = found.into_iter().chain(now).min();
+    }
+    Ok(found)
+}
+
+/// The sums over all members of the processors that each may use, of those that it gets alone, and of those that it gets
+/// together with all others.
+fn computed(world: &World, own: usize) -> Result<[f64; 3]> {
+    let mut alone = 0.0;
+    for rank in 0..world.size() {
+        world.barrier()?;
+        if world.rank() == rank {
+            alone = processors_of(own);
+        } else {
+            // Asleep in the kernel, a member does not look at its network meanwhile.
+            std::thread::sleep(COMPUTED);
+        }
+    }
+    world.barrier()?;
+    let mut sums = [0.0; 3];
+    world.all_reduce_into(&[own as f64, alone, processors_of(own)], &mut sums, Sum)?;
+    Ok(sums)
+}
+
+/// The processors that so many hosts have together, if they share them: from the sums of those that each may use, of those
+/// that each got alone, and of those that each got with all others. Other programs take a part of the processors in both
+/// cases, so the share counts and not the number. No host has more than all of them.
+fn together_of([own, alone, together]: [f64; 3], hosts: usize) -> Option<usize> {
+    const CLEARLY: f64 = 0.75;
+    let least = own / hosts as f64;
+    (together < CLEARLY * alone)
+        .then(|| (own * together / alone).max(least).round().max(1.0) as usize)
+}
+
+/// How long members compute to find the processors that they get.
+const COMPUTED: Duration = Duration::from_millis(20);
+
+/// The processors that so many threads of this process get, which compute for a while.
+fn processors_of(threads: usize) -> f64 {
+    let begin = Instant::now();
+    let compute = || {
+        while begin.elapsed() < COMPUTED {
+            std::hint::spin_loop();
+        }
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    };
+    let computed: f64 = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(compute)).collect();
+        all.into_iter().filter_map(|thread| thread.join().ok()).sum()
+    });
+    computed / begin.elapsed().as_secs_f64()
 }
 
 /// Two members that measure together.
@@ -159,21 +215,21 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// The least time of some batches of so many calls.
-    fn least_ps(&self, calls: u32, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
-        let mut least = f64::MAX;
+    /// The median time of a call, of some batches of so many: as of the operations that are compared.
+    fn median_ps(&self, calls: u32, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+        let mut times = Vec::with_capacity(BATCHES);
         for _ in 0..BATCHES {
             let begin = Instant::now();
             (0..calls).try_for_each(|_| call())?;
-            least = least.min(begin.elapsed().as_nanos() as f64 * 1e3 / f64::from(calls));
+            times.push(begin.elapsed().as_nanos() as f64 * 1e3 / f64::from(calls));
         }
-        Ok(least)
+        Ok(median(times))
     }
 
     /// Half of a round trip.
     fn half_ps(&self, bytes: usize, trips: u32) -> Result<f64> {
         let mut data = vec![0u8; bytes];
-        Ok(self.least_ps(trips, || self.round_trip(&mut data))? / 2.0)
+        Ok(self.median_ps(trips, || self.round_trip(&mut data))? / 2.0)
     }
 
     fn round_trip(&self, data: &mut [u8]) -> Result<()> {
@@ -191,7 +247,7 @@ impl Ends<'_> {
     /// Data in both directions at once.
     fn both_ps(&self, bytes: usize, calls: u32) -> Result<f64> {
         let (data, mut into) = (vec![0u8; bytes], vec![0u8; bytes]);
-        self.least_ps(calls, || {
+        self.median_ps(calls, || {
             self.world.send_receive(&data, (self.peer, TAG), &mut into, (self.peer, TAG)).map(drop)
         })
     }
@@ -227,10 +283,32 @@ mod tests {
 
     #[test]
     fn the_slowest_part_of_the_way_is_recognised() {
-        let shares = |in_frame, one_way, both_ways| Rates { in_frame, one_way, both_ways }.shares();
-        assert_eq!(shares(700.0, 300.0, 600.0), (100.0, 300.0), "processors move 1 KiB in 300 ps");
-        assert_eq!(shares(500.0, 300.0, 600.0), (1.0, 300.0), "a frame overlaps");
-        assert_eq!(shares(1_200.0, 1_000.0, 1_000.0), (1_000.0, 100.0), "a slow way");
-        assert_eq!(shares(900.0, 1_000.0, 1_000.0), (1_000.0, 0.0));
+        let shares = |in_frame, one_way, both_ways| {
+            let Shares { way, frame_copy, part_copy } =
+                Pair { in_frame, one_way, both_ways, ..Pair::default() }.shares();
+            (way, frame_copy, part_copy)
+        };
+        assert_eq!(shares(700, 300, 600), (100, 300, 300), "processors move 1 KiB in 300 ps");
+        assert_eq!(shares(500, 300, 600), (1, 249, 300), "a frame is moved more quickly");
+        assert_eq!(shares(1_200, 1_000, 1_000), (1_000, 100, 100), "a slow way");
+        assert_eq!(shares(900, 1_000, 1_000), (1_000, 0, 0));
+        assert_eq!(shares(0, 0, 0), (1, 0, 0));
+    }
+
+    #[test]
+    fn hosts_that_get_less_together_share_processors() {
+        assert_eq!(together_of([4.0, 3.9, 2.0], 2), Some(2));
+        assert_eq!(together_of([8.0, 7.9, 2.0], 4), Some(2));
+        assert_eq!(together_of([4.0, 2.1, 1.0], 2), Some(2), "others take half of the time");
+        assert_eq!(together_of([4.0, 3.9, 0.5], 2), Some(2), "as many as each has alone");
+        assert_eq!(together_of([4.0, 3.9, 3.8], 2), None);
+        assert_eq!(together_of([16.0, 16.0, 10.0], 2), Some(10), "some in common");
+        assert_eq!(together_of([0.0; 3], 2), None);
+    }
+
+    #[test]
+    fn a_thread_that_computes_gets_a_processor_or_less() {
+        let found = processors_of(1);
+        assert!(found > 0.0 && found < 1.2, "{found}");
     }
 }

@@ -4,14 +4,13 @@
 //! operations are then simulated on the platform, and both times are shown.
 
 use super::hosts::{TunedHosts, output_of};
-use super::pairs::{self, FRAME_BYTES, Pair};
-use super::{Calibration, CostParameters, TuneError, probe};
+use super::pairs::{self, FRAME_BYTES, Pair, Shares};
+use super::{CostParameters, TuneError, probe};
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::{Butterfly, Knomial};
-use landeck::unstable::collectives::{Group, Link, Operation, Settings, Task, Way};
+use landeck::unstable::collectives::{Group, Operation, Settings, Task, Way};
 use landeck::unstable::host::say::{complain, say};
 use landeck::{Job, Result, Sum, Tag, World};
-use landeck_simulator::platform::Network;
 use landeck_simulator::{Faults, Placement, Platform, Setting, Work, run as simulated};
 use std::fmt::Write as _;
 use std::fs;
@@ -21,8 +20,6 @@ use std::time::Instant;
 const TAG: Tag = Tag(0);
 /// Jobs that measure the hosts for a comparison.
 const LAUNCHES: usize = 5;
-/// The beginning of a line with a measured operation, which is a comment of the file.
-const MEASURED: &str = "# measured ";
 
 /// The operations that are measured and simulated, with their bytes.
 const OPERATIONS: [(Operation, u64); 5] = [
@@ -41,12 +38,90 @@ fn way_of(operation: Operation) -> Way {
     }
 }
 
+/// Findings of a job: rows of numbers, each with its name. Times are in picoseconds.
+///
+/// | row | numbers |
+/// |---|---|
+/// | `figures` | the words of the [`CostParameters`] |
+/// | `calls` | a call over messages beside these, and a step that combines |
+/// | `shared` | the processors that the hosts share, 0 if they do not, and a turn on one of them |
+/// | `crowd` | 1 KiB that a processor moves, where members take turns on it; 0 where they do not |
+/// | `pair` | two hosts, and the words of their [`Pair`]; a row for each two |
+/// | `operation` | one of [`OPERATIONS`]; a row for each |
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Findings(Vec<(String, Vec<u64>)>);
+
+impl Findings {
+    /// Parses the lines that rank 0 has printed; other lines count nothing.
+    fn parse(text: &str) -> Self {
+        let row = |line: &str| {
+            let mut words = line.split_whitespace();
+            let name = words.next()?.to_owned();
+            let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+            Some((name, numbers.filter(|numbers| !numbers.is_empty())?))
+        };
+        Self(text.lines().filter_map(row).collect())
+    }
+
+    fn add(&mut self, name: &str, numbers: &[u64]) {
+        self.0.push((name.to_owned(), numbers.to_vec()));
+    }
+
+    fn text(&self) -> String {
+        let line = |(name, numbers): &(String, Vec<u64>)| {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            format!("{name} {}\n", numbers.join(" "))
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u64]> {
+        self.0.iter().filter(move |row| row.0 == name).map(|row| &row.1[..])
+    }
+
+    /// The first row of this name, if it has so many numbers.
+    fn row<const N: usize>(&self, name: &str) -> Option<[u64; N]> {
+        self.rows(name).next()?.try_into().ok()
+    }
+
+    fn pairs(&self) -> Vec<((usize, usize), Pair)> {
+        let pair = |row: &[u64]| {
+            let (&[one, other], words) = row.split_first_chunk()?;
+            Some(((one as usize, other as usize), Pair::from_words(words.try_into().ok()?)))
+        };
+        self.rows("pair").filter_map(pair).collect()
+    }
+
+    /// The median of each number of several launches; `None` without any. All have the rows of the first one.
+    fn middle_of(all: &[Self]) -> Option<Self> {
+        let mut middle = all.first()?.clone();
+        for (place, (name, numbers)) in middle.0.iter_mut().enumerate() {
+            for (column, number) in numbers.iter_mut().enumerate() {
+                let of = |one: &Self| {
+                    one.0.get(place).filter(|row| row.0 == *name)?.1.get(column).copied()
+                };
+                let mut values: Vec<u64> = all.iter().filter_map(of).collect();
+                values.sort_unstable();
+                *number = values[values.len() / 2];
+            }
+        }
+        Some(middle)
+    }
+}
+
+/// The findings of one job on the hosts.
+fn found_on(hosts: &TunedHosts) -> std::result::Result<Findings, TuneError> {
+    let found = Findings::parse(&output_of(hosts, &["--ppn", "1"], "platform")?);
+    match found.pairs().is_empty() {
+        true => Err(TuneError::OneHost { list: hosts.list.clone() }),
+        false => Ok(found),
+    }
+}
+
 /// Measures the hosts, writes the file, and shows measured and simulated times.
 pub(crate) fn save(hosts: &TunedHosts, path: &Path) -> std::result::Result<(), TuneError> {
-    let text = output_of(hosts, &["--ppn", "1"], "platform")?;
-    if text.is_empty() {
-        return Err(TuneError::OneHost { list: hosts.list.clone() });
-    }
+    let found = found_on(hosts)?;
+    let text = platform_text(&found);
     fs::write(path, &text)
         .map_err(|error| TuneError::Save { path: path.display().to_string(), error })?;
     let mut table = format!(
@@ -58,7 +133,7 @@ pub(crate) fn save(hosts: &TunedHosts, path: &Path) -> std::result::Result<(), T
         "simulated us"
     );
     match Platform::parse("hosts", &text) {
-        Ok(platform) => table += &compared(&platform, &text),
+        Ok(platform) => table += &compared(&platform, &found),
         // Figures that no platform has: the measurement was disturbed.
         Err(error) => complain(format_args!("landeck: {error}; measure again")),
     }
@@ -66,65 +141,19 @@ pub(crate) fn save(hosts: &TunedHosts, path: &Path) -> std::result::Result<(), T
 }
 
 /// Measures the hosts, as a platform with one process on each. A message takes a quarter longer in some launches than in
-/// others, so there are several, and the median of each figure counts.
+/// others, so there are several, and the median of each finding counts. The platform follows from these together: figures
+/// that were derived from one launch each might belong to different ones.
 pub(crate) fn measured(hosts: &TunedHosts) -> std::result::Result<Platform, TuneError> {
-    let mut all = Vec::with_capacity(LAUNCHES);
-    for _ in 0..LAUNCHES {
-        let text = output_of(hosts, &["--ppn", "1"], "platform")?;
-        if text.is_empty() {
-            break;
-        }
-        all.push(Platform::parse("hosts", &text)?);
-    }
-    middle_of(&all).ok_or_else(|| TuneError::OneHost { list: hosts.list.clone() })
-}
-
-/// A platform with the median of each figure that the launches measure; `None` for no platforms.
-fn middle_of(all: &[Platform]) -> Option<Platform> {
-    let mut platform = all.first()?.clone();
-    let of = |figure: &dyn Fn(&Platform) -> u64| {
-        let mut values: Vec<u64> = all.iter().map(figure).collect();
-        values.sort_unstable();
-        values[values.len() / 2]
-    };
-    let host = &mut platform.host;
-    host.figures.local_copy_kib_ps = of(&|one| one.host.figures.local_copy_kib_ps);
-    host.figures.reduction_kib_ps = of(&|one| one.host.figures.reduction_kib_ps);
-    let call_ps = of(&|one| one.host.details.call_ps);
-    let step_ps = of(&|one| one.host.details.step_ps);
-    host.details = Calibration::of(&host.figures).with_calls(call_ps, step_ps);
-    let of_network =
-        |figure: &dyn Fn(&Network) -> u64| of(&|one| one.network.as_ref().map_or(0, figure));
-    let network = platform.network.as_mut()?;
-    network.overhead_ps = of_network(&|one| one.overhead_ps);
-    network.latency_ps = of_network(&|one| one.latency_ps);
-    network.gap_ps = of_network(&|one| one.gap_ps);
-    network.kib_ps = of_network(&|one| one.kib_ps);
-    network.copy_kib_ps = of_network(&|one| one.copy_kib_ps);
-    if let Some(shared) = &mut network.shared {
-        shared.turn_ps = of_network(&|one| one.shared.map_or(0, |shared| shared.turn_ps));
-    }
-    let hosts = network.hosts as usize;
-    let gap_ps = network.gap_ps;
-    for (low, high) in (0..hosts).flat_map(|high| (0..high).map(move |low| (low, high))) {
-        if network.links.between(low, high).is_none() {
-            continue;
-        }
-        let of_link = |figure: &dyn Fn(Link) -> u64| {
-            of_network(&|one| one.links.between(low, high).map_or(0, figure))
-        };
-        let (latency_ps, kib_ps) = (of_link(&|link| link.latency_ps), of_link(&|link| link.kib_ps));
-        network.links.set(low, high, Link { latency_ps, gap_ps, kib_ps });
-    }
-    Some(platform)
+    let all = (0..LAUNCHES).map(|_| found_on(hosts)).collect::<std::result::Result<Vec<_>, _>>()?;
+    let middle = Findings::middle_of(&all).unwrap_or_default();
+    Ok(Platform::parse("hosts", &platform_text(&middle))?)
 }
 
 /// A line for each operation, with both of its times.
-fn compared(platform: &Platform, text: &str) -> String {
+fn compared(platform: &Platform, found: &Findings) -> String {
     let mut lines = String::new();
-    let measured = text.lines().filter_map(|line| line.strip_prefix(MEASURED)?.parse().ok());
-    let measured: Vec<f64> = measured.collect();
-    for ((operation, bytes), measured_us) in OPERATIONS.into_iter().zip(measured) {
+    for ((operation, bytes), measured) in OPERATIONS.into_iter().zip(found.rows("operation")) {
+        let measured_us = measured[0] as f64 / 1e6;
         let simulated = match simulated_us(platform, operation, bytes) {
             Some(us) => format!("{us:>14.1}"),
             None => format!("{:>14}", "-"),
@@ -149,7 +178,7 @@ fn simulated_us(platform: &Platform, operation: Operation, bytes: u64) -> Option
     report.spans_ps.first().map(|ps| *ps as f64 / 1e6)
 }
 
-/// A member of the job. Rank 0 prints the file.
+/// A member of the job. Rank 0 prints the findings.
 pub(crate) fn member() -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
@@ -157,14 +186,47 @@ pub(crate) fn member() -> Result<()> {
         // The parent says that there are no links.
         return job.leave();
     }
-    // The system must not put two of them on one processor, if the hosts are of one computer.
     let processors = super::processors();
+    let shared = pairs::shared_processors(&world, processors.len())?;
+    // The system must not put two of them on one processor, if the hosts share these.
     super::pin_among(&processors, world.rank());
+    let pairs = all_pairs(&world)?;
+    let message_ps = pairs.first().map_or(0, |(_, pair)| pair.message);
+    let calls = call_and_step_ps(&world, message_ps)?;
+    let (mut turn_ps, mut crowd_ps) = (0, 0);
+    if let Some(count) = shared {
+        turn_ps = pairs::turn_ps(&world, &processors, message_ps)?;
+        crowd_ps = pairs::crowd_copy_ps(&world, count)?.unwrap_or(0);
+    }
+    let mut found = Findings::default();
+    for (operation, bytes) in OPERATIONS {
+        let us = operation_us(&world, operation, bytes as usize)?;
+        found.add("operation", &[(us * 1e6) as u64]);
+    }
+    if world.rank() == 0 {
+        let mut figures = Settings::from_words(&job.segment().plan().settings).figures;
+        figures.local_copy_kib_ps = probe::copy_kib_ps();
+        figures.reduction_kib_ps = probe::reduction_kib_ps().unwrap_or(figures.reduction_kib_ps);
+        found.add("figures", &figures.to_words());
+        found.add("calls", &calls);
+        found.add("shared", &[shared.unwrap_or(0) as u64, turn_ps]);
+        found.add("crowd", &[crowd_ps]);
+        for ((one, other), pair) in pairs {
+            found.add("pair", &[&[one as u64, other as u64][..], &pair.to_words()].concat());
+        }
+        // A process whose output has no reader has nothing else to do.
+        let _ = say(&found.text());
+    }
+    job.leave()
+}
+
+/// Measures each two members. Rank 0 knows the results.
+fn all_pairs(world: &World) -> Result<Vec<((usize, usize), Pair)>> {
     let mut pairs = Vec::new();
     for one in 0..world.size() {
         for other in one + 1..world.size() {
             world.barrier()?;
-            let mut words = pairs::pair_of(&world, one, other)?.to_words();
+            let mut words = pairs::pair_of(world, one, other)?.to_words();
             match world.rank() {
                 0 if one > 0 => drop(world.receive_into(&mut words, one, TAG)?),
                 rank if rank == one && one > 0 => world.send(&words, 0, TAG)?,
@@ -173,42 +235,17 @@ pub(crate) fn member() -> Result<()> {
             pairs.push(((one, other), Pair::from_words(words)));
         }
     }
-    let message_ps = pairs.first().map_or(0, |(_, pair)| pair.message);
-    let (call_ps, step_ps) = call_and_step_ps(&world, message_ps)?;
-    let mut shared = None;
-    if pairs::are_on_one_computer(&world)? {
-        shared = Some((processors.len(), pairs::turn_ps(&world, &processors, message_ps)?));
-        if let Some(copy) = pairs::crowd_copy_ps(&world, processors.len())? {
-            pairs.iter_mut().for_each(|(_, pair)| pair.copy = copy);
-        }
-    }
-    let mut measured = String::new();
-    for (operation, bytes) in OPERATIONS {
-        let us = operation_us(&world, operation, bytes as usize)?;
-        let _ = writeln!(measured, "{MEASURED}{us:.3}");
-    }
-    if world.rank() == 0 {
-        let mut figures = Settings::from_words(&job.segment().plan().settings).figures;
-        figures.local_copy_kib_ps = probe::copy_kib_ps();
-        figures.reduction_kib_ps = probe::reduction_kib_ps().unwrap_or(figures.reduction_kib_ps);
-        let details = landeck::tuning::read_all().ok().flatten().map(|(_, details)| details);
-        let mut details = details.unwrap_or_else(|| Calibration::of(&figures));
-        (details.call_ps, details.step_ps) = (call_ps, step_ps);
-        // A process whose output has no reader has nothing else to do.
-        let text = platform_text(&figures, &details, (world.size(), shared), &pairs);
-        let _ = say(&(text + &measured));
-    }
-    job.leave()
+    Ok(pairs)
 }
 
 /// The time of a call over messages beside its messages, and that of a step that combines. A barrier of the first two members
 /// is one message, and an allreduce of 8 bytes also combines.
-fn call_and_step_ps(world: &World, message_ps: u64) -> Result<(u64, u64)> {
-    let Some(pair) = world.subset(&[0, 1])? else { return Ok((0, 0)) };
+fn call_and_step_ps(world: &World, message_ps: u64) -> Result<[u64; 2]> {
+    let Some(pair) = world.subset(&[0, 1])? else { return Ok([0, 0]) };
     let barrier_ps = (operation_us(&pair, Operation::Barrier, 0)? * 1e6) as u64;
     let all_reduce_ps = (operation_us(&pair, Operation::AllReduce, 8)? * 1e6) as u64;
     let step_ps = all_reduce_ps.saturating_sub(barrier_ps.max(message_ps));
-    Ok((barrier_ps.saturating_sub(message_ps), step_ps))
+    Ok([barrier_ps.saturating_sub(message_ps), step_ps])
 }
 
 /// The time of an operation in front of a barrier, less that of the barrier: so a root does not run ahead. The least of
@@ -243,45 +280,51 @@ fn operation_us(world: &World, operation: Operation, bytes: usize) -> Result<f64
     })
 }
 
-/// The text of the file. The first pair stands for all, and the others are named. Of `hosts` that share processors, there are
-/// so many of these, and a turn takes so long.
-fn platform_text(
-    figures: &CostParameters,
-    details: &Calibration,
-    (hosts, shared): (usize, Option<(usize, u64)>),
-    pairs: &[((usize, usize), Pair)],
-) -> String {
+/// The text of the file. The first pair stands for all, and the others are named. What is missing in the findings has its
+/// usual value, or is no part of the file.
+fn platform_text(found: &Findings) -> String {
     let rate = |kib_ps: u64| format!("{:.3} MB/s", 1024e6 / kib_ps.max(1) as f64);
+    let pairs = found.pairs();
+    let figures = found.row("figures").and_then(|words| CostParameters::from_words(&words).ok());
+    let figures = figures.unwrap_or_default();
+    let [call, step] = found.row("calls").unwrap_or_default();
+    let hosts = pairs.iter().map(|((_, other), _)| other + 1).max().unwrap_or(1);
     let send = pairs.iter().map(|(_, pair)| pair.send).min().unwrap_or(1);
     // In the model both ends are busy for the overhead, and the latency lies between them.
     let overhead =
         pairs.iter().map(|(_, pair)| pair.message / 2).min().map_or(send, |half| half.min(send));
     let latency = |pair: &Pair| pair.message.saturating_sub(2 * overhead);
     let first = pairs.first().map(|(_, pair)| *pair).unwrap_or_default();
-    let copy = pairs.iter().map(|(_, pair)| pair.copy).min().unwrap_or(0);
+    let crowd = found.row("crowd").map_or(0, |[crowd]| crowd);
+    let least = |figure: fn(Shares) -> u64| {
+        let all = pairs.iter().map(|(_, pair)| figure(pair.shares()));
+        if crowd > 0 { crowd } else { all.min().unwrap_or(0) }
+    };
     let mut text = format!(
         "about = \"{hosts} hosts that `landeck tune --hosts` has measured\"\n\n[host]\n\
          processors = {}\nline = \"{} ps\"\nmessage = \"{} ps\"\ndeposit = \"{} ps\"\n\
-         switch = \"{} ps\"\ncall = \"{} ps\"\nstep = \"{} ps\"\none_copy = \"{}\"\n\
+         switch = \"{} ps\"\ncall = \"{call} ps\"\nstep = \"{step} ps\"\none_copy = \"{}\"\n\
          two_copy = \"{}\"\nlocal_copy = \"{}\"\nreduction = \"{}\"\n\n[network]\n\
          hosts = {hosts}\noverhead = \"{overhead} ps\"\nlatency = \"{} ps\"\ngap = \"{overhead} ps\"\n\
-         rate = \"{}\"\ncopy = \"{}\"\neager = \"{FRAME_BYTES} B\"\npart = \"{FRAME_BYTES} B\"\n",
+         rate = \"{}\"\ncopy = \"{}\"\npart_copy = \"{}\"\neager = \"{FRAME_BYTES} B\"\n\
+         part = \"{FRAME_BYTES} B\"\n",
         figures.processors,
         figures.line_ps,
         figures.message_ps,
         figures.deposit_ps,
         figures.switch_ps,
-        details.call_ps,
-        details.step_ps,
         rate(figures.one_copy_kib_ps),
         rate(figures.two_copy_kib_ps),
         rate(figures.local_copy_kib_ps),
         rate(figures.reduction_kib_ps),
         latency(&first),
-        rate(first.kib),
-        rate(copy)
+        rate(first.shares().way),
+        rate(least(|shares| shares.frame_copy)),
+        rate(least(|shares| shares.part_copy)),
     );
-    if let Some((processors, turn)) = shared {
+    if let Some([processors, turn]) = found.row("shared")
+        && processors > 0
+    {
         let _ = write!(text, "shared_processors = {processors}\nturn = \"{turn} ps\"\n");
     }
     for ((one, other), pair) in pairs.iter().skip(1) {
@@ -289,7 +332,7 @@ fn platform_text(
             text,
             "\n[[link]]\nhosts = [{one}, {other}]\nlatency = \"{} ps\"\nrate = \"{}\"\n",
             latency(pair),
-            rate(pair.kib)
+            rate(pair.shares().way)
         );
     }
     text + "\n"
@@ -299,41 +342,71 @@ fn platform_text(
 mod tests {
     use super::*;
 
+    /// Three hosts on two processors, one of which has slower links. A message between the first two takes `message`.
+    fn findings(message: u64) -> Findings {
+        let pair = |message, way| Pair {
+            message,
+            send: 2_000_000,
+            in_frame: way + 200_000,
+            one_way: way,
+            both_ways: way,
+        };
+        let mut found = Findings::default();
+        found.add("operation", &[45_500_000]);
+        found.add("operation", &[7_000_000]);
+        found.add("figures", &CostParameters::default().to_words());
+        found.add("calls", &[message / 2, 3]);
+        found.add("shared", &[2, 9]);
+        found.add("crowd", &[0]);
+        for ((one, other), pair) in [
+            ((0, 1), pair(message, 512_000)),
+            ((0, 2), pair(2 * message, 5_120_000)),
+            ((1, 2), pair(3_000_000, 512_000)),
+        ] {
+            found.add("pair", &[&[one, other][..], &pair.to_words()].concat());
+        }
+        found
+    }
+
     #[test]
     fn the_file_is_a_platform_with_all_links() {
-        let figures = CostParameters::default();
-        let pair = |message, kib| Pair { message, send: 2_000_000, kib, copy: 100_000 };
-        let pairs = [
-            ((0, 1), pair(20_000_000, 512_000)),
-            ((0, 2), pair(40_000_000, 5_120_000)),
-            ((1, 2), pair(3_000_000, 512_000)),
-        ];
-        let text = platform_text(&figures, &Calibration::of(&figures), (3, Some((2, 9))), &pairs)
-            + &format!("{MEASURED}45.5\n{MEASURED}7\n");
-        let platform = Platform::parse("hosts", &text).unwrap();
+        let found = findings(20_000_000);
+        let platform = Platform::parse("hosts", &platform_text(&found)).unwrap();
         let network = platform.network.clone().unwrap();
         assert_eq!((network.overhead_ps, network.latency_ps), (1_500_000, 17_000_000));
         let link = network.links.between(2, 0).unwrap();
         assert_eq!((link.latency_ps, link.kib_ps), (37_000_000, 5_120_000));
         assert_eq!(network.links.between(1, 2).unwrap().latency_ps, 0);
-        assert_eq!((network.copy_kib_ps, network.part_bytes), (100_000, Some(64 << 10)));
+        assert_eq!((network.copy_kib_ps, network.part_copy_kib_ps), (100_000, Some(100_000)));
+        assert_eq!(network.part_bytes, Some(64 << 10));
         assert_eq!(network.shared.map(|shared| (shared.processors, shared.turn_ps)), Some((2, 9)));
-        let table = compared(&platform, &text);
+        let table = compared(&platform, &found);
         assert!(table.starts_with("barrier ") && table.contains("45.5"), "{table}");
         assert_eq!(table.lines().count(), 2, "{table}");
-        let of = |message| {
-            let pairs = [((0, 1), pair(message, 7)), ((0, 2), pair(2 * message, 9))];
-            let figures = CostParameters { reduction_kib_ps: message, ..figures };
-            let details = Calibration::of(&figures).with_calls(message / 2, 3);
-            Platform::parse(
-                "hosts",
-                &platform_text(&figures, &details, (3, Some((2, message))), &pairs),
-            )
-        };
-        let launches = [20_000_000, 90_000_000, 30_000_000].map(|message| of(message).unwrap());
-        assert_eq!(middle_of(&launches), Some(launches[2].clone()));
-        assert_eq!(middle_of(&[]), None);
         let slow = simulated_us(&platform, Operation::Broadcast, 64 << 10).unwrap();
         assert!(slow > 320.0, "64 KiB go over the slow link: {slow}");
+    }
+
+    #[test]
+    fn hosts_with_processors_of_their_own_and_crowds_are_told_apart() {
+        let with = |name: &str, numbers: &[u64]| {
+            let mut found = findings(20_000_000);
+            found.0.retain(|row| row.0 != name);
+            found.add(name, numbers);
+            Platform::parse("hosts", &platform_text(&found)).unwrap().network.unwrap()
+        };
+        assert_eq!(with("shared", &[0, 0]).shared, None);
+        let crowd = with("crowd", &[700_000]);
+        assert_eq!((crowd.copy_kib_ps, crowd.part_copy_kib_ps), (700_000, Some(700_000)));
+    }
+
+    #[test]
+    fn the_middle_of_each_finding_counts() {
+        let launches = [20_000_000, 90_000_000, 30_000_000].map(findings);
+        assert_eq!(Findings::middle_of(&launches), Some(launches[2].clone()));
+        assert_eq!(Findings::middle_of(&[]), None);
+        let said = format!("{}a line of another program\n", launches[0].text());
+        assert_eq!(Findings::parse(&said), launches[0]);
+        assert_eq!(Findings::parse("pair\n\npair x\n"), Findings::default());
     }
 }
