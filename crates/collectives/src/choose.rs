@@ -361,13 +361,18 @@ impl Table {
         ways
     }
 
-    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read.
+    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read: what
+    /// one of them reads of another has the length from which messages are read.
     fn is_told(&self, class: Class) -> bool {
         let shortest = class.octave.and_then(|octave| octave.checked_sub(1));
+        let parts = match class.operation {
+            Operation::AllReduce | Operation::ReduceScatter => u64::from(self.facts.group.size()),
+            _ => 1,
+        };
         let from = self.facts.settings.one_copy_from;
         BoardStyle::Told.tells(class.operation)
             && self.can(&Way::Board(BoardStyle::Told), class)
-            && from.zip(shortest).is_some_and(|(from, octave)| 1 << octave >= from)
+            && from.zip(shortest).is_some_and(|(from, octave)| (1 << octave) / parts >= from)
     }
 
     /// The length from which on an allreduce is divided.
@@ -389,9 +394,8 @@ impl Table {
             return vec![1];
         }
         match way {
-            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => {
-                vec![self.facts.group.size()]
-            }
+            Way::Messages { split: true, .. } => vec![self.facts.group.size()],
+            Way::Board(style) if style.divides(class.operation) => vec![self.facts.group.size()],
             Way::Board(_) | Way::Hosts { .. } => vec![1],
             _ if is_direct(way, &self.facts.group) => vec![1],
             Way::Messages { .. } => {
@@ -663,7 +667,12 @@ mod tests {
         };
         for operation in Operation::ALL {
             let is = |from, bytes, has_board| is_told(from, operation, bytes, has_board);
-            let [long, short] = [65_536, 65_535].map(|bytes| is(Some(65_536), bytes, true));
+            let parts = match operation {
+                Operation::AllReduce | Operation::ReduceScatter => 4,
+                _ => 1,
+            };
+            let length = 65_536 * parts;
+            let [long, short] = [length, length - 1].map(|bytes| is(Some(65_536), bytes, true));
             assert_eq!((long, short), (BoardStyle::Told.tells(operation), false), "{operation}");
             assert!(!is(None, 1 << 20, true) && !is(Some(65_536), 1 << 20, false), "{operation}");
         }

@@ -372,7 +372,8 @@ fn a_block_that_is_written_while_others_read_it() {
     let task = Task { in_place: true, ..Task::new(Operation::AllGather) };
     let fault = broken(&task, on_board(&task, BoardStyle::Told), |plans| {
         let into = block(Store::Output, 0);
-        plans[0].steps[1].action = Action::Read { from: 1, told: block(Store::Output, 1), into };
+        let told = block(Store::Output, 1);
+        plans[0].steps[1].action = Action::Read { from: 1, told, into, resolved: false };
     });
     assert_eq!(
         fault,

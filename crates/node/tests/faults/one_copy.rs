@@ -140,6 +140,16 @@ fn a_member_that_loses_the_right_to_read_gets_all_data() {
 }
 
 #[test]
+fn members_none_of_which_may_read_get_all_data() {
+    let name = "one_copy::members_none_of_which_may_read_get_all_data";
+    in_job(3, name, ThreadMode::Single, |job| {
+        refuse(&[libc::SYS_process_vm_readv]);
+        let world = job.world().via(Way::Board(BoardStyle::Told));
+        (0..5).for_each(|mark| operations(&world, 20_000, mark).unwrap());
+    });
+}
+
+#[test]
 fn an_owner_that_dies_while_others_read_its_data_is_named() {
     let name = "one_copy::an_owner_that_dies_while_others_read_its_data_is_named";
     for _ in 0..if is_member() { 1 } else { ROUNDS } {
