@@ -369,8 +369,9 @@ impl Table {
             Operation::AllReduce | Operation::ReduceScatter => u64::from(self.facts.group.size()),
             _ => 1,
         };
-        let from = self.facts.settings.one_copy_from;
+        let Settings { one_copy_from: from, is_one_copy_asked, .. } = self.facts.settings;
         BoardStyle::Told.tells(class.operation)
+            && (is_one_copy_asked || !class.operation.reduces())
             && self.can(&Way::Board(BoardStyle::Told), class)
             && from.zip(shortest).is_some_and(|(from, octave)| (1 << octave) / parts >= from)
     }
@@ -660,13 +661,17 @@ mod tests {
 
     #[test]
     fn blocks_are_read_where_they_lie_from_the_length_of_one_copy_on() {
-        let is_told = |from, operation, bytes, has_board| {
-            let settings = Settings { one_copy_from: from, ..Settings::default() };
+        let told_if = |is_one_copy_asked, from, operation, bytes, has_board| {
+            let settings =
+                Settings { one_copy_from: from, is_one_copy_asked, ..Settings::default() };
             let table = Table::new(Facts { settings, ..facts(4, 2, has_board) });
             table.look_up(&Request::new(operation, bytes)).way.to_string() == "board (told)"
         };
         for operation in Operation::ALL {
-            let is = |from, bytes, has_board| is_told(from, operation, bytes, has_board);
+            let is = |from, bytes, has_board| told_if(true, from, operation, bytes, has_board);
+            let only_copies = BoardStyle::Told.tells(operation) && !operation.reduces();
+            let is_tuned = told_if(false, Some(65_536), operation, 1 << 20, true);
+            assert_eq!(is_tuned, only_copies, "{operation} tuned");
             let parts = match operation {
                 Operation::AllReduce | Operation::ReduceScatter => 4,
                 _ => 1,
