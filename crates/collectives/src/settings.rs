@@ -53,8 +53,7 @@ impl Settings {
             *word = u64::from_le_bytes(eight);
         }
         words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
-        words[Self::WORDS - 1] =
-            self.flags() | self.nearness.to_word() << NEARNESS_BIT;
+        words[Self::WORDS - 1] = self.flags() | self.nearness.to_word() << NEARNESS_BIT;
         words
     }
 

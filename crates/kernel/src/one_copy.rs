@@ -148,7 +148,8 @@ impl Core {
         (send, told): (u64, Told),
         number: u64,
     ) -> bool {
-        let takes = |work: &Work| matches!(work, Work::Posted { target, .. } if takes_one_copy(target));
+        let takes =
+            |work: &Work| matches!(work, Work::Posted { target, .. } if takes_one_copy(target));
         if self.cannot_read(status.peer) || !self.requests.get(id).is_some_and(takes) {
             return false;
         }

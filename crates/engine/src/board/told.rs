@@ -84,7 +84,7 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let own_result = except.filter(|_| self.protocol.resolves).map(result_of);
-        let result = own_result.map_or(Some(Buffer::EMPTY), |cells| around.memory.plain(cells));
+        let result = own_result.map_or(Some(Buffer::EMPTY), |cells| piece_of(around.memory, cells));
         let Some((data, result)) = tellable(around, cells).zip(result) else {
             return self.deposit_instead(around, cells, except);
         };
@@ -310,7 +310,7 @@ impl AtBoard {
         resolved: usize,
     ) -> Result<()> {
         let own = around.board.own();
-        let result = around.memory.plain(result_of(except)).ok_or(BoardError::Broken(own))?;
+        let result = piece_of(around.memory, result_of(except)).ok_or(BoardError::Broken(own))?;
         let start = around.memory.bytes(Cells { count: except - cells.first, ..cells });
         let kept = around.board.kept(self.number).ok_or(BoardError::Broken(own))?;
         kept.write(start, result.bytes().part(0, resolved));
@@ -353,7 +353,12 @@ fn tellable<M: BlockMemory>(around: &Around<'_, M>, cells: Cells) -> Option<Buff
         return Some(Buffer::EMPTY);
     }
     let can_tell = !around.board.is_refused() && !around.memory.has_table();
-    around.memory.plain(cells).filter(|_| can_tell)
+    piece_of(around.memory, cells).filter(|_| can_tell)
+}
+
+/// Where blocks lie, if they lie in one piece.
+fn piece_of<M: BlockMemory>(memory: &M, cells: Cells) -> Option<Buffer> {
+    memory.plain(cells).or_else(|| memory.area(cells).as_buffer())
 }
 
 /// The reason why data were not read.
@@ -371,7 +376,7 @@ fn read_part<M: BlockMemory>(
     start: usize,
     range: std::ops::Range<usize>,
 ) -> std::result::Result<(), NotRead> {
-    if let Some(buffer) = memory.plain(into) {
+    if let Some(buffer) = piece_of(memory, into) {
         let target = buffer.part(range.start, range.len());
         return told.read(start + range.start, &target).map_err(NotRead::Refused);
     }
