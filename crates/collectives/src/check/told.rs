@@ -55,8 +55,9 @@ fn stays(plans: &[Plan], plan: &Plan, visit: usize, told: &Told) -> Result<(), F
     for (step, at) in (0..).zip(&plan.steps) {
         let (_, writes) = footprint(member, &at.action);
         let is_left = |&(store, block): &(Store, u32)| {
+            let is_own_result = told.except == Some(block);
             told.shows(plan, &at.action, store, block)
-                && !replaces(plans, plan, visit, &at.action, block)
+                && (is_own_result || !replaces(plans, plan, visit, &at.action, block))
         };
         let written = writes.iter().flat_map(|cells| cells.blocks().map(|at| (cells.store, at)));
         let Some((store, block)) = written.into_iter().find(is_left) else { continue };
