@@ -178,7 +178,7 @@ impl LongLine {
 
     /// Writes the first words behind the line, which is to be published afterwards.
     #[inline]
-    pub(crate) fn set_behind(&self, words: [u64; 4]) {
+    pub(crate) fn set_behind(&self, words: [u64; 6]) {
         for (word, value) in self.behind.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
@@ -186,8 +186,8 @@ impl LongLine {
 
     /// The first words behind the line.
     #[inline]
-    pub(crate) fn behind(&self) -> [u64; 4] {
-        [0, 1, 2, 3].map(|at: usize| self.behind[at].load(Ordering::Relaxed))
+    pub(crate) fn behind(&self) -> [u64; 6] {
+        [0, 1, 2, 3, 4, 5].map(|at: usize| self.behind[at].load(Ordering::Relaxed))
     }
 
     /// Prefetches the line.

@@ -385,13 +385,19 @@ impl Table {
         class.operation == Operation::AllToAll && block > UNIT_BYTES_MIN
     }
 
-    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read.
+    /// Whether members of a host read each other's blocks of this class where they lie, as long messages are read: what
+    /// one of them reads of another has the length from which messages are read.
     fn is_told(&self, class: Class) -> bool {
         let shortest = class.octave.and_then(|octave| octave.checked_sub(1));
-        let from = self.facts.settings.one_copy_from;
+        let parts = match class.operation {
+            Operation::AllReduce | Operation::ReduceScatter => u64::from(self.facts.group.size()),
+            _ => 1,
+        };
+        let Settings { one_copy_from: from, is_one_copy_asked, .. } = self.facts.settings;
         BoardStyle::Told.tells(class.operation)
+            && (is_one_copy_asked || !class.operation.reduces())
             && self.can(&Way::Board(BoardStyle::Told), class)
-            && from.zip(shortest).is_some_and(|(from, octave)| 1 << octave >= from)
+            && from.zip(shortest).is_some_and(|(from, octave)| (1 << octave) / parts >= from)
     }
 
     /// The length from which on an allreduce is divided.
@@ -413,9 +419,8 @@ impl Table {
             return vec![1];
         }
         match way {
-            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => {
-                vec![self.facts.group.size()]
-            }
+            Way::Messages { split: true, .. } => vec![self.facts.group.size()],
+            Way::Board(style) if style.divides(class.operation) => vec![self.facts.group.size()],
             Way::Board(_) | Way::Hosts { .. } => vec![1],
             _ if is_direct(way, &self.facts.group) => vec![1],
             Way::Messages { .. } => {
@@ -684,14 +689,23 @@ mod tests {
 
     #[test]
     fn blocks_are_read_where_they_lie_from_the_length_of_one_copy_on() {
-        let is_told = |from, operation, bytes, has_board| {
-            let settings = Settings { one_copy_from: from, ..Settings::default() };
+        let told_if = |is_one_copy_asked, from, operation, bytes, has_board| {
+            let settings =
+                Settings { one_copy_from: from, is_one_copy_asked, ..Settings::default() };
             let table = Table::new(Facts { settings, ..facts(4, 2, has_board) });
             table.look_up(&Request::new(operation, bytes)).way.to_string() == "board (told)"
         };
         for operation in Operation::ALL {
-            let is = |from, bytes, has_board| is_told(from, operation, bytes, has_board);
-            let [long, short] = [65_536, 65_535].map(|bytes| is(Some(65_536), bytes, true));
+            let is = |from, bytes, has_board| told_if(true, from, operation, bytes, has_board);
+            let only_copies = BoardStyle::Told.tells(operation) && !operation.reduces();
+            let is_tuned = told_if(false, Some(65_536), operation, 1 << 20, true);
+            assert_eq!(is_tuned, only_copies, "{operation} tuned");
+            let parts = match operation {
+                Operation::AllReduce | Operation::ReduceScatter => 4,
+                _ => 1,
+            };
+            let length = 65_536 * parts;
+            let [long, short] = [length, length - 1].map(|bytes| is(Some(65_536), bytes, true));
             assert_eq!((long, short), (BoardStyle::Told.tells(operation), false), "{operation}");
             assert!(!is(None, 1 << 20, true) && !is(Some(65_536), 1 << 20, false), "{operation}");
         }

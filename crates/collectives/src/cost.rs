@@ -216,9 +216,9 @@ impl Scene<'_> {
     }
 
     /// The cost of an operation whose members tell where their data lie: so many reads of so many bytes in all, and by the
-    /// busiest member. A member also waits for its readers.
-    fn told_ns(&self, (reads, most): (f64, f64), bytes: f64) -> f64 {
-        let (tell, read) = (self.deposit(0.0), self.read(bytes));
+    /// busiest member, each with `further` work. A member also waits for its readers.
+    fn told_ns(&self, (reads, most): (f64, f64), bytes: f64, further: f64) -> f64 {
+        let (tell, read) = (self.deposit(0.0), self.read(bytes) + further);
         let size = f64::from(self.group.size());
         let longest = tell + most * read + ns(self.figures.line_ps);
         self.at_board(size * tell + reads * read, longest, 2.0)
@@ -227,12 +227,20 @@ impl Scene<'_> {
     fn told_of(&self, operation: Operation, all: f64) -> f64 {
         let size = f64::from(self.group.size());
         let others = size - 1.0;
+        let (share, each) = (all / size, (size * others, others));
         match operation {
-            Operation::Broadcast => self.told_ns((others, 1.0), all),
-            Operation::Gather => self.told_ns((others, others), all / size),
-            Operation::Scatter => self.told_ns((others, 1.0), all / size),
-            Operation::AllToAll => self.told_ns((size * others, others), all / size / size),
-            _ => self.told_ns((size * others, others), all / size),
+            Operation::Broadcast => self.told_ns((others, 1.0), all, 0.0),
+            Operation::Gather => self.told_ns((others, others), share, 0.0),
+            Operation::Scatter => self.told_ns((others, 1.0), share, 0.0),
+            Operation::AllToAll => self.told_ns((size * others, others), share / size, 0.0),
+            Operation::Reduce => self.told_ns((others, others), all, self.reduction(all)),
+            Operation::ReduceScatter => self.told_ns(each, share, self.reduction(share)),
+            // Of each other member, one part to be combined and one that is.
+            Operation::AllReduce => {
+                let (reads, most) = each;
+                self.told_ns((2.0 * reads, 2.0 * most), share, self.reduction(share) / 2.0)
+            }
+            _ => self.told_ns(each, share, 0.0),
         }
     }
 

@@ -94,6 +94,9 @@ pub enum Action {
     Tell {
         /// The blocks; none is allowed.
         cells: Cells,
+        /// A block that no other member needs. The same block of this member's output may become a result that others
+        /// read there: see [`Action::Resolve`].
+        except: Option<u32>,
     },
     /// Waits until all members have come to the board.
     Await,
@@ -116,6 +119,8 @@ pub enum Action {
         told: Cells,
         /// The blocks to read, and where they go.
         into: Cells,
+        /// They are a result that the member has made in its output with [`Action::Resolve`].
+        resolved: bool,
     },
     /// Says that this member reads nothing more in this visit, and waits until the members that read its blocks have said
     /// so too.
@@ -123,7 +128,8 @@ pub enum Action {
         /// These members.
         readers: Readers,
     },
-    /// Combines deposits of the first `members` members at the board, in the canonical order.
+    /// Combines deposits of the first `members` members at the board, in the canonical order. Where a member has told of
+    /// its blocks, they are read in its memory.
     CombineDeposits {
         /// The number of members.
         members: u32,
@@ -134,7 +140,8 @@ pub enum Action {
         into: Cells,
     },
     /// Combines one block of all deposits, in the canonical order, into this member's output and
-    /// into the place that its deposit has kept for it, and says that it is there.
+    /// into the place that its deposit has kept for it, and says that it is there. A member that has told of its blocks
+    /// keeps no such place: others read its output.
     Resolve {
         /// All blocks that each member deposited.
         deposited: Cells,
@@ -313,7 +320,10 @@ impl fmt::Display for Action {
             Self::Deposit { cells, except: Some(block) } => {
                 write!(formatter, "deposit {cells} without {block}")
             }
-            Self::Tell { cells } => write!(formatter, "tell of {cells}"),
+            Self::Tell { cells, except: None } => write!(formatter, "tell of {cells}"),
+            Self::Tell { cells, except: Some(block) } => {
+                write!(formatter, "tell of {cells} without {block}")
+            }
             Self::Await => formatter.write_str("await all"),
             Self::Take { from, into, .. } => write!(formatter, "take {into} of {from}"),
             Self::Read { from, into, .. } => write!(formatter, "read {into} of {from}"),

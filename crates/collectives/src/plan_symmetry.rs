@@ -74,13 +74,16 @@ impl PlanSymmetry {
                 self.add_all(member, &[*into]);
                 [10, 0, 0]
             }
-            Action::Tell { cells } => {
+            Action::Tell { cells, except } => {
                 self.add_all(member, &[*cells]);
-                [11, 0, 0]
+                if let Some(block) = except {
+                    self.add_all(member, &[Cells::new(cells.store, *block, 1)]);
+                }
+                [11, u64::from(except.is_some()), 0]
             }
-            Action::Read { from, told, into } => {
+            Action::Read { from, told, into, resolved } => {
                 self.add_all(member, &[*told, *into]);
-                [12, from_here(*from), 0]
+                [12, from_here(*from), u64::from(*resolved)]
             }
             Action::AwaitReaders { readers } => match readers {
                 Readers::Nobody => [13, 0, 0],

@@ -507,7 +507,7 @@ fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
         Action::Receive { cells, .. } => (vec![], cells.clone()),
         Action::Copy { from, into } => (vec![*from], vec![*into]),
         Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
-        Action::Deposit { cells, .. } | Action::Tell { cells } => (vec![*cells], vec![]),
+        Action::Deposit { cells, .. } | Action::Tell { cells, .. } => (vec![*cells], vec![]),
         Action::CombineDeposits { deposited, into, .. } => {
             (vec![into.at(deposited.store)], vec![*into])
         }

@@ -13,11 +13,13 @@ use crate::preset::{Preset, PresetError};
 
 /// The place of the length from which blocks are read where they lie.
 const ONE_COPY_WORD: usize = Settings::WORDS - 2;
-/// The first bit of the nearness in the last word; below it stands whether calls are compared.
+/// The first bit of the nearness in the last word; below it stand the two flags.
 const NEARNESS_BIT: u32 = 8;
 /// The first bits of the hosts that share processors, and of these processors, in the last word.
 const SHARING_HOSTS_BIT: u32 = 16;
 const SHARED_PROCESSORS_BIT: u32 = 32;
+const CHECKED: u64 = 1;
+const ASKED: u64 = 2;
 
 /// The cost parameters and overrides of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Settings {
     pub one_copy_from: Option<u64>,
     /// The hosts of the job that share processors, if some do; those with the fewest for each host.
     pub sharing: Option<Sharing>,
+    /// That length was asked for. Else it was measured with messages, and operations that combine data do not follow it.
+    pub is_one_copy_asked: bool,
 }
 
 /// Hosts of a job that share processors, as namespaces of one computer do.
@@ -84,10 +88,15 @@ impl Settings {
             *word = u64::from_le_bytes(eight);
         }
         words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
-        words[Self::WORDS - 1] = u64::from(self.is_checked)
+        words[Self::WORDS - 1] = self.flags()
             | self.nearness.to_word() << NEARNESS_BIT
             | self.sharing.map_or(0, Sharing::to_word);
         words
+    }
+
+    fn flags(&self) -> u64 {
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        flag(self.is_checked, CHECKED) | flag(self.is_one_copy_asked, ASKED)
     }
 
     /// Reads settings from arbitrary words; invalid parts take their defaults. Every process reads the same words, so
@@ -100,10 +109,13 @@ impl Settings {
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let last = words[Self::WORDS - 1];
+        let flags = Some(last & u64::from(u8::MAX)).filter(|flags| *flags <= CHECKED | ASKED);
+        let has = |flag| flags.is_some_and(|flags| flags & flag != 0);
         Self {
             figures: CostParameters::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
-            is_checked: last & u64::from(u8::MAX) == 1,
+            is_checked: has(CHECKED),
+            is_one_copy_asked: has(ASKED),
             nearness: Nearness::from_word(last >> NEARNESS_BIT & u64::from(u8::MAX)),
             one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| (1..u64::MAX).contains(bytes)),
             sharing: Sharing::from_word(last),
@@ -233,9 +245,12 @@ mod tests {
             is_checked: true,
             nearness: Nearness::Hosts,
             one_copy_from: Some(65_536),
+            is_one_copy_asked: true,
             sharing: Sharing::new(8, 3),
         };
         assert!(settings.sharing.is_some());
+        let asked_alone = Settings { is_one_copy_asked: true, ..Settings::default() };
+        assert_eq!(Settings::from_words(&asked_alone.to_words()), asked_alone);
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());
     }

@@ -335,8 +335,11 @@ fn leave_with(plan: &mut Plan, readers: Readers) -> u32 {
 
 #[test]
 fn a_member_that_leaves_before_its_readers_have_read() {
-    for operation in [BROADCAST, GATHER, Task::new(Operation::AllToAll)] {
-        let owner = if operation.operation == Operation::Gather { 1 } else { 0 };
+    use Operation::{AllReduce, AllToAll, Gather, Reduce, ReduceScatter};
+    let others = [AllToAll, AllReduce, ReduceScatter, Reduce].map(Task::new);
+    for operation in [BROADCAST, GATHER].into_iter().chain(others) {
+        let is_of_root = matches!(operation.operation, Gather | Reduce);
+        let owner = if is_of_root { 1 } else { 0 };
         let fault = broken(&operation, on_board(&operation, BoardStyle::Told), |plans| {
             leave_with(&mut plans[owner as usize], Readers::Nobody);
         });
@@ -372,12 +375,35 @@ fn a_block_that_is_written_while_others_read_it() {
     let task = Task { in_place: true, ..Task::new(Operation::AllGather) };
     let fault = broken(&task, on_board(&task, BoardStyle::Told), |plans| {
         let into = block(Store::Output, 0);
-        plans[0].steps[1].action = Action::Read { from: 1, told: block(Store::Output, 1), into };
+        let told = block(Store::Output, 1);
+        plans[0].steps[1].action = Action::Read { from: 1, told, into, resolved: false };
     });
     assert_eq!(
         fault,
         Fault::WrittenWhileTold { member: 0, step: 1, store: Store::Output, block: 0 }
     );
+}
+
+#[test]
+fn a_part_that_is_written_while_others_combine_or_read_it() {
+    let in_place = Task { in_place: true, ..ALL_REDUCE };
+    let told = || on_board(&in_place, BoardStyle::Told);
+    let written = |fault, member, step, block| {
+        let store = Store::Output;
+        assert_eq!(fault, Fault::WrittenWhileTold { member, step, store, block });
+    };
+    // Its part of the result takes the place of what another member still combines.
+    let fault = broken(&in_place, told(), |plans| {
+        let (deposited, into) = (Cells::new(Store::Output, 0, 3), block(Store::Output, 2));
+        plans[0].steps[2].action = Action::Read { from: 1, told: deposited, into, resolved: true };
+    });
+    written(fault, 0, 2, 2);
+    // Its part of the result is written again while others read it.
+    let fault = broken(&in_place, told(), |plans| {
+        let (deposited, into) = (Cells::new(Store::Output, 0, 3), block(Store::Output, 1));
+        plans[1].steps[2].action = Action::Read { from: 2, told: deposited, into, resolved: true };
+    });
+    written(fault, 1, 2, 1);
 }
 
 #[test]

@@ -62,9 +62,12 @@ fn said(action: &Action, peer: impl Fn(u32) -> u32, blocks: impl Fn(&[Cells]) ->
         }
         Action::Together { deposited } => format!("together {:?}", one(deposited)),
         Action::TakeResult { into } => format!("result {:?}", one(into)),
-        Action::Tell { cells } => format!("tell {:?}", one(cells)),
-        Action::Read { from, told, into } => {
-            format!("read {} {:?} {:?}", peer(*from), one(told), one(into))
+        Action::Tell { cells, except } => {
+            let except = except.map(|block| one(&Cells::new(cells.store, block, 1)));
+            format!("tell {:?} {except:?}", one(cells))
+        }
+        Action::Read { from, told, into, resolved } => {
+            format!("read {} {:?} {:?} {resolved}", peer(*from), one(told), one(into))
         }
         Action::AwaitReaders { readers: Readers::One(reader) } => {
             format!("reader {}", peer(*reader))

@@ -221,13 +221,10 @@ impl Core {
         (send, told): (u64, Option<Told>),
         number: u64,
     ) {
-        let cannot_read = match told {
-            Some(told) => match self.read_offer(id, status, (send, told), number) {
-                Ok(()) => return,
-                Err(_) => true,
-            },
-            None => false,
-        };
+        let is_told = told.is_some();
+        if told.is_some_and(|told| self.read_offer(id, status, (send, told), number)) {
+            return;
+        }
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
@@ -240,8 +237,8 @@ impl Core {
         if self.receive_chunks(id, status.peer, send) {
             return;
         }
-        match cannot_read {
-            true => self.ask_for_parts(status.peer, send, id, true),
+        match is_told {
+            true => self.ask_for_parts(status.peer, send, id, self.cannot_read(status.peer)),
             false => self.accept_or_pace(status.peer, context, id, send),
         }
     }

@@ -18,7 +18,7 @@ use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::mailboxes::FIRST_MAILBOX;
-use crate::reading::Reading;
+use crate::reading::{Reading, takes_one_copy};
 use crate::request::RequestId;
 use crate::status::Status;
 use crate::told::Told;
@@ -140,26 +140,33 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// Begins to read an offered message for its receive. Returns what was told if this process cannot read it.
+    /// Begins to read an offered message for its receive. False if the data are to come in parts.
     pub(crate) fn read_offer(
         &mut self,
         id: RequestId,
         status: Status,
         (send, told): (u64, Told),
         number: u64,
-    ) -> Result<(), Told> {
-        if self.one_copies.unreadable.contains(&status.peer.0) {
-            return Err(told);
+    ) -> bool {
+        let takes =
+            |work: &Work| matches!(work, Work::Posted { target, .. } if takes_one_copy(target));
+        if self.cannot_read(status.peer) || !self.requests.get(id).is_some_and(takes) {
+            return false;
         }
         self.count_received(status.bytes);
-        let Some(work) = self.requests.get_mut(id) else { return Ok(()) };
+        let Some(work) = self.requests.get_mut(id) else { return true };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else {
-            return Ok(());
+            return true;
         };
         let reading = Reading::new(wanted.context, target, status, (send, told), number);
         *work = Work::Reading(reading);
         self.active.push(id);
-        Ok(())
+        true
+    }
+
+    /// Whether this process was refused a read of that one's memory for good.
+    pub(crate) fn cannot_read(&self, peer: Peer) -> bool {
+        self.one_copies.unreadable.contains(&peer.0)
     }
 
     /// Receives a message in parts that could not be read, from its beginning. The sender's end, if that was the reason,

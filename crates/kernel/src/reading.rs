@@ -12,7 +12,7 @@ use crate::transfer::Target;
 
 /// The most bytes that one look reads.
 const BYTES_AT_ONCE: u64 = 1 << 20;
-/// The bytes that are read at once for a target whose parts lie apart.
+/// The bytes that are read at once for a target without places.
 const BETWEEN_BYTES: usize = 64 << 10;
 
 /// A receive that reads its data out of the sender's memory.
@@ -26,8 +26,6 @@ pub(crate) struct Reading {
     pub(crate) position: u64,
     /// The position of the message among the unexpected ones.
     pub(crate) number: u64,
-    /// Whether the kernel copies straight to the places of the target.
-    is_direct: bool,
 }
 
 impl Reading {
@@ -39,8 +37,7 @@ impl Reading {
         (send, told): (u64, Told),
         number: u64,
     ) -> Self {
-        let is_direct = is_direct(&target);
-        Self { context, target, status, send, told, position: 0, number, is_direct }
+        Self { context, target, status, send, told, position: 0, number }
     }
 
     /// The bytes that the target takes.
@@ -68,12 +65,10 @@ impl Reading {
         Ok(())
     }
 
-    /// The places of the next bytes in the target, if the kernel copies straight to them.
+    /// The places of the next bytes in the target, if it has any: the kernel copies straight to them.
     fn direct_targets(&self, length: u64) -> Option<Vec<Buffer>> {
         match &self.target {
-            Target::Area(area) if self.is_direct => {
-                area.places(self.position, length, length as usize)
-            }
+            Target::Area(area) => area.places(self.position, length, length as usize),
             _ => None,
         }
     }
@@ -92,9 +87,10 @@ impl Reading {
     }
 }
 
-/// Whether the kernel copies straight to the places of a target. Its sender has chosen one copy for its own places.
-fn is_direct(target: &Target) -> bool {
-    let Target::Area(area) = target else { return false };
+/// Whether a target takes its data in one copy, which their sender has chosen for its own places. If its own are too short
+/// for that, two copies are faster. A target without places is filled from a buffer between.
+pub(crate) fn takes_one_copy(target: &Target) -> bool {
+    let Target::Area(area) = target else { return true };
     let any = Receiver::Near { in_message: 0, one_copy_from: 0 };
     choose(any, Class::User, area.extent()) == MessageWay::OneCopy
 }

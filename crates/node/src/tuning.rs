@@ -121,18 +121,18 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
     };
     let figures = figures.unwrap_or_else(probed);
     let wish = one_copy_wish(&env::var_os(one_copy::VARIABLE).unwrap_or_default())?;
-    let one_copy_from = one_copy_from(wish, figures);
-    let settings =
-        Settings { figures, overrides, is_checked, nearness, one_copy_from, sharing: None };
-    Ok((settings, trouble))
+    let settings = Settings { figures, overrides, is_checked, nearness, ..Settings::default() };
+    Ok((with_one_copy(settings, wish), trouble))
 }
 
-/// The length from which members of a host read each other's blocks where they lie, if they do. The probe of the launcher
-/// does not decide it: it compares messages, and several members read one block.
+/// These settings with the length from which members of a host read each other's blocks where they lie, if they do. The
+/// probe of the launcher does not decide it: it compares messages, and several members read one block.
 #[must_use]
-pub fn one_copy_from(wish: OneCopy, figures: CostParameters) -> Option<u64> {
-    let OneCopyFrom { bytes, source } = wish.settled(one_copy::measured(figures));
-    (bytes != OneCopy::NEVER && source != OneCopySource::Probe).then_some(bytes)
+pub fn with_one_copy(settings: Settings, wish: OneCopy) -> Settings {
+    let OneCopyFrom { bytes, source } = wish.settled(one_copy::measured(settings.figures));
+    let is_decided = bytes != OneCopy::NEVER && source != OneCopySource::Probe;
+    let is_one_copy_asked = is_decided && source == OneCopySource::Asked;
+    Settings { one_copy_from: is_decided.then_some(bytes), is_one_copy_asked, ..settings }
 }
 
 fn one_copy_wish(asked: &OsStr) -> Result<OneCopy, VariableError> {

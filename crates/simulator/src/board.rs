@@ -90,6 +90,8 @@ struct Laid {
     by: usize,
     on: Processors,
     record: RecordId,
+    /// The depositor has only told where its data lie.
+    is_told: bool,
 }
 
 /// A member that looks at the board.
@@ -214,7 +216,7 @@ impl Board {
             SimStep::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
             SimStep::TakeResult { bytes } => Look::Do(self.result_ps(bytes, by), self.together),
             SimStep::Tell => Look::Do(self.figures.deposit_ps, NOTHING),
-            SimStep::Read { from, bytes } => self.read(from, bytes, by),
+            SimStep::Read { from, bytes, resolved } => self.read(from, bytes, resolved, by),
             SimStep::AwaitReaders { readers } => self.await_readers(readers, by.member),
             SimStep::Send { .. }
             | SimStep::Receive { .. }
@@ -243,13 +245,11 @@ impl Board {
         Look::Do(span_ps.max(last_ps), record)
     }
 
-    /// Reads in the memory of a member that has told where its data lie.
-    fn read(&self, from: u32, bytes: u64, by: &Looking<'_>) -> Look {
-        let told = self.place(from).and_then(|place| self.deposits[place].as_ref());
+    /// Reads in the memory of a member that has told where its data lie, or the part that it has resolved.
+    fn read(&self, from: u32, bytes: u64, resolved: bool, by: &Looking<'_>) -> Look {
+        let told = self.place(from).and_then(|place| self.places(resolved)[place].as_ref());
         let Some(told) = told else { return Look::Wait };
-        let source = if told.on.has(by.processor) { Whose::Own } else { Whose::Others };
-        let copy_ps = bytes_ps(bytes, by.rates.take_ps(source));
-        Look::Do(self.take_ps + self.line_ps + read_call_ps(bytes) + copy_ps, told.record)
+        Look::Do(self.take_ps + self.line_ps + read_ps(told.on, bytes, by), told.record)
     }
 
     /// The member has read. It waits until these readers have, too.
@@ -295,7 +295,9 @@ impl Board {
             SimStep::Take { from, resolved, .. } => {
                 from == member && self.places(resolved)[at].is_none()
             }
-            SimStep::Read { from, .. } => from == member && self.deposits[at].is_none(),
+            SimStep::Read { from, resolved, .. } => {
+                from == member && self.places(resolved)[at].is_none()
+            }
             SimStep::AwaitReaders { readers } => readers.contains(member) && !self.have_read[at],
             SimStep::CombineDeposits { members, .. } => {
                 at < members as usize && self.deposits[at].is_none()
@@ -315,7 +317,7 @@ impl Board {
     pub(crate) fn lay(&mut self, member: u32, bytes: u64, by: (usize, Time), record: RecordId) {
         let (processor, until) = by;
         let on = Processors::of(processor);
-        let laid = Laid { bytes, until, by: processor, on, record };
+        let laid = Laid { bytes, until, by: processor, on, record, is_told: false };
         if let Some(place) = self.place(member) {
             self.deposits[place].get_or_insert(laid);
         }
@@ -338,6 +340,9 @@ impl Board {
             }
             SimStep::Tell => {
                 self.lay(member, 0, by, record);
+                if let Some(laid) = self.place(member).and_then(|at| self.deposits[at].as_mut()) {
+                    laid.is_told = true;
+                }
                 self.come += 1;
                 self.last = record;
                 true
@@ -349,7 +354,8 @@ impl Board {
             SimStep::Resolve { bytes } => {
                 let on = Processors::of(by.0);
                 if let Some(place) = self.place(member) {
-                    self.results[place] = Some(Laid { bytes, until: by.1, by: by.0, on, record });
+                    let (until, by, is_told) = (by.1, by.0, false);
+                    self.results[place] = Some(Laid { bytes, until, by, on, record, is_told });
                 }
                 true
             }
@@ -412,13 +418,18 @@ impl Board {
         if laid_bytes <= INLINE_BYTES { word_ps } else { word_ps + data_ps }
     }
 
-    /// The time to combine deposits in their places. After a combination of whole deposits the other members of the
-    /// processor find them there.
+    /// The time to combine deposits in their places, or data of which members have told, after they were read. After a
+    /// combination of whole deposits the other members of the processor find them there.
     fn combine_ps(&mut self, members: u32, bytes: u64, by: &Looking<'_>, is_whole: bool) -> u64 {
         let (mut span_ps, mut last_ps) = (0, 0);
         let more_ps = by.rates.source_more_ps();
         for member in (0..members).filter(|&member| member != by.member) {
             let Some(laid) = &mut self.deposits[member as usize] else { continue };
+            if laid.is_told {
+                let reduction_ps = bytes_ps(bytes, self.figures.reduction_kib_ps + more_ps);
+                span_ps += self.line_ps + read_ps(laid.on, bytes, by) + reduction_ps;
+                continue;
+            }
             let mut on = laid.on;
             let is_here = on.add(by.processor);
             if is_whole {
@@ -439,6 +450,12 @@ impl Board {
         }
         span_ps.max(last_ps)
     }
+}
+
+/// The time to read bytes in the memory of a member whose data these processors have.
+fn read_ps(on: Processors, bytes: u64, by: &Looking<'_>) -> u64 {
+    let source = if on.has(by.processor) { Whose::Own } else { Whose::Others };
+    read_call_ps(bytes) + bytes_ps(bytes, by.rates.take_ps(source))
 }
 
 /// A message finds its data as a take does, and was measured as a whole.
@@ -500,7 +517,7 @@ mod tests {
             }
             is_done
         };
-        let read = SimStep::Read { from: 0, bytes: 1024 };
+        let read = SimStep::Read { from: 0, bytes: 1024, resolved: false };
         let leave = |readers| SimStep::AwaitReaders { readers };
         assert!(!looks(read, 1), "it has told of nothing yet");
         assert!(looks(SimStep::Tell, 0) && looks(SimStep::Tell, 1));

@@ -55,8 +55,8 @@ pub(crate) enum SimStep {
     TakeResult { bytes: u64 },
     /// Tells where bytes lie.
     Tell,
-    /// Reads bytes in the memory of a member that has told of them.
-    Read { from: u32, bytes: u64 },
+    /// Reads bytes in the memory of a member that has told of them, or the part that it has resolved.
+    Read { from: u32, bytes: u64, resolved: bool },
     /// Waits until these members have read, after it has read itself.
     AwaitReaders { readers: Readers },
 }
@@ -123,6 +123,7 @@ enum What {
     TakeResult,
     Tell,
     Read,
+    ReadResolved,
     AwaitNobody,
     AwaitReader,
     AwaitReaders,
@@ -275,7 +276,8 @@ impl CompactPlans {
             What::Together => SimStep::Together { bytes },
             What::TakeResult => SimStep::TakeResult { bytes },
             What::Tell => SimStep::Tell,
-            What::Read => SimStep::Read { from: there(), bytes },
+            What::Read => SimStep::Read { from: there(), bytes, resolved: false },
+            What::ReadResolved => SimStep::Read { from: there(), bytes, resolved: true },
             What::AwaitNobody => SimStep::AwaitReaders { readers: Readers::Nobody },
             What::AwaitReader => SimStep::AwaitReaders { readers: Readers::One(there()) },
             What::AwaitReaders => SimStep::AwaitReaders { readers: Readers::Others },
@@ -496,7 +498,10 @@ impl Form<'_> {
             Action::Together { deposited } => (What::Together, 0, self.load(&[*deposited])),
             Action::TakeResult { into } => (What::TakeResult, 0, self.load(&[*into])),
             Action::Tell { .. } => (What::Tell, 0, Load::Bytes(0)),
-            Action::Read { from, into, .. } => (What::Read, away(*from), self.load(&[*into])),
+            Action::Read { from, into, resolved, .. } => {
+                let what = if *resolved { What::ReadResolved } else { What::Read };
+                (what, away(*from), self.load(&[*into]))
+            }
             Action::AwaitReaders { readers } => {
                 let (what, member) = match readers {
                     Readers::Nobody => (What::AwaitNobody, 0),
@@ -604,7 +609,7 @@ fn note_own(action: &Action, own: &mut Vec<Cells>) {
         Action::Send { cells, .. } | Action::Receive { cells, .. } => own.extend(cells),
         Action::Copy { from, into } => own.extend([from, into]),
         Action::Combine { left, right, into } => own.extend([left, right, into]),
-        Action::Deposit { cells, .. } | Action::Tell { cells } => own.push(*cells),
+        Action::Deposit { cells, .. } | Action::Tell { cells, .. } => own.push(*cells),
         Action::Take { into, .. }
         | Action::Read { into, .. }
         | Action::TakeResult { into }
@@ -700,8 +705,8 @@ mod tests {
             Action::Together { deposited } => SimStep::Together { bytes: sizes.of(*deposited) },
             Action::TakeResult { into } => SimStep::TakeResult { bytes: sizes.of(*into) },
             Action::Tell { .. } => SimStep::Tell,
-            Action::Read { from, into, .. } => {
-                SimStep::Read { from: *from, bytes: sizes.of(*into) }
+            Action::Read { from, into, resolved, .. } => {
+                SimStep::Read { from: *from, bytes: sizes.of(*into), resolved: *resolved }
             }
             Action::AwaitReaders { readers } => SimStep::AwaitReaders { readers: *readers },
         }

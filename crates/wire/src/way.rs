@@ -239,7 +239,7 @@ impl MessageWay {
 /// Urgent messages have no order, so each takes the lane unless much waits there.
 ///
 /// The receiver of a message in one copy asks again with the places of its own side. The kernel copies straight to them
-/// where this answers [`MessageWay::OneCopy`], and otherwise to a buffer between.
+/// where this answers [`MessageWay::OneCopy`]. Otherwise the receiver asks for the data in two copies.
 #[must_use]
 #[inline]
 pub const fn choose(receiver: Receiver, class: Class, data: Extent) -> MessageWay {

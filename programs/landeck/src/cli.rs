@@ -418,7 +418,7 @@ struct JobArguments {
     clusters: Option<Nearness>,
     /// The length from which the kernel copies data on one host out of their owner's memory: auto, never or BYTES.
     ///
-    /// Data are messages, and the blocks of collective operations that only copy them. K and M stand for KiB and MiB; at
+    /// Data are messages, and what members of collective operations read of each other. K and M stand for KiB and MiB; at
     /// least 4K. Auto takes the length that `landeck tune` has measured. Without its figures messages take the one that a
     /// probe has found: the first job after a boot probes for at most 5 ms. Also LANDECK_ONE_COPY [default: auto]
     #[arg(long, value_name = "BYTES", value_parser = one_copy, help_heading = JOB)]

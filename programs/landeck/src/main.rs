@@ -128,7 +128,7 @@ fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
     }
     settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
     if let Some(wish) = wishes.one_copy {
-        settings.one_copy_from = tuning::one_copy_from(wish, settings.figures);
+        settings = tuning::with_one_copy(settings, wish);
     }
     Ok(settings)
 }

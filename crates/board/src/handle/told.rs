@@ -4,6 +4,9 @@
 //! owner of the data leaves when all its readers have said that they read nothing more. A reader that may not read asks
 //! for the data by the same word. Then the owner deposits them in a block that its line names from then on.
 //!
+//! A member may also tell where a result will lie that it makes of the data of all. It says how much of it is there by the
+//! word that says so of a result in a deposit.
+//!
 //! An owner that leaves earlier, whatever the reason, retracts its mark. So a reader in the middle of a read notices.
 
 use std::mem::offset_of;
@@ -15,7 +18,7 @@ use landeck_memory::process_memory::allow_readers;
 use landeck_memory::{ProcessMark, ReadRefused, RemoteBytes};
 
 use super::Board;
-use crate::words::{IN_HEAP, Line, READER, TOLD};
+use crate::words::{IN_HEAP, Line, LongLine, READER, TOLD};
 
 /// The place of a member's data in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,14 +131,22 @@ pub(super) struct Reading {
 }
 
 impl Board {
-    /// Comes to an operation and tells where its data lie (none are allowed). They stay unchanged until the result is
-    /// closed.
-    pub fn come_told(&mut self, number: u32, said: (u32, u32), data: Bytes<'_>) -> Option<Exposed> {
+    /// Comes to an operation and tells where its data lie (none are allowed), and where its part of the result will. The
+    /// data stay unchanged, as far as members still read them, until the exposure is closed.
+    pub fn come_told(
+        &mut self,
+        number: u32,
+        said: (u32, u32),
+        (data, result): (Bytes<'_>, Bytes<'_>),
+    ) -> Option<Exposed> {
         if !std::mem::replace(&mut self.reading.is_allowed, true) {
             allow_readers();
         }
-        let (mark, address) = (ProcessMark::own(), data.start().addr().get() as u64);
-        let behind = [address, mark.pid.into(), mark.address, mark.word];
+        let mark = ProcessMark::own();
+        let [address, result_address] = [data, result].map(|at| at.start().addr().get() as u64);
+        let ProcessMark { pid, address: mark_address, word } = mark;
+        let length = result.len() as u64;
+        let behind = [address, pid.into(), mark_address, word, result_address, length];
         self.own_long_line(number).set_behind(behind);
         self.begin_reading(number);
         self.come_where(number, said, (TOLD, 0), (data.len(), 0));
@@ -154,15 +165,28 @@ impl Board {
 
     /// Where a member's data lie; valid only after it came. None if they are on the board, or nowhere.
     pub fn told(&self, member: u32, number: u32) -> Option<Told> {
-        let long = self.long_line(member, number);
-        let is_told = long.line.about.load(Ordering::Relaxed) as u32 == TOLD;
-        if !is_told || long.line.data[FILLED].load(Ordering::Acquire) > 0 {
-            return None;
-        }
-        let [address, pid, mark, word] = long.behind();
-        let length = long.line.data[LENGTH].load(Ordering::Relaxed);
+        let line = self.told_line(member, number)?;
+        let [address, pid, mark, word, ..] = line.behind();
+        let length = line.line.data[LENGTH].load(Ordering::Relaxed);
         let mark = ProcessMark { pid: u32::try_from(pid).ok()?, address: mark, word };
         Some(Told { mark, place: RemoteBytes { address, length } })
+    }
+
+    /// Where a member makes its part of the result, and how many bytes of it are there; valid only after it came. None if
+    /// its data are on the board.
+    pub fn told_result(&self, member: u32, number: u32) -> Option<(Told, usize)> {
+        let Told { mark, .. } = self.told(member, number)?;
+        let line = self.told_line(member, number)?;
+        let [.., address, length] = line.behind();
+        let resolved = line.line.data[RESOLVED].load(Ordering::Acquire).min(length);
+        Some((Told { mark, place: RemoteBytes { address, length } }, resolved as usize))
+    }
+
+    /// The line of a member that has told of its data and has not deposited them.
+    fn told_line(&self, member: u32, number: u32) -> Option<&LongLine> {
+        let long = self.long_line(member, number);
+        let is_told = long.line.about.load(Ordering::Relaxed) as u32 == TOLD;
+        (is_told && long.line.data[FILLED].load(Ordering::Acquire) == 0).then_some(long)
     }
 
     /// Whether this member waits for data that it has asked their owner for, or must ask for.
@@ -247,14 +271,14 @@ impl Board {
 const PLACE: usize = 0;
 const LENGTH: usize = 1;
 const FILLED: usize = 2;
+const RESOLVED: usize = 3;
 
 fn has_reader_word(line: &Line) -> bool {
     matches!(line.about.load(Ordering::Relaxed) as u32, TOLD | IN_HEAP)
 }
 
 // The words of a deposit and that of a reader are different ones.
-const _: () =
-    assert!(READER > FILLED + 1 && offset_of!(Line, data) + READER * 8 < size_of::<Line>());
+const _: () = assert!(READER > RESOLVED && offset_of!(Line, data) + READER * 8 < size_of::<Line>());
 
 #[cfg(test)]
 mod tests {
@@ -264,6 +288,7 @@ mod tests {
     use landeck_memory::heap::Heap;
 
     const SAID: (u32, u32) = (7, 0);
+    const NOTHING: (Bytes<'_>, Bytes<'_>) = (Bytes::EMPTY, Bytes::EMPTY);
 
     /// The words of this process's mark are for all tests.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -283,8 +308,8 @@ mod tests {
         let _guard = one_at_a_time();
         let (_segment, mut boards) = boards(2);
         let data: Vec<u8> = (0..100).collect();
-        let exposed = boards[0].come_told(1, SAID, Bytes::from(&data[..])).unwrap();
-        assert!(boards[1].come_told(1, SAID, Bytes::EMPTY).is_none(), "nothing to keep");
+        let exposed = boards[0].come_told(1, SAID, (Bytes::from(&data[..]), Bytes::EMPTY)).unwrap();
+        assert!(boards[1].come_told(1, SAID, NOTHING).is_none(), "nothing to keep");
         let told = boards[1].told(0, 1).unwrap();
         assert_eq!((told.bytes(), read(&told, 40, 10)), (100, Ok(data[40..50].to_vec())));
         assert!(matches!(read(&told, 91, 10), Err(ReadRefused::Unmapped { .. })), "not so many");
@@ -296,10 +321,29 @@ mod tests {
     }
 
     #[test]
+    fn a_result_is_read_where_it_is_made_as_far_as_it_is_there() {
+        let _guard = one_at_a_time();
+        let (segment, mut boards) = boards(2);
+        let (data, result) = ([3; 100], [9; 40]);
+        let told = (Bytes::from(&data[..]), Bytes::from(&result[..]));
+        let exposed = boards[0].come_told(1, SAID, told).unwrap();
+        for (said, there) in [(0, 0), (25, 25), (41, 40)] {
+            boards[0].set_resolved(1, said);
+            let (place, is_there) = boards[1].told_result(0, 1).unwrap();
+            assert_eq!((place.bytes(), is_there), (40, there));
+            assert_eq!(read(&place, 10, 30), Ok(vec![9; 30]));
+        }
+        boards[0].deposit_told(1, Heap::of(&segment, 0).unwrap().allocate(100).unwrap());
+        boards[0].set_filled(1, 100);
+        assert!(boards[1].told_result(0, 1).is_none(), "it is on the board");
+        exposed.close();
+    }
+
+    #[test]
     fn a_member_that_leaves_before_its_readers_is_noticed() {
         let _guard = one_at_a_time();
         let (_segment, mut boards) = boards(2);
-        let exposed = boards[0].come_told(1, SAID, Bytes::from(&[7; 64][..]));
+        let exposed = boards[0].come_told(1, SAID, (Bytes::from(&[7; 64][..]), Bytes::EMPTY));
         let told = boards[1].told(0, 1).unwrap();
         drop(exposed);
         assert!(matches!(read(&told, 0, 64), Err(ReadRefused::Retracted { .. })));
@@ -311,8 +355,8 @@ mod tests {
         let (segment, mut boards) = boards(3);
         let mut heap = Heap::of(&segment, 0).unwrap();
         let data = [5; 200];
-        let exposed = boards[0].come_told(1, SAID, Bytes::from(&data[..])).unwrap();
-        assert!(boards[1].come_told(1, SAID, Bytes::EMPTY).is_none());
+        let exposed = boards[0].come_told(1, SAID, (Bytes::from(&data[..]), Bytes::EMPTY)).unwrap();
+        assert!(boards[1].come_told(1, SAID, NOTHING).is_none());
         assert!(!boards[1].needs_deposit(0, 1));
         boards[1].ask(0, 1, true);
         assert!(boards[1].needs_deposit(0, 1) && !boards[1].needs_deposit(2, 1));

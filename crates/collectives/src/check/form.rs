@@ -28,8 +28,10 @@ pub(super) fn footprint(member: u32, action: &Action) -> (Vec<Cells>, Vec<Cells>
         Action::Receive { cells, .. } => (vec![], cells.clone()),
         Action::Copy { from, into } => (vec![*from], vec![*into]),
         Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
-        Action::Deposit { cells, except: None } | Action::Tell { cells } => (vec![*cells], vec![]),
-        Action::Deposit { cells, except: Some(block) } => (without(*cells, *block), vec![]),
+        Action::Deposit { cells, except } | Action::Tell { cells, except } => match except {
+            None => (vec![*cells], vec![]),
+            Some(block) => (without(*cells, *block), vec![]),
+        },
         Action::Take { into, .. } | Action::Read { into, .. } | Action::TakeResult { into } => {
             (vec![], vec![*into])
         }

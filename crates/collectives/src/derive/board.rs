@@ -21,7 +21,7 @@ pub enum BoardStyle {
     /// Allreduce only: each member present makes the next piece for all; of short data, the last to arrive makes the
     /// only one.
     Together,
-    /// Where data are only copied: each member tells where its data lie, and others read them there, in one copy.
+    /// Each member tells where its data lie, and others read them there, in one copy, or combine what they read.
     Told,
 }
 
@@ -37,7 +37,14 @@ impl fmt::Display for BoardStyle {
 }
 
 impl BoardStyle {
-    /// Whether members tell where their data lie in an operation: those in which data are only copied.
+    /// Whether data are divided in an operation: each member makes a part of the result for all.
+    #[must_use]
+    pub const fn divides(self, operation: Operation) -> bool {
+        matches!((self, operation), (Self::Divided | Self::Told, Operation::AllReduce))
+    }
+
+    /// Whether members tell where their data lie in an operation: those with data, but scans, in which a member would wait
+    /// for all that stand behind it.
     pub const fn tells(self, operation: Operation) -> bool {
         matches!(self, Self::Told)
             && matches!(
@@ -47,6 +54,9 @@ impl BoardStyle {
                     | Operation::Scatter
                     | Operation::AllGather
                     | Operation::AllToAll
+                    | Operation::Reduce
+                    | Operation::AllReduce
+                    | Operation::ReduceScatter
             )
     }
 }
@@ -132,8 +142,10 @@ impl Place<'_> {
         if self.is_root() {
             self.deposit(NOTHING, None);
             self.combine(self.size(), data.at(self.own_store()), data.at(Store::Output));
+            self.leave(Readers::Nobody);
         } else {
             self.deposit(data, None);
+            self.leave(Readers::One(self.task.root));
         }
     }
 
@@ -151,11 +163,11 @@ impl Place<'_> {
         let data = Cells::new(self.own_store(), 0, self.task.segments);
         let result = data.at(Store::Output);
         match style {
-            BoardStyle::Each | BoardStyle::Told => {
+            BoardStyle::Each => {
                 self.deposit(data, None);
                 self.combine(self.size(), data, result);
             }
-            BoardStyle::Divided => self.all_reduce_divided(),
+            BoardStyle::Divided | BoardStyle::Told => self.all_reduce_divided(),
             BoardStyle::Together => {
                 self.deposit(data, None);
                 self.add(Action::Together { deposited: data });
@@ -169,9 +181,9 @@ impl Place<'_> {
         self.deposit(parts, Some(self.member));
         self.add(Action::Resolve { deposited: parts, block: self.member });
         for from in self.others() {
-            let into = output(from);
-            self.add(Action::Take { from, deposited: parts, into, resolved: true });
+            self.take_part(from, parts, output(from), true);
         }
+        self.leave(Readers::Others);
     }
 
     fn all_to_all(&mut self) {
@@ -199,6 +211,7 @@ impl Place<'_> {
         let parts = Cells::new(self.own_store(), 0, self.size());
         self.deposit(parts, Some(self.member));
         self.combine(self.size(), parts, output(self.member));
+        self.leave(Readers::Others);
     }
 
     fn scan(&mut self, members: u32) {
@@ -230,7 +243,7 @@ impl Place<'_> {
     /// Deposits blocks, or tells where they lie.
     fn deposit(&mut self, cells: Cells, except: Option<u32>) {
         self.add(match self.tells {
-            true => Action::Tell { cells },
+            true => Action::Tell { cells, except },
             false => Action::Deposit { cells, except },
         });
     }
@@ -244,9 +257,14 @@ impl Place<'_> {
 
     /// Takes blocks from a deposit, or reads them where they lie.
     fn take(&mut self, from: u32, deposited: Cells, into: Cells) {
+        self.take_part(from, deposited, into, false);
+    }
+
+    /// Takes blocks of others, or results that they have made of them.
+    fn take_part(&mut self, from: u32, deposited: Cells, into: Cells, resolved: bool) {
         self.add(match self.tells {
-            true => Action::Read { from, told: deposited, into },
-            false => Action::Take { from, deposited, into, resolved: false },
+            true => Action::Read { from, told: deposited, into, resolved },
+            false => Action::Take { from, deposited, into, resolved },
         });
     }
 

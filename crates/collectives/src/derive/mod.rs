@@ -241,9 +241,7 @@ pub(crate) fn turns_blocks(task: &Task, way: &Way) -> bool {
 fn is_divided(task: &Task, way: &Way) -> bool {
     match way {
         Way::Messages { split, .. } | Way::Hosts { split, .. } => is_split(task.operation, *split),
-        Way::Board(style) => {
-            *style == BoardStyle::Divided && task.operation == Operation::AllReduce
-        }
+        Way::Board(style) => style.divides(task.operation),
     }
 }
 

@@ -62,9 +62,7 @@ impl Timeline {
     pub fn of(plans: &[Plan]) -> Self {
         let mut walkers: Vec<Walker> = plans.iter().map(Walker::new).collect();
         let boards = plans.iter().map(|plan| plan.board.clone()).collect();
-        let reads = |plan: &Plan| {
-            plan.steps.iter().filter(|step| matches!(step.action, Action::Read { .. })).count()
-        };
+        let reads = |plan: &Plan| plan.steps.iter().filter(|step| may_read(&step.action)).count();
         let to_read = plans.iter().map(reads).collect();
         let deposits = vec![0; plans.len()];
         let mut board = Board { deposits, boards, to_read, ..Board::default() };
@@ -196,6 +194,11 @@ impl Walker {
     }
 }
 
+/// Whether a member may read others' memory with an action.
+const fn may_read(action: &Action) -> bool {
+    matches!(action, Action::Read { .. } | Action::CombineDeposits { .. } | Action::Resolve { .. })
+}
+
 /// The actions of all members at the board so far.
 #[derive(Clone, Default)]
 struct Board {
@@ -219,7 +222,8 @@ impl Board {
         let board = if board.is_empty() { &everybody } else { board };
         let all = |members: usize| board.iter().take(members).all(|&other| has_come(other));
         match action {
-            Action::Take { from, resolved: true, .. } => self.resolved.contains(from),
+            Action::Take { from, resolved: true, .. }
+            | Action::Read { from, resolved: true, .. } => self.resolved.contains(from),
             Action::Take { from, .. } | Action::Read { from, .. } => has_come(*from),
             Action::AwaitReaders { readers } => {
                 let others = everybody.iter().filter(|&&other| other != member);
@@ -236,9 +240,9 @@ impl Board {
     }
 
     fn note(&mut self, member: u32, action: &Action) {
+        self.to_read[member as usize] -= usize::from(may_read(action));
         match action {
             Action::Deposit { .. } | Action::Tell { .. } => self.deposits[member as usize] += 1,
-            Action::Read { .. } => self.to_read[member as usize] -= 1,
             Action::Resolve { .. } => self.resolved.push(member),
             Action::Together { .. } => self.together += 1,
             _ => {}

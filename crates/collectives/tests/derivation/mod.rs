@@ -37,7 +37,9 @@ fn segments_of(task: &Task, way: &Way, size: u32) -> u32 {
             *split && matches!(task.operation, Broadcast | Reduce | AllReduce)
         }
         Way::Hosts { .. } => unreachable!("its costs stand beside its proofs"),
-        Way::Board(style) => *style == BoardStyle::Divided && task.operation == AllReduce,
+        Way::Board(style) => {
+            matches!(style, BoardStyle::Divided | BoardStyle::Told) && task.operation == AllReduce
+        }
     };
     if is_divided { size } else { task.segments.max(1) }
 }

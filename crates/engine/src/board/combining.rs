@@ -8,6 +8,7 @@ use landeck_collectives::{Cells, Store};
 use landeck_memory::{Bytes, NoMemory, room};
 
 use super::deposit::spare_or_new;
+use super::told::{ReadParts, combined_bytes};
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, LONG_PIECE_BYTES, PIECE_BYTES, Result,
     Stepped, piece_bytes,
@@ -43,8 +44,9 @@ impl AtBoard {
         let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
         let total = memory.bytes(deposited);
         let end = self.combinable(around.board, members, total, (start, length))?;
-        let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
-        if range.is_empty() && length > 0 {
+        let budget = if self.protocol.tells { combined_bytes(members) } else { *around.budget };
+        let range = self.piece_of(end, length, operator.element_bytes(), budget);
+        if range.is_empty() && length > 0 || !self.finds(around.board, members, start, &range)? {
             return Ok(Stepped::Waits);
         }
         self.combine_piece(around, operator, combining, start, &range)?;
@@ -72,7 +74,9 @@ impl AtBoard {
     ) -> Result<()> {
         let (memory, board, number) = (around.memory, &*around.board, self.number);
         let own = Own::of(memory, into.at(deposited.store), range)?;
-        let source = |member| resolved_from(board, member, number, (&own, start + range.start));
+        let place = start + range.start;
+        let sources = Sources { board, number, own: &own, read: &self.read_parts, start: place };
+        let source = |member| sources.of(member);
         match memory.plain(into) {
             Some(buffer) => {
                 let into = buffer.part(range.start, range.len());
@@ -86,25 +90,50 @@ impl AtBoard {
         Ok(())
     }
 
-    /// Up to where the data of all these members are there, from `start` of their deposits on.
+    /// Reads these bytes of a block in the memory of those who have told of theirs. False if one could not be read.
+    #[inline]
+    fn finds(
+        &mut self,
+        board: &mut Board,
+        members: u32,
+        start: usize,
+        range: &Range<usize>,
+    ) -> Result<bool> {
+        if !self.protocol.tells {
+            return Ok(true);
+        }
+        self.read_others(board, members, (start + range.start, range.len()))
+    }
+
+    /// Up to where the data of all these members are there or can be read, from `start` of what each has on.
     fn combinable(
         &self,
-        board: &Board,
+        board: &mut Board,
         members: u32,
         total: usize,
         (start, length): (usize, usize),
     ) -> Result<usize> {
-        let mut end = length;
-        for member in (0..members).filter(|&member| member != board.own()) {
-            let (bytes, filled) = match board.deposit(member, self.number)? {
-                Deposit::Inline { bytes } => (bytes.len(), bytes.len()),
-                Deposit::Block { bytes, filled, .. } => (bytes.len(), filled),
+        let (mut end, own) = (length, board.own());
+        for member in (0..members).filter(|&member| member != own) {
+            let told = board.told(member, self.number).filter(|_| self.protocol.tells);
+            let (bytes, filled) = match told {
+                Some(told) if length > 0 && board.needs_deposit(member, self.number) => {
+                    (told.bytes(), 0)
+                }
+                Some(told) => (told.bytes(), told.bytes()),
+                None => match board.deposit(member, self.number)? {
+                    Deposit::Inline { bytes } => (bytes.len(), bytes.len()),
+                    Deposit::Block { bytes, filled, .. } => (bytes.len(), filled),
+                },
             };
             // Longer than expected is as wrong: that member will find ours too short.
             if bytes != total {
                 return Err(BoardError::Lengths { member, theirs: bytes, ours: total });
             }
             end = end.min(filled.saturating_sub(start));
+            if told.is_some() && filled < bytes {
+                break; // One member at a time is asked for its data.
+            }
         }
         Ok(end)
     }
@@ -139,8 +168,9 @@ impl AtBoard {
         let start = memory.bytes(Cells { count: block - deposited.first, ..deposited });
         let total = memory.bytes(deposited);
         let end = self.combinable(around.board, members, total, (start, length))?;
-        let range = self.piece_of(end, length, operator.element_bytes(), 0);
-        if range.is_empty() && length > 0 {
+        let budget = if self.protocol.tells { combined_bytes(members) } else { 0 };
+        let range = self.piece_of(end, length, operator.element_bytes(), budget);
+        if range.is_empty() && length > 0 || !self.finds(around.board, members, start, &range)? {
             return Ok(Stepped::Waits);
         }
         self.resolve_piece(around, operator, cells, start, &range)?;
@@ -164,15 +194,16 @@ impl AtBoard {
         let place = start + range.start..start + range.end;
         if let Some(output) = around.memory.plain(output) {
             let output = output.part(range.start, range.len());
-            let board = &*around.board;
-            let source = |from| resolved_from(board, from, number, (&own, start + range.start));
+            let (board, read) = (&*around.board, &self.read_parts);
+            let sources = Sources { board, number, own: &own, read, start: place.start };
+            let source = |from| sources.of(from);
             self.combiner.combine_to_buffer(operator, members, source, &output)?;
             return self.lay_down_result(around.board, place, output.bytes());
         }
         let mut packed = room::zeroes(range.len())?;
-        let board = &*around.board;
-        let source = |from| resolved_from(board, from, number, (&own, start + range.start));
-        self.combiner.combine_to_slice(operator, members, source, &mut packed)?;
+        let (board, read) = (&*around.board, &self.read_parts);
+        let sources = Sources { board, number, own: &own, read, start: place.start };
+        self.combiner.combine_to_slice(operator, members, |from| sources.of(from), &mut packed)?;
         around.memory.area(output).write(range.start as u64, Bytes::from(&packed[..]));
         self.lay_down_result(around.board, place, Bytes::from(&packed[..]))
     }
@@ -181,12 +212,15 @@ impl AtBoard {
     /// this member has kept room for it. A copy takes the place of what others have read there without fetching
     /// it back first, which combining there would.
     fn lay_down_result(
-        &self,
+        &mut self,
         board: &mut Board,
         place: Range<usize>,
         result: Bytes<'_>,
     ) -> Result<()> {
         let (number, own) = (self.number, board.own());
+        if self.shows_result(self.done + place.len()) || place.is_empty() {
+            return Ok(());
+        }
         let has_gone_back =
             self.protocol.comes_back && board.put_back(1 - own, number, place.start, result);
         if !has_gone_back {
@@ -332,19 +366,27 @@ impl Pieces {
     }
 }
 
-/// A member's bytes of a part that this member makes: its own from where they lie, those of others
-/// from `start` of their deposits on.
-#[inline]
-fn resolved_from<'a>(
+/// The bytes of all members that make a part which this member combines: its own from where they lie, those that were read
+/// in others' memory, and others from `start` of their deposits on.
+struct Sources<'a> {
     board: &'a Board,
-    from: u32,
     number: u32,
-    (own, start): (&'a Own<'_>, usize),
-) -> Result<Bytes<'a>> {
-    if from == board.own() {
-        return Ok(own.bytes());
+    own: &'a Own<'a>,
+    read: &'a ReadParts,
+    start: usize,
+}
+
+impl<'a> Sources<'a> {
+    #[inline]
+    fn of(&self, from: u32) -> Result<Bytes<'a>> {
+        if from == self.board.own() {
+            return Ok(self.own.bytes());
+        }
+        match self.read.of(from) {
+            Some(bytes) => Ok(bytes),
+            None => source_of(self.board, from, self.number, self.start),
+        }
     }
-    source_of(board, from, number, start)
 }
 
 /// A member's bytes from `start` of its deposit on, to be combined.

@@ -31,7 +31,7 @@ pub(crate) use protocol::Protocol;
 
 use combining::Combining;
 use take::Taking;
-use told::OwnData;
+use told::{OwnData, ReadParts};
 
 // A call has room in the word of a board, which looks for the root where the call has it.
 const _: () =
@@ -101,6 +101,8 @@ pub(crate) struct AtBoard {
     combiner: Combiner,
     /// The data of which it has told, and which others may be reading.
     own_data: Option<OwnData>,
+    /// The data of others that were read to be combined in the current step.
+    read_parts: ReadParts,
 }
 
 impl AtBoard {
@@ -110,6 +112,7 @@ impl AtBoard {
         (self.number, self.signature, self.check) = (number, signature, check);
         (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
         (self.done, self.seen) = (0, 0);
+        self.read_parts.clear();
         self.hide();
     }
 
@@ -149,15 +152,17 @@ impl AtBoard {
     ) -> Result<Stepped> {
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
-            Action::Tell { cells } => self.tell(around, *cells),
+            Action::Tell { cells, except } => self.tell(around, *cells, *except),
             Action::Await => self.await_all(around.board),
             &Action::Take { from, deposited, into, resolved } => {
                 self.take(around, Taking { from, deposited, into, resolved })
             }
-            &Action::Read { from, told, into } => {
-                self.read(around, Taking { from, deposited: told, into, resolved: false })
+            &Action::Read { from, told, into, resolved } => {
+                self.read(around, Taking { from, deposited: told, into, resolved })
             }
-            Action::AwaitReaders { readers } => self.await_readers(around, *readers),
+            Action::AwaitReaders { readers } => {
+                Ok(self.await_readers(around.board, around.memory, *readers))
+            }
             &Action::CombineDeposits { members, deposited, into } => {
                 self.combine_deposits(around, Combining { members, deposited, into })
             }
@@ -168,6 +173,10 @@ impl AtBoard {
             | Action::Receive { .. }
             | Action::Copy { .. }
             | Action::Combine { .. } => Ok(Stepped::Over),
+        };
+        let stepped = match stepped {
+            Ok(Stepped::Waits) if self.own_data.is_some() => self.serve(around),
+            stepped => stepped,
         };
         let stepped = stepped.inspect_err(|error| self.spoil(around.board, error))?;
         if stepped == Stepped::Over {
@@ -187,7 +196,8 @@ impl AtBoard {
 
     /// The relation of the processes on this processor to a step that waits.
     pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
-        if let Action::Take { from, resolved: false, .. } | Action::Read { from, .. } = *action
+        if let Action::Take { from, resolved: false, .. }
+        | Action::Read { from, resolved: false, .. } = *action
             && self.has_come
             && board.came(from, self.number, self.signature) == Came::NotYet
         {
@@ -284,7 +294,14 @@ impl AtBoard {
     fn given_up(&self, action: &Action, board: &Board) -> Option<BoardError> {
         let from = match *action {
             Action::Take { from, resolved: true, .. } => from,
-            Action::Read { from, .. } => return self.owner_left(board, from),
+            Action::Read { from, resolved, .. } => match self.owner_left(board, from) {
+                None if resolved => from,
+                error => return error,
+            },
+            Action::CombineDeposits { .. } | Action::Resolve { .. } if self.protocol.tells => {
+                let others = needed(action, board.size()).filter(|&at| at != board.own());
+                return others.into_iter().find_map(|owner| self.owner_left(board, owner));
+            }
             _ => return None,
         };
         // First whether it is through: what it did before that counts.
@@ -397,7 +414,9 @@ fn piece_bytes(budget: u64, length: usize) -> usize {
 /// The members whose coming a step needs.
 fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
     match action {
-        Action::Take { from, resolved: false, .. } | Action::Read { from, .. } => *from..from + 1,
+        Action::Take { from, resolved: false, .. } | Action::Read { from, resolved: false, .. } => {
+            *from..from + 1
+        }
         // A reader that is gone reads nothing more.
         Action::AwaitReaders { .. } => 0..0,
         Action::CombineDeposits { members, .. } => 0..*members,
@@ -559,8 +578,7 @@ mod tests {
         turn: impl Fn(usize) -> usize,
     ) {
         let size = boards.len() as u32;
-        let divided = style == BoardStyle::Divided;
-        let segments = if divided && operation == Operation::AllReduce { size } else { 1 };
+        let segments = if style.divides(operation) { size } else { 1 };
         let task = Task { segments, order: Order::Canonical, ..Task::new(operation) };
         let plans = plans(&task, &Way::Board(style), &Group::whole(size).unwrap());
         let operator = Operator::from(Reduction::new(Combining::Sum, Element::U64).unwrap());

@@ -8,6 +8,10 @@ pub(crate) struct Protocol {
     /// The last to come knows it by a counter, and the commit word says how the operation ends.
     /// With few members everybody looks at everybody's word instead.
     pub(super) counted: bool,
+    /// Members tell where their data lie, and read or combine those of others there.
+    pub(super) tells: bool,
+    /// Each member makes a part of the result for all.
+    pub(super) resolves: bool,
     /// Even short data are deposited in a block: a result is to take their place.
     pub(super) in_block: bool,
     /// The first pieces of this member's deposit help nobody: all deposit at once and take
@@ -46,9 +50,12 @@ impl Protocol {
         let tells = plan.tells();
         let together = any(|action| matches!(action, Action::Together { .. }));
         let awaits = any(|action| matches!(action, Action::Await));
+        let resolves = any(|action| matches!(action, Action::Resolve { .. }));
         Self {
+            tells,
+            resolves,
             counted: together || (awaits && plan.size > few(is_crowded)),
-            in_block: tells || any(|action| matches!(action, Action::Resolve { .. })),
+            in_block: tells || resolves,
             is_whole: is_crowded
                 || any(|action| {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
@@ -60,7 +67,7 @@ impl Protocol {
                     plan.size,
                     any(|action| matches!(action, Action::CombineDeposits { .. })),
                 ),
-            comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
+            comes_back: !tells && plan.size == 2 && resolves,
         }
     }
 

@@ -2,10 +2,14 @@
 //!
 //! Data in one piece are told of; others are deposited, and so are all data of a member that another one may not read. A
 //! reader takes what it finds: the place of the data, or the data. A read that is refused changes nothing but the way:
-//! the reader asks, and the owner deposits the data while it waits for its readers.
+//! the reader asks, and the owner deposits the data whenever it waits, for its readers or for what it reads itself. So
+//! members that may not read each other do not wait for one another.
+//!
+//! What a member combines, it reads piece by piece into memory of its own. Where it makes a part of the result for all, the
+//! others read that where it makes it.
 
-use landeck_board::{Board, Came, Exposed, Reader, Told};
-use landeck_collectives::{Cells, Readers};
+use landeck_board::{Board, Came, Deposit, Exposed, Reader, Told};
+use landeck_collectives::{Cells, Readers, Store};
 use landeck_memory::{Buffer, Bytes, NoMemory, ReadRefused, room};
 
 use super::deposit::{block_for, place_among, target_in};
@@ -17,13 +21,48 @@ const READ_BYTES_MIN: u64 = 64 << 10;
 const READ_BYTES_MAX: u64 = 1 << 20;
 /// The bytes that are read at once for a target whose parts lie apart.
 const BETWEEN_BYTES: usize = 64 << 10;
+/// The bytes that are read to be combined at once: of one member, and of all together. They stay in a cache near the
+/// processor.
+const COMBINED_BYTES_MAX: usize = 64 << 10;
+const COMBINED_BYTES_OF_ALL: usize = 256 << 10;
 
 /// This member's data, of which it has told.
 pub(super) struct OwnData {
     cells: Cells,
+    /// The block that nobody else needs: its place in a deposit is that of the part of the result.
+    except: Option<u32>,
     exposed: Exposed,
-    /// They have a block on the board, for readers that asked.
-    has_block: bool,
+    /// How many of them are in a block on the board, for readers that asked; none if there is no block.
+    deposited: Option<usize>,
+    /// How much of this member's part of the result is there.
+    resolved: usize,
+}
+
+/// The data of others that were read to be combined: as many bytes of each member.
+#[derive(Default)]
+pub(super) struct ReadParts {
+    bytes: Vec<u8>,
+    members: Vec<u32>,
+}
+
+impl ReadParts {
+    /// Forgets all of them.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.members.clear();
+    }
+
+    /// The bytes of a member, if they were read.
+    pub(super) fn of(&self, member: u32) -> Option<Bytes<'_>> {
+        let at = self.members.iter().position(|&of| of == member)?;
+        let each = self.bytes.len() / self.members.len();
+        Some(Bytes::from(&self.bytes[at * each..(at + 1) * each]))
+    }
+}
+
+/// How many bytes of each of so many members are read at once to be combined.
+pub(super) fn combined_bytes(members: u32) -> u64 {
+    (COMBINED_BYTES_OF_ALL / members.max(1) as usize).min(COMBINED_BYTES_MAX) as u64
 }
 
 impl AtBoard {
@@ -36,19 +75,23 @@ impl AtBoard {
         &mut self,
         around: &mut Around<'_, M>,
         cells: Cells,
+        except: Option<u32>,
     ) -> Result<Stepped> {
         if self.has_come {
-            return self.deposit(around, cells, None);
+            return self.deposit(around, cells, except);
         }
         if !around.board.has_room(self.number) {
             return Ok(Stepped::Waits);
         }
-        let Some(data) = tellable(around, cells) else {
-            return self.deposit_instead(around, cells);
+        let own_result = except.filter(|_| self.protocol.resolves).map(result_of);
+        let result = own_result.map_or(Some(Buffer::EMPTY), |cells| piece_of(around.memory, cells));
+        let Some((data, result)) = tellable(around, cells).zip(result) else {
+            return self.deposit_instead(around, cells, except);
         };
-        let said = (self.signature, self.check);
-        let exposed = around.board.come_told(self.number, said, data.bytes());
-        self.own_data = exposed.map(|exposed| OwnData { cells, exposed, has_block: false });
+        let (said, told) = ((self.signature, self.check), (data.bytes(), result.bytes()));
+        let exposed = around.board.come_told(self.number, said, told);
+        let own_data = |exposed| OwnData { cells, except, exposed, deposited: None, resolved: 0 };
+        self.own_data = exposed.map(own_data);
         self.has_come = true;
         self.has_deposited(around.board)
     }
@@ -58,8 +101,9 @@ impl AtBoard {
         &mut self,
         around: &mut Around<'_, M>,
         cells: Cells,
+        except: Option<u32>,
     ) -> Result<Stepped> {
-        let stepped = self.deposit(around, cells, None);
+        let stepped = self.deposit(around, cells, except);
         if self.has_come {
             around.board.begin_reading(self.number);
         }
@@ -75,25 +119,25 @@ impl AtBoard {
         if !self.has_member_come(around.board, from)? {
             return Ok(Stepped::Waits);
         }
-        let Some(told) = around.board.told(from, self.number) else {
+        let Some((told, there)) = told_of(around.board, self.number, taking) else {
             return self.take(around, taking);
         };
-        let Taking { deposited, into, .. } = taking;
-        let (start, length) = place_among(around.memory, told.bytes(), from, deposited, into)?;
+        let Taking { deposited, into, resolved, .. } = taking;
+        let among = if resolved { into } else { deposited };
+        let (start, length) = place_among(around.memory, told.bytes(), from, among, into)?;
         if length > 0 && around.board.needs_deposit(from, self.number) {
             return Ok(Stepped::Waits);
         }
         let most = (*around.budget).clamp(READ_BYTES_MIN, READ_BYTES_MAX) as usize;
-        let end = length.min(self.done + most);
+        let end = length.min(there).min(self.done + most);
+        if end <= self.done && length > 0 {
+            return Ok(Stepped::Waits);
+        }
         match read_part(around.memory, told, into, start, self.done..end) {
             Ok(()) => {}
             Err(NotRead::NoMemory(no_memory)) => return Err(no_memory.into()),
-            Err(NotRead::Refused(ReadRefused::Unmapped { .. })) => {
-                return Err(BoardError::Broken(from));
-            }
             Err(NotRead::Refused(refused)) => {
-                let is_lasting = !matches!(refused, ReadRefused::Retracted { .. });
-                around.board.ask(from, self.number, is_lasting);
+                ask(around.board, self.number, from, refused)?;
                 self.done = 0;
                 return Ok(Stepped::Waits);
             }
@@ -103,58 +147,85 @@ impl AtBoard {
         Ok(if end < length { Stepped::Moved } else { Stepped::Over })
     }
 
-    pub(super) fn await_readers<M: BlockMemory>(
+    /// Reads so many bytes of all these members that have told of their data, from `start` of these on. False if one of
+    /// them could not be read: then this member has asked for its data.
+    pub(super) fn read_others(
         &mut self,
-        around: &mut Around<'_, M>,
-        readers: Readers,
-    ) -> Result<Stepped> {
-        around.board.have_read(self.number);
-        let Some(OwnData { cells, has_block, .. }) = self.own_data else {
-            return Ok(Stepped::Over);
-        };
-        let is_deposited = has_block && self.done == around.memory.bytes(cells);
-        let (is_awaited, is_asked) = self.look_at_readers(around.board, readers, is_deposited);
-        if is_asked && !is_deposited {
-            return self.deposit_for_readers(around, cells);
+        board: &mut Board,
+        members: u32,
+        (start, length): (usize, usize),
+    ) -> Result<bool> {
+        let ReadParts { bytes, members: read } = &mut self.read_parts;
+        read.clear();
+        let tells =
+            |&member: &u32| member != board.own() && board.told(member, self.number).is_some();
+        read.extend((0..members).filter(tells));
+        room::resize(bytes, read.len() * length)?;
+        for (target, &member) in bytes.chunks_exact_mut(length.max(1)).zip(&*read) {
+            let Some(told) = board.told(member, self.number) else { continue };
+            if let Err(refused) = told.read(start, &target_in(target)) {
+                ask(board, self.number, member, refused)?;
+                return Ok(false);
+            }
         }
-        if is_awaited {
-            return Ok(Stepped::Waits);
+        Ok(true)
+    }
+
+    /// Notes how much of this member's part of the result is there. Returns whether others read it where it was made.
+    pub(super) fn shows_result(&mut self, bytes: usize) -> bool {
+        let Some(own_data) = &mut self.own_data else { return false };
+        own_data.resolved = bytes;
+        own_data.deposited.is_none()
+    }
+
+    pub(super) fn await_readers(
+        &mut self,
+        board: &mut Board,
+        memory: &impl BlockMemory,
+        readers: Readers,
+    ) -> Stepped {
+        board.have_read(self.number);
+        let Some(own_data) = &self.own_data else { return Stepped::Over };
+        let is_deposited = own_data.deposited == Some(memory.bytes(own_data.cells));
+        while self.seen < board.size() {
+            let reader = self.seen;
+            let is_awaited = reader != board.own() && readers.contains(reader);
+            if is_awaited && !self.is_reader_over(board, reader) {
+                let asked = is_deposited && asks(self.reader(board, reader), board.own());
+                if !asked {
+                    return Stepped::Waits;
+                }
+            }
+            self.seen += 1;
         }
         if let Some(OwnData { exposed, .. }) = self.own_data.take() {
             exposed.close();
         }
-        Ok(Stepped::Over)
+        Stepped::Over
     }
 
-    /// Whether a reader may still read, and whether one has asked this member. All members before the first that may read
-    /// are over.
-    fn look_at_readers(
-        &mut self,
-        board: &mut Board,
-        readers: Readers,
-        is_deposited: bool,
-    ) -> (bool, bool) {
+    /// While this member waits: deposits the next part of its data if a reader has asked for them.
+    pub(super) fn serve<M: BlockMemory>(&mut self, around: &mut Around<'_, M>) -> Result<Stepped> {
+        let Some(own_data) = &self.own_data else { return Ok(Stepped::Waits) };
+        let is_wanted = match own_data.deposited {
+            Some(bytes) => bytes < around.memory.bytes(own_data.cells),
+            None => self.is_asked(around.board),
+        };
+        if is_wanted { self.deposit_for_readers(around) } else { Ok(Stepped::Waits) }
+    }
+
+    /// Whether a reader has asked this member for its data.
+    fn is_asked(&self, board: &mut Board) -> bool {
         let own = board.own();
-        let (mut is_awaited, mut is_asked) = (false, false);
-        let members = (self.seen..board.size()).filter(|&member| member != own);
-        for member in members.filter(|&member| readers.contains(member)) {
-            let asks = match self.reader(board, member) {
-                Reader::Asks { owner, is_lasting } if owner == own => {
-                    if is_lasting {
-                        board.note_refusal();
-                    }
-                    true
-                }
-                _ => false,
-            };
-            is_asked |= asks;
-            let is_served = asks && is_deposited;
-            is_awaited |= !is_served && !self.is_reader_over(board, member);
-            if !is_awaited && !asks {
-                self.seen = member + 1;
+        let mut is_asked = false;
+        for member in (0..board.size()).filter(|&member| member != own) {
+            let reader = self.reader(board, member);
+            is_asked |= asks(reader, own);
+            if reader == (Reader::Asks { owner: own, is_lasting: true }) {
+                board.note_refusal();
             }
         }
-        (is_awaited, is_asked)
+        is_asked
     }
 
     fn reader(&self, board: &Board, member: u32) -> Reader {
@@ -172,10 +243,15 @@ impl AtBoard {
             || self.refuses(board, member)
     }
 
-    /// The error of this member if the owner of data that it reads has left before.
+    /// The error of this member if the owner of data that it reads has left before they were all there.
     pub(super) fn owner_left(&self, board: &Board, owner: u32) -> Option<BoardError> {
-        board.told(owner, self.number)?;
+        let is_all_there = match board.deposit(owner, self.number) {
+            Ok(Deposit::Inline { .. }) => true,
+            Ok(Deposit::Block { bytes, filled, .. }) => filled >= bytes.len(),
+            Err(_) => false,
+        };
         match self.reader(board, owner) {
+            Reader::Left { .. } if is_all_there => None,
             Reader::Left { gone: Some(member) } if member < board.size() => {
                 Some(BoardError::Gone(member))
             }
@@ -194,21 +270,81 @@ impl AtBoard {
     fn deposit_for_readers<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
-        cells: Cells,
     ) -> Result<Stepped> {
-        let bytes = around.memory.bytes(cells);
-        let Some(own_data) = &mut self.own_data else { return Ok(Stepped::Over) };
-        if !own_data.has_block {
-            let Some(block) = block_for(around.board, around.allocate, bytes)? else {
-                return Ok(Stepped::Waits);
-            };
-            around.board.deposit_told(self.number, block);
-            own_data.has_block = true;
+        let Some(OwnData { cells, except, deposited, resolved, .. }) = self.own_data else {
+            return Ok(Stepped::Waits);
+        };
+        let deposited = match deposited {
+            Some(deposited) => deposited,
+            None => {
+                let bytes = around.memory.bytes(cells);
+                let Some(block) = block_for(around.board, around.allocate, bytes)? else {
+                    return Ok(Stepped::Waits);
+                };
+                around.board.deposit_told(self.number, block);
+                if let Some(except) = except.filter(|_| resolved > 0) {
+                    self.deposit_result(around, cells, except, resolved)?;
+                }
+                0
+            }
+        };
+        // What the current step has done stays as it is.
+        let done = std::mem::replace(&mut self.done, deposited);
+        let filled = self.fill(around, cells, except);
+        let deposited = std::mem::replace(&mut self.done, done);
+        filled?;
+        if let Some(own_data) = &mut self.own_data {
+            own_data.deposited = Some(deposited);
         }
-        self.fill(around, cells, None)?;
-        around.board.set_filled(self.number, self.done as u64);
+        around.board.set_filled(self.number, deposited as u64);
+        around.board.wake();
         Ok(Stepped::Moved)
     }
+
+    /// Deposits as much of this member's part of the result as is there.
+    fn deposit_result<M: BlockMemory>(
+        &self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: u32,
+        resolved: usize,
+    ) -> Result<()> {
+        let own = around.board.own();
+        let result = piece_of(around.memory, result_of(except)).ok_or(BoardError::Broken(own))?;
+        let start = around.memory.bytes(Cells { count: except - cells.first, ..cells });
+        let kept = around.board.kept(self.number).ok_or(BoardError::Broken(own))?;
+        kept.write(start, result.bytes().part(0, resolved));
+        Ok(())
+    }
+}
+
+/// The blocks in which a member makes its part of a result.
+const fn result_of(block: u32) -> Cells {
+    Cells::new(Store::Output, block, 1)
+}
+
+/// Whether a reader asks this member for its data.
+fn asks(reader: Reader, own: u32) -> bool {
+    matches!(reader, Reader::Asks { owner, .. } if owner == own)
+}
+
+/// Where the blocks lie of which a step takes some, and how many bytes of these are there; none if they are on the board.
+fn told_of(board: &Board, number: u32, taking: Taking) -> Option<(Told, usize)> {
+    match taking.resolved {
+        true => board.told_result(taking.from, number),
+        false => board.told(taking.from, number).map(|told| (told, usize::MAX)),
+    }
+}
+
+/// Asks a member for data that could not be read.
+#[cold]
+fn ask(board: &mut Board, number: u32, owner: u32, refused: ReadRefused) -> Result<()> {
+    if matches!(refused, ReadRefused::Unmapped { .. }) {
+        return Err(BoardError::Broken(owner));
+    }
+    let is_lasting = !matches!(refused, ReadRefused::Retracted { .. });
+    board.ask(owner, number, is_lasting);
+    Ok(())
 }
 
 /// The data of these blocks, if others can read them where they lie: in one piece, of which all know where blocks begin.
@@ -217,7 +353,12 @@ fn tellable<M: BlockMemory>(around: &Around<'_, M>, cells: Cells) -> Option<Buff
         return Some(Buffer::EMPTY);
     }
     let can_tell = !around.board.is_refused() && !around.memory.has_table();
-    around.memory.plain(cells).filter(|_| can_tell)
+    piece_of(around.memory, cells).filter(|_| can_tell)
+}
+
+/// Where blocks lie, if they lie in one piece.
+fn piece_of<M: BlockMemory>(memory: &M, cells: Cells) -> Option<Buffer> {
+    memory.plain(cells).or_else(|| memory.area(cells).as_buffer())
 }
 
 /// The reason why data were not read.
@@ -235,7 +376,7 @@ fn read_part<M: BlockMemory>(
     start: usize,
     range: std::ops::Range<usize>,
 ) -> std::result::Result<(), NotRead> {
-    if let Some(buffer) = memory.plain(into) {
+    if let Some(buffer) = piece_of(memory, into) {
         let target = buffer.part(range.start, range.len());
         return told.read(start + range.start, &target).map_err(NotRead::Refused);
     }
@@ -253,7 +394,7 @@ fn read_part<M: BlockMemory>(
 mod tests {
     use super::*;
     use landeck_board::{LinesPlace, Outcome};
-    use landeck_collectives::{Action, Store};
+    use landeck_collectives::Action;
     use landeck_kernel::Area;
     use landeck_memory::heap::Heap;
     use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
@@ -286,7 +427,7 @@ mod tests {
     const BYTES: usize = 100_000;
     const DATA: Cells = Cells::new(Store::Output, 0, 1);
     const NOTHING: Cells = Cells::new(Store::Output, 0, 0);
-    const READ: Action = Action::Read { from: 0, told: DATA, into: DATA };
+    const READ: Action = Action::Read { from: 0, told: DATA, into: DATA, resolved: false };
     const LEAVE: Action = Action::AwaitReaders { readers: Readers::Others };
 
     struct Member {
@@ -345,7 +486,8 @@ mod tests {
             let protocol = Protocol { in_block: true, ..Protocol::default() };
             member.at.begin(number, signature, 0, protocol);
             let cells = if own == 0 { DATA } else { NOTHING };
-            assert_eq!(member.steps(&Action::Tell { cells }), Ok(Stepped::Over));
+            let tell = Action::Tell { cells, except: None };
+            assert_eq!(member.steps(&tell), Ok(Stepped::Over));
         }
     }
 

@@ -364,7 +364,8 @@ impl GroupState {
                 segments_of(&call.task(segments), way, self.shape())
             }
             _ if !call.operation.has_segments() => 1,
-            (Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided), _) => size,
+            (Way::Messages { split: true, .. }, _) => size,
+            (Way::Board(style), _) if style.divides(call.operation) => size,
             _ => chosen.map_or(1, |(segments, _)| segments),
         };
         let usual = call.task(segments);

@@ -1,7 +1,8 @@
 //! Collective operations whose members read each other's memory: what each has then, and that nothing goes through the
 //! shared heap.
 
-use landeck::{Job, ThreadMode, World};
+use landeck::unstable::collectives::{BoardStyle, Way};
+use landeck::{Job, Sum, ThreadMode, World};
 
 use crate::support::{in_job, is_member, job_of, run_well};
 
@@ -123,6 +124,60 @@ fn each_member_has_what_it_should_and_the_heap_is_not_used() {
                 let in_use = job.heap_in_use().unwrap();
                 assert!(!is_read || in_use <= before, "{in_use} bytes for {length} words");
             }
+        }
+    });
+}
+
+/// Numbers whose sum depends on the order in which they are added.
+fn numbers(rank: usize, length: usize) -> Vec<f64> {
+    let number = |at: usize| ((rank * 31 + at) % 17) as f64 * 1e15 + 1.0 / (at + rank + 1) as f64;
+    (0..length).map(number).collect()
+}
+
+/// The bits of all results of reductions, one after the other.
+fn reduced(world: &World, length: usize, root: usize) -> landeck::Result<Vec<u64>> {
+    let (rank, size) = (world.rank(), world.size());
+    let own = numbers(rank, length * size);
+    let (mut of_root, mut of_all) = (vec![0.0; own.len()], vec![0.0; own.len()]);
+    let (mut part, mut in_place) = (vec![0.0; length], own.clone());
+    let at_root = if rank == root { &mut of_root[..] } else { &mut [] };
+    world.reduce(&own, at_root, Sum, root)?;
+    world.all_reduce_into(&own, &mut of_all, Sum)?;
+    world.all_reduce_in_place(&mut in_place, Sum)?;
+    world.reduce_scatter_block(&own, &mut part, Sum)?;
+    // Blocks that differ: the first member has nearly all.
+    let mut counts = vec![length / 3; size];
+    counts[0] = own.len() - counts[1..].iter().sum::<usize>();
+    let mut uneven = vec![0.0; counts[rank]];
+    world.reduce_scatter(&own, &mut uneven, &counts, Sum)?;
+    let mut started = own.clone();
+    world.scope(|scope| scope.all_reduce_in_place(&mut started, Sum)?.wait().map(drop))?;
+    assert!(started == in_place, "a started operation");
+    let all = [of_root, of_all, in_place, part, uneven];
+    Ok(all.iter().flatten().map(|number| number.to_bits()).collect())
+}
+
+#[test]
+fn reductions_have_the_same_bits_in_one_copy_and_the_heap_is_not_used() {
+    let name = "one_copy::reductions_have_the_same_bits_in_one_copy_and_the_heap_is_not_used";
+    in_jobs(name, |job| {
+        let world = job.world();
+        let board = world.via(Way::Board(BoardStyle::Each));
+        for length in [FROM_BYTES / 8, FROM_BYTES / 8 + 1, 300_007] {
+            let root = length % world.size();
+            world.barrier().unwrap();
+            let before = job.heap_in_use().unwrap();
+            let read = reduced(&world, length, root).unwrap();
+            let in_use = job.heap_in_use().unwrap();
+            // Lengths count by octave.
+            let is_read = length * 8 >= 2 * FROM_BYTES || world.size().is_power_of_two();
+            assert!(!is_read || in_use <= before, "{in_use} bytes for {length} words");
+            assert!(read == reduced(&board, length, root).unwrap(), "{length}: other bits");
+        }
+        let told = world.via(Way::Board(BoardStyle::Told));
+        for length in [0, 1, 2, 1_000] {
+            let read = reduced(&told, length, 0).unwrap();
+            assert!(read == reduced(&board, length, 0).unwrap(), "{length}: other bits");
         }
     });
 }

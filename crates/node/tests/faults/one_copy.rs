@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::memory::system::now_ns;
-use landeck::{ErrorKind, Job, OneCopy, Tag, ThreadMode, World};
+use landeck::{ErrorKind, Job, OneCopy, Sum, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{
@@ -119,6 +119,19 @@ fn operations(world: &World, length: usize, mark: u64) -> landeck::Result<()> {
     all.fill(0);
     world.all_to_all(&own, &mut all)?;
     assert!(all.chunks(length).enumerate().all(|(from, block)| is_of(block, from)), "{mark}");
+    let sum = (0..size).map(|from| mark << 8 | from as u64).sum::<u64>();
+    let is_sum = |block: &[u64]| block.iter().all(|&word| word == sum);
+    world.all_reduce_into(&own, &mut all, Sum)?;
+    assert!(is_sum(&all), "allreduce {mark}");
+    let mut in_place = own.clone();
+    world.all_reduce_in_place(&mut in_place, Sum)?;
+    assert!(is_sum(&in_place), "allreduce in place {mark}");
+    world.reduce_scatter_block(&own, &mut whole, Sum)?;
+    assert!(is_sum(&whole), "reduce-scatter {mark}");
+    let root = mark as usize % size;
+    all.fill(0);
+    world.reduce(&own, if rank == root { &mut all } else { &mut [] }, Sum, root)?;
+    assert!(rank != root || is_sum(&all), "reduce {mark}");
     Ok(())
 }
 
@@ -136,6 +149,16 @@ fn a_member_that_loses_the_right_to_read_gets_all_data() {
         (5..10).for_each(|mark| operations(&world, 20_000, mark).unwrap());
         let lie_on_board = job.heap_in_use().unwrap() > before;
         assert_eq!(lie_on_board, world.rank() != 1, "others can read what rank 1 has");
+    });
+}
+
+#[test]
+fn members_none_of_which_may_read_get_all_data() {
+    let name = "one_copy::members_none_of_which_may_read_get_all_data";
+    in_job(3, name, ThreadMode::Single, |job| {
+        refuse(&[libc::SYS_process_vm_readv]);
+        let world = job.world().via(Way::Board(BoardStyle::Told));
+        (0..5).for_each(|mark| operations(&world, 20_000, mark).unwrap());
     });
 }
 

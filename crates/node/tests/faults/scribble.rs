@@ -186,7 +186,7 @@ fn take_part_together() {
 
 /// One collective operation, drawn alike everywhere; whatever data and error it ends with.
 fn call_together(world: &World, random: &mut Random) -> Result<()> {
-    let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+    let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together, BoardStyle::Told];
     let way = Way::Board(*random.pick(&styles));
     let world = if random.once_in(2) { world.via(way) } else { world.clone() };
     let (size, rank) = (world.size(), world.rank());

@@ -83,13 +83,16 @@ pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool
     };
     let here = Here { member, step, board };
     match action {
-        Action::Deposit { cells, except } => here.deposit(run, *cells, *except),
-        Action::Tell { cells } => here.deposit(run, *cells, None),
+        Action::Deposit { cells, except } | Action::Tell { cells, except } => {
+            here.deposit(run, *cells, *except)
+        }
         Action::Await => Ok(run.boards[board].is_complete()),
         Action::Take { from, deposited, into, resolved } => {
             here.take(run, *from, *deposited, *into, *resolved)
         }
-        Action::Read { from, told, into } => here.take(run, *from, *told, *into, false),
+        Action::Read { from, told, into, resolved } => {
+            here.take(run, *from, *told, *into, *resolved)
+        }
         Action::AwaitReaders { readers } => Ok(here.await_readers(run, *readers)),
         Action::CombineDeposits { members, deposited, into } => {
             here.combine(run, *members, *deposited, *into)

@@ -1,5 +1,6 @@
 /* Order and credit, as docs/mpi.md says.
- * Only here: other libraries may wait in a blocking send for the receiver. */
+ * Only here: other libraries may wait in a blocking send for the receiver. So does ours with LANDECK_ONE_COPY=4K: then the
+ * blocking sends of `exchange_then_receive` wait for each other. */
 #define _DEFAULT_SOURCE
 #include "check.h"
 #include <fcntl.h>
