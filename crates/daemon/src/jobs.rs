@@ -8,7 +8,7 @@ use landeck_host::remote::messages::{PartEvent, PartRefusal};
 use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
 use landeck_host::remote::server;
 pub(crate) use landeck_host::remote::server::GuardianServer;
-use landeck_host::remote::spec::{HostLink, JobSpec};
+use landeck_host::remote::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
@@ -181,7 +181,12 @@ impl JobHandler for Jobs {
                 context.measure_links(secret, hosts);
             }
             JobMessage::Prepare { settings, links, shares_processors } if is_order => {
-                self.prepare(context, |spec| JobSpec { settings, links, shares_processors, ..spec });
+                self.prepare(context, |spec| JobSpec {
+                    settings,
+                    links,
+                    shares_processors,
+                    ..spec
+                });
             }
             JobMessage::Start if is_order => self.start(context),
             JobMessage::Command(command) if is_order => {

@@ -131,6 +131,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         is_hardened: false,
         settings: Vec::new(),
         links: Vec::new(),
+        shares_processors: false,
         stdin: InputTo::Rank(0),
         is_merged: false,
         ignored: Vec::new(),
