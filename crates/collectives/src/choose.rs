@@ -4,7 +4,6 @@
 //! So members can never choose differently. Sizes count by their octave. Sizes that only some members know (in
 //! operations in which each member's share has a size of its own) have no influence.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
@@ -17,6 +16,11 @@ use crate::partial::Order;
 use crate::seating;
 use crate::settings::Settings;
 
+mod class;
+mod text;
+
+use class::{CLASSES, Class};
+
 /// On a board with room nothing else is considered for data up to this, all blocks together, nor for any data on an
 /// oversubscribed host: there the board is ahead by more than the model's error.
 const BOARD_ALONE_BYTES: u64 = 64 * 1024;
@@ -26,8 +30,6 @@ const BOARD_ALONE_BYTES: u64 = 64 * 1024;
 const DIVIDED_BYTES_MIN: u64 = 128 * 1024;
 /// From so many bytes on, two members divide the combining: the peer's result goes back to where its data lay.
 const DIVIDED_OF_TWO_BYTES_MIN: u64 = 32 * 1024;
-/// Octaves up to this are told apart; all larger data count alike.
-const OCTAVE_MAX: u32 = 40;
 /// Data are not divided into segments shorter than this.
 const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
 /// The numbers of segments into which forwarded data may be divided.
@@ -42,8 +44,6 @@ const CLEARLY: f64 = 0.75;
 /// The most bytes that a member deposits on the board of its host at a time in a way over hosts. No host knows the heaps of
 /// the others, and the usual one has room for many times as much.
 const HOSTS_BOARD_BYTES: u64 = 8 << 20;
-/// The assumed length of a block of unknown size.
-const UNKNOWN_BYTES: u64 = 1024;
 
 /// The facts of a group that all members know.
 #[derive(Clone, Debug)]
@@ -113,75 +113,6 @@ pub struct Table {
     /// For each class the number of its choice, counted from 1; 0 when it was not asked for.
     known: [u16; CLASSES],
     choices: Vec<Choice>,
-}
-
-/// Requests that get the same answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Class {
-    operation: Operation,
-    /// None for a size that not all members know.
-    octave: Option<u32>,
-    ordered: bool,
-}
-
-/// The number of classes: each operation with each octave or an unknown size, ordered or not.
-const CLASSES: usize = Operation::ALL.len() * OCTAVES * 2;
-const OCTAVES: usize = OCTAVE_MAX as usize + 2;
-
-impl Class {
-    #[inline]
-    fn of(request: &Request) -> Self {
-        let octave = request.bytes.map(octave);
-        let knows = request.operation == Operation::Barrier;
-        Self {
-            operation: request.operation,
-            octave: if knows { Some(0) } else { octave },
-            ordered: !request.commutative || request.reproducible,
-        }
-    }
-
-    #[inline]
-    fn index(self) -> usize {
-        let octave = self.octave.map_or(OCTAVES - 1, |octave| octave as usize);
-        ((self.operation as usize - 1) * OCTAVES + octave) * 2 + usize::from(self.ordered)
-    }
-
-    /// The most bytes that a member deposits on the board for data of this class, its results included. None for a
-    /// barrier, or if not all members know the size.
-    fn board_bytes(self, size: u32) -> Option<u64> {
-        let one_bytes = 1u64 << self.octave?;
-        let blocks = match self.operation {
-            Operation::Barrier => return None,
-            Operation::Scatter | Operation::AllToAll => size,
-            Operation::Broadcast | Operation::Gather | Operation::AllGather => 1,
-            Operation::Reduce
-            | Operation::AllReduce
-            | Operation::ReduceScatter
-            | Operation::Scan
-            | Operation::ExclusiveScan => 2,
-        };
-        Some(one_bytes * u64::from(blocks))
-    }
-
-    /// The smallest data of this class, all blocks together.
-    fn bytes(self, size: u32) -> u64 {
-        let one = match self.octave {
-            None => UNKNOWN_BYTES,
-            Some(0) => 0,
-            Some(octave) => 1 << (octave - 1),
-        };
-        let blocks = match self.operation {
-            Operation::Gather | Operation::Scatter | Operation::AllGather => u64::from(size),
-            Operation::AllToAll => u64::from(size) * u64::from(size),
-            _ => 1,
-        };
-        one * blocks
-    }
-}
-
-/// 0 for nothing, else one more than the logarithm.
-fn octave(bytes: u64) -> u32 {
-    (u64::BITS - bytes.leading_zeros()).min(OCTAVE_MAX)
 }
 
 impl Table {
@@ -488,65 +419,10 @@ fn messages(operation: Operation, divides: bool) -> Vec<Way> {
     }
 }
 
-impl fmt::Display for Table {
-    /// Writes the ways of each operation by size.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for operation in Operation::ALL {
-            for (from, to, choice) in self.ranges(operation) {
-                let segments = match choice.segments {
-                    1 => String::new(),
-                    some => format!(", {some} segments"),
-                };
-                let sizes = match (from, to) {
-                    (0, None) => "any size".to_owned(),
-                    (_, None) => format!("from {}", bytes_in_words(from)),
-                    (0, Some(to)) => format!("below {}", bytes_in_words(to)),
-                    (_, Some(to)) => {
-                        format!("{} to {}", bytes_in_words(from), bytes_in_words(to))
-                    }
-                };
-                writeln!(
-                    formatter,
-                    "{:<17} {sizes:<20} {}{segments}",
-                    operation.as_str(),
-                    choice.way
-                )?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Table {
-    /// Sizes from the first number up to below the second, and the way they take.
-    fn ranges(&self, operation: Operation) -> Vec<(u64, Option<u64>, Choice)> {
-        let mut ranges: Vec<(u64, Option<u64>, Choice)> = Vec::new();
-        let octaves = if operation == Operation::Barrier { 0..=0 } else { 0..=OCTAVE_MAX };
-        for octave in octaves {
-            let bytes = if octave == 0 { 0 } else { 1 << (octave - 1) };
-            let choice = self.look_up(&Request::new(operation, bytes));
-            if let Some((_, to, last)) = ranges.last_mut() {
-                if is_same(last, &choice) {
-                    continue;
-                }
-                *to = Some(bytes);
-            }
-            ranges.push((bytes, None, choice));
-        }
-        ranges
-    }
-}
-
 fn is_same(one: &Choice, other: &Choice) -> bool {
     one.segments == other.segments
         && one.order == other.order
         && one.way.to_string() == other.way.to_string()
-}
-
-fn bytes_in_words(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let steps = (bytes.max(1).ilog2() / 10).min(4);
-    format!("{} {}", bytes >> (10 * steps), UNITS[steps as usize])
 }
 
 #[cfg(test)]
@@ -842,7 +718,7 @@ mod tests {
         Facts { links, sharing_hosts: sharing.unwrap_or(1), ..over_hosts(&hosts) }
     }
 
-    /// What each member has for each other: see docs/collectives-choice.md for what was measured.
+    /// The sizes are those that each member has for each other; docs/collectives-choice.md has the measured times.
     #[test]
     fn an_alltoall_goes_over_boards_while_its_messages_are_short_and_many() {
         let way = |hosts, each, sharing, bytes| {
@@ -987,30 +863,6 @@ mod tests {
                 assert_eq!(choice.way.to_string(), expected, "{operation}");
             }
         }
-    }
-
-    #[test]
-    fn a_class_counts_as_the_smallest_data_in_it() {
-        let bytes = |operation, bytes| Class::of(&Request::new(operation, bytes)).bytes(5);
-        for octave in 0..OCTAVE_MAX - 1 {
-            assert_eq!(bytes(Operation::Broadcast, 1 << octave), 1 << octave);
-            assert_eq!(bytes(Operation::AllGather, (2 << octave) - 1), 5 << octave);
-        }
-        assert_eq!((bytes(Operation::AllToAll, 8), bytes(Operation::Scan, 0)), (200, 0));
-        assert_eq!(bytes(Operation::Reduce, u64::MAX), 1 << (OCTAVE_MAX - 1));
-    }
-
-    #[test]
-    fn every_class_has_a_place_of_its_own() {
-        let mut places: Vec<usize> = Vec::new();
-        for operation in Operation::ALL {
-            for octave in (0..=OCTAVE_MAX).map(Some).chain([None]) {
-                for ordered in [false, true] {
-                    places.push(Class { operation, octave, ordered }.index());
-                }
-            }
-        }
-        assert_eq!(places, (0..CLASSES).collect::<Vec<_>>());
     }
 
     #[test]

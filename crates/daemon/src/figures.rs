@@ -16,7 +16,7 @@ use landeck_host::remote::spec::HostLink;
 use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};
 
-/// What a host says about itself to the arbiter, for the choice of ways.
+/// The facts that a host tells the arbiter about itself, for the choice of ways.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnFigures {
     /// The figures that are kept for its processor, as words; empty if there are none that can be used.

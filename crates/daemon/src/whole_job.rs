@@ -40,7 +40,7 @@ pub(crate) struct WholeJob {
     /// The hosts of the launcher's list on their way into the machine.
     gathering: Gathering,
     refusals: Vec<String>,
-    /// What hosts have said about themselves.
+    /// The facts that hosts have told about themselves.
     figures: Vec<OwnFigures>,
     /// The findings about links, by pair of hosts.
     links: LinkFindings,

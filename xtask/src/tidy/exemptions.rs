@@ -15,6 +15,18 @@ pub(super) struct Exemption {
 pub(super) const EXEMPTIONS: &[Exemption] = &[
     Exemption {
         rule: "waiting",
+        path: "programs/landeck/src/tune/pairs.rs",
+        about: "thread::sleep",
+        reason: "a member leaves the processors to another one that measures how many it gets alone",
+    },
+    Exemption {
+        rule: "waiting",
+        path: "programs/landeck/src/tune/pairs.rs",
+        about: "spin_loop",
+        reason: "threads compute for a while, to measure how many processors they get",
+    },
+    Exemption {
+        rule: "waiting",
         path: "crates/memory/src/abort.rs",
         about: "thread::sleep",
         reason: "a process that is about to end leaves another one a moment to say why the job does",

@@ -30,7 +30,6 @@ pub(crate) use error::BoardError;
 pub(crate) use protocol::Protocol;
 
 use combining::Combining;
-use take::Taking;
 use told::{OwnData, ReadParts};
 
 // A call has room in the word of a board, which looks for the root where the call has it.
@@ -103,6 +102,19 @@ pub(crate) struct AtBoard {
     own_data: Option<OwnData>,
     /// The data of others that were read to be combined in the current step.
     read_parts: ReadParts,
+}
+
+/// A step that takes a block of another member's data.
+#[derive(Clone, Copy)]
+struct Taking {
+    /// The depositor.
+    from: u32,
+    /// All blocks of its deposit.
+    deposited: Cells,
+    /// The block that is taken, where it goes.
+    into: Cells,
+    /// Whether the block is a result that the depositor has written into its deposit.
+    resolved: bool,
 }
 
 impl AtBoard {

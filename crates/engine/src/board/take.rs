@@ -10,21 +10,8 @@ use landeck_memory::Bytes;
 use super::combining::pieces;
 use super::deposit::{place_of, table_bytes};
 use super::{
-    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, Taking, piece_bytes,
 };
-
-/// A step that takes a block from another member's deposit.
-#[derive(Clone, Copy)]
-pub(super) struct Taking {
-    /// The depositor.
-    pub(super) from: u32,
-    /// All blocks of its deposit.
-    pub(super) deposited: Cells,
-    /// The block that is taken, where it goes.
-    pub(super) into: Cells,
-    /// Whether the block is a result that the depositor has written into its deposit.
-    pub(super) resolved: bool,
-}
 
 /// Where a block lies in a deposit.
 struct Found {

@@ -5,15 +5,15 @@
 //! the reader asks, and the owner deposits the data whenever it waits, for its readers or for what it reads itself. So
 //! members that may not read each other do not wait for one another.
 //!
-//! What a member combines, it reads piece by piece into memory of its own. Where it makes a part of the result for all, the
+//! A member that combines reads the data of others piece by piece into memory of its own. Where it makes a part of the result for all, the
 //! others read that where it makes it.
 
 use landeck_board::{Board, Came, Deposit, Exposed, Reader, Told};
 use landeck_collectives::{Cells, Readers, Store};
 use landeck_memory::{Buffer, Bytes, NoMemory, ReadRefused, room};
 
+use super::Taking;
 use super::deposit::{block_for, place_among, target_in};
-use super::take::Taking;
 use super::{Around, AtBoard, BlockMemory, BoardError, Result, Stepped};
 
 /// The bytes that a member reads before it looks after other things, at least and at most.

@@ -85,7 +85,7 @@ pub struct Network {
     pub kib_ps: u64,
     /// 1 KiB to or from the card, if a processor moves it; else 0.
     pub copy_kib_ps: u64,
-    /// The same for a part of announced data, beside which others travel; none: as for other data.
+    /// The time to copy 1 KiB for a part of announced data, beside which others travel; none: as for other data.
     pub part_copy_kib_ps: Option<u64>,
     /// Longer data are announced first; none: no data are.
     pub eager_bytes: Option<u64>,

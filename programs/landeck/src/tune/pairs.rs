@@ -15,7 +15,7 @@ const CROWD_CALLS: u32 = 4;
 /// Data of many parts.
 const LONG_BYTES: usize = 1 << 20;
 
-/// What was measured between two hosts, in picoseconds.
+/// The times that were measured between two hosts, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pair {
     /// Half of a round trip of 8 bytes.
