@@ -56,7 +56,7 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Sends over the channel of a peer. A broken path to a far process that is there is no end: the send waits, unless
-    /// this process has said goodbye.
+    /// this process has said goodbye. Nothing waits for room to a process that is gone.
     pub(crate) fn try_channel(
         &mut self,
         to: Peer,
@@ -71,6 +71,9 @@ impl<N: Channel> Endpoint<N> {
         match sent {
             Err(SendError::Gone) if !self.has_left && self.core.membership.is_there(to) => {
                 Err(SendError::Full)
+            }
+            Err(SendError::Full) if self.core.membership.gone.contains_key(&to.0) => {
+                Err(SendError::Gone)
             }
             sent => sent,
         }
