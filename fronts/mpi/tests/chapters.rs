@@ -75,7 +75,12 @@ fn every_chapter_works_with_another_library_of_the_abi() {
             continue;
         }
         let program = program(&format!("chapters/{name}"));
-        let output = run(Launcher::Mpiexec, Library::Mpich, 2, &program, &[]);
+        let once = || run(Launcher::Mpiexec, Library::Mpich, 2, &program, &[]);
+        let output = once();
+        // Now and then its transport takes a bandwidth for zero, and reaches nobody.
+        let said = String::from_utf8_lossy(&output.stdout);
+        let is_unlucky = said.contains("failed to unpack address, invalid bandwidth");
+        let output = if is_unlucky { once() } else { output };
         assert_wrote(&output, &format!("{name}: 2 processes agree"));
     }
 }
