@@ -281,7 +281,11 @@ impl Table {
         ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
-            let messages = messages(class.operation, self.divides(class));
+            let mut messages = messages(class.operation, self.divides(class));
+            if self.goes_straight(class) {
+                // Members that forward would carry long data over several links.
+                messages.retain(|way| is_direct(way, &self.facts.group));
+            }
             let over_hosts = messages.iter().cloned().filter_map(between_hosts);
             let over_hosts: Vec<Way> = over_hosts.filter(|way| self.can(way, class)).collect();
             let goes_by_hosts = !over_hosts.is_empty() && brings_all_to_each(class.operation);

@@ -130,7 +130,12 @@ fn others(job: &Job) {
     let once = little_more_than((HOSTS - 1) as usize * LONG);
     bytes(job, "allgather", (1, once), |world| world.all_gather(&block, &mut all).unwrap());
     let each = SIZE as u64 * (HOSTS - 1);
-    frames(job, "alltoall", each..=each, |world| {
+    let boards = way("flat", Operation::AllToAll);
+    frames(job, "alltoall over boards", each..=each, |world| {
+        world.via(boards.clone()).all_to_all(&[1u8; SIZE], &mut [0; SIZE]).unwrap();
+    });
+    // Another way may be chosen where hosts share processors, but none with more frames.
+    frames(job, "alltoall", 1..=each, |world| {
         world.all_to_all(&[1u8; SIZE], &mut [0; SIZE]).unwrap();
     });
     let elsewhere = little_more_than(SIZE * (SIZE - EACH as usize) * (LONG / SIZE));

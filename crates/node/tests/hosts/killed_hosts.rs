@@ -210,5 +210,7 @@ fn job(hosts: &Hosts, (each, test): (usize, &str), words: &str, options: &[&str]
     command.args(["-c", &format!("{words} \"$0\" \"$@\"")]).arg(launcher());
     let list: Vec<String> = (0..HOSTS).map(|host| format!("{}:{each}", hosts.name(host))).collect();
     command.args(["run", "--rsh", "landeck-rsh", "--host", &list.join(","), "--timeout", "100"]);
+    // The usual way of an exchange depends on the processors that hosts share.
+    command.args(["--collectives", "alltoall=hosts:flat"]);
     job_by(command, HOSTS * each, test, options)
 }
