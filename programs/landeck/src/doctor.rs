@@ -129,13 +129,17 @@ mod tests {
 
     #[test]
     fn a_range_without_a_free_port_is_wrong() {
-        let taken = TcpListener::bind(("0.0.0.0", 0)).unwrap();
-        let port = taken.local_addr().unwrap().port();
-        let range = PortRange { first: port, last: port };
-        let found = free_ports(range);
-        assert_eq!((found.health, found.subject), (Health::Wrong, "ports"), "{found:?}");
-        drop(taken);
-        assert!(free_ports(range).found.starts_with("1 of the 1 ports"));
+        let is_free_later = || {
+            let taken = TcpListener::bind(("0.0.0.0", 0)).unwrap();
+            let port = taken.local_addr().unwrap().port();
+            let range = PortRange { first: port, last: port };
+            let found = free_ports(range);
+            assert_eq!((found.health, found.subject), (Health::Wrong, "ports"), "{found:?}");
+            drop(taken);
+            free_ports(range).found.starts_with("1 of the 1 ports")
+        };
+        // Another program may get the same port at once.
+        assert!((0..10).any(|_| is_free_later()));
     }
 
     #[test]
