@@ -45,6 +45,8 @@ pub(super) struct MessageSteps {
     entry_check: Option<EntryCheck>,
     /// The steps at the board, where the plan has any.
     board_steps: Option<BoardSteps>,
+    /// The last look has moved something: further steps may begin at the next one.
+    has_moved: bool,
     /// In a started operation that goes directly to all members of other hosts.
     driving: Option<Box<Driving>>,
 }
@@ -118,6 +120,7 @@ impl MessageSteps {
             announced: None,
             entry_check: None,
             board_steps: None,
+            has_moved: true,
             driving: None,
         };
         steps.come_to_board(&mut state, group, prepared, check);
@@ -193,10 +196,10 @@ impl MessageSteps {
         self.number_on_board
     }
 
-    /// Whether a step at the board has begun that is not over.
+    /// Whether nothing but messages can move it: no step waits at the board, and none can begin now.
     #[inline]
-    pub(super) fn waits_at_board(&self) -> bool {
-        self.board_steps.as_ref().is_some_and(BoardSteps::goes_on)
+    pub(super) fn waits_for_messages_alone(&self) -> bool {
+        self.board_steps.as_ref().is_none_or(|steps| !self.has_moved && !steps.goes_on())
     }
 
     /// Whether steps have begun since this was last asked.
@@ -327,6 +330,7 @@ impl MessageSteps {
         if moved {
             state.note_move();
         }
+        self.has_moved = moved;
         moved
     }
 

@@ -98,11 +98,11 @@ impl Running {
         }
     }
 
-    /// The message it waits for, when it is but one, and it waits for nothing at the board.
+    /// The message it waits for, when it is but one, and nothing else can move it.
     #[inline]
     pub(crate) fn only_request(&self) -> Option<RequestId> {
         match &self.steps {
-            Steps::Messages(steps) if steps.waits_at_board() => None,
+            Steps::Messages(steps) if !steps.waits_for_messages_alone() => None,
             _ => self.state.only_request(),
         }
     }
@@ -314,10 +314,14 @@ mod tests {
                 let (state, steps) = MessageSteps::begin(state, call, &plan, 1, Check::NONE);
                 running.push(Running { state, steps: Steps::Messages(steps) });
             }
-            // Member 0 waits for a message and at the board: a look for the message alone would see a deposit late.
+            // Member 0 waits for a message and at the board: looks for the message alone would see a deposit late. That holds
+            // from the first look on, behind which further steps begin.
             // Member 1 waits for a deposit before it sends.
-            (0..3).for_each(|_| advance(&processes[first], group(first), &mut running[first]));
-            assert!(running[first].outcome().is_none() && running[first].only_request().is_none());
+            for _ in 0..3 {
+                advance(&processes[first], group(first), &mut running[first]);
+                assert!(running[first].outcome().is_none());
+                assert!(running[first].only_request().is_none());
+            }
             for _ in 0..1000 {
                 for (rank, running) in running.iter_mut().enumerate() {
                     advance(&processes[rank], group(rank), running);
