@@ -294,6 +294,8 @@ impl Table {
             let goes_by_hosts = !over_hosts.is_empty() && brings_all_to_each(class.operation);
             let between_members = if goes_by_hosts { vec![] } else { messages };
             let (first, then) = match self.goes_straight(class) {
+                // There the boards of hosts take longer than the model says.
+                true if self.is_roomy() => (between_members, vec![]),
                 true => (between_members, over_hosts),
                 false => (over_hosts, between_members),
             };
