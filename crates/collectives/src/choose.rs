@@ -39,7 +39,7 @@ const UNITS: [u32; 5] = [1, 4, 16, 64, 256];
 /// Data are not divided into shorter units: this is the longest message between hosts that is sent without being asked for.
 const UNIT_BYTES_MIN: u64 = 64 << 10;
 /// From so long blocks on, members that have processors of their own exchange them without the boards of their hosts: with two members
-/// on each of two hosts the boards took three times as long for 64 KiB, and 0.7 of the best peer's time for 1 KiB.
+/// on each of two hosts the boards took 1.2 to 3 times as long for 64 KiB.
 const STRAIGHT_BYTES_MIN: u64 = 32 << 10;
 /// A later way replaces an earlier one only if it costs less than this fraction of it, so that differences within the
 /// model's error do not change the choice with every octave.
