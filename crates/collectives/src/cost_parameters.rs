@@ -3,6 +3,8 @@
 //! All are whole numbers, so every process computes the same with them. They are measured once for
 //! a host (`landeck tune`), kept as text, and reach the processes of a job as words in its segment.
 
+use crate::operation::Operation;
+
 /// The cost parameters of a host. Times are in picoseconds; length-dependent ones are for 1,024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostParameters {
@@ -29,6 +31,9 @@ pub struct CostParameters {
     /// The length, in KiB, from which a message is faster in one copy by the kernel of the system, where its data are
     /// written before and read afterwards. The largest value stands for none.
     pub one_copy_from_kib: u64,
+    /// For each of [`CostParameters::TOLD`] the length, in KiB, from which the operation is faster if members read each
+    /// other's blocks where they lie. The largest value stands for none.
+    pub told_from_kib: [u64; CostParameters::TOLD.len()],
     /// A message of eight bytes between two hosts. Not measured: what a common network needs.
     pub far_message_ps: u64,
     /// A long message between two hosts. Not measured either.
@@ -50,6 +55,7 @@ impl Default for CostParameters {
             reduction_kib_ps: 24_000,
             cache_kib: 32 << 10,
             one_copy_from_kib: Self::NO_LENGTH_KIB,
+            told_from_kib: [Self::NO_LENGTH_KIB; Self::TOLD.len()],
             far_message_ps: 12_000_000,
             far_kib_ps: 870_000,
         }
@@ -85,12 +91,49 @@ pub enum CostParametersError {
     },
 }
 
-/// A figure: its name, its meaning, its limit and its field.
+/// A figure: its name, its meaning, its unit and its field.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     about: &'static str,
-    most: u64,
+    unit: Unit,
     place: fn(&mut CostParameters) -> &mut u64,
+}
+
+/// The unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number.
+    Processors,
+    /// A time in picoseconds.
+    Picoseconds,
+    /// A size in KiB.
+    Kib,
+    /// The length in KiB from which a way is faster; [`CostParameters::NO_LENGTH_KIB`] if none is.
+    FromKib,
+}
+
+impl Unit {
+    const fn most(self) -> u64 {
+        match self {
+            Self::Processors => PROCESSORS_MAX,
+            Self::Picoseconds => TIME_MAX_PS,
+            Self::Kib => CACHE_MAX_KIB,
+            Self::FromKib => CostParameters::NO_LENGTH_KIB,
+        }
+    }
+}
+
+/// A figure, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning.
+    pub about: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its value.
+    pub value: u64,
 }
 
 /// No time is longer than a second, and none of these machines has more processors.
@@ -99,64 +142,94 @@ pub(crate) const PROCESSORS_MAX: u64 = 65_536;
 const CACHE_MAX_KIB: u64 = 1 << 30;
 
 /// Figures that earlier versions did not measure; where they are missing, the default holds.
-pub(crate) const ADDED_LATER: [&str; 2] = ["cache_kib", "one_copy_from_kib"];
+pub(crate) fn is_added_later(field: &Field) -> bool {
+    field.unit == Unit::FromKib || field.name == "cache_kib"
+}
 
-macro_rules! time {
-    ($name:ident, $about:literal) => {
+macro_rules! figure {
+    ($unit:ident, $name:ident, $about:literal) => {
         Field {
             name: stringify!($name),
             about: $about,
-            most: TIME_MAX_PS,
+            unit: Unit::$unit,
             place: |figures| &mut figures.$name,
+        }
+    };
+}
+
+macro_rules! told {
+    ($number:literal, $name:literal, $operation:literal) => {
+        Field {
+            name: $name,
+            about: concat!(
+                "KiB from which members read each other's blocks in ",
+                $operation,
+                "; 1073741824 for none"
+            ),
+            unit: Unit::FromKib,
+            place: |figures| &mut figures.told_from_kib[$number],
         }
     };
 }
 
 /// All figures, in the order of their words.
 pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
-    Field {
-        name: "processors",
-        about: "processors when it was measured",
-        most: PROCESSORS_MAX,
-        place: |figures| &mut figures.processors,
-    },
-    time!(line_ps, "a cache line between two processors"),
-    time!(message_ps, "a message of 8 bytes, half of a round trip"),
-    time!(deposit_ps, "a member's word on the board"),
-    time!(switch_ps, "from one process to another on the same processor"),
-    time!(one_copy_kib_ps, "1 KiB out of another process's shared memory"),
-    time!(two_copy_kib_ps, "1 KiB of a long message"),
-    time!(local_copy_kib_ps, "1 KiB copied in place"),
-    time!(reduction_kib_ps, "1 KiB combined with another"),
-    Field {
-        name: "cache_kib",
-        about: "KiB of the last cache of a processor",
-        most: CACHE_MAX_KIB,
-        place: |figures| &mut figures.cache_kib,
-    },
-    Field {
-        name: "one_copy_from_kib",
-        about: "KiB from which a message is copied once by the kernel; 1073741824 for none",
-        most: CostParameters::NO_LENGTH_KIB,
-        place: |figures| &mut figures.one_copy_from_kib,
-    },
-    time!(far_message_ps, "a message of 8 bytes between hosts; not measured"),
-    time!(far_kib_ps, "1 KiB of a long message between hosts; not measured"),
+    figure!(Processors, processors, "processors when it was measured"),
+    figure!(Picoseconds, line_ps, "a cache line between two processors"),
+    figure!(Picoseconds, message_ps, "a message of 8 bytes, half of a round trip"),
+    figure!(Picoseconds, deposit_ps, "a member's word on the board"),
+    figure!(Picoseconds, switch_ps, "from one process to another on the same processor"),
+    figure!(Picoseconds, one_copy_kib_ps, "1 KiB out of another process's shared memory"),
+    figure!(Picoseconds, two_copy_kib_ps, "1 KiB of a long message"),
+    figure!(Picoseconds, local_copy_kib_ps, "1 KiB copied in place"),
+    figure!(Picoseconds, reduction_kib_ps, "1 KiB combined with another"),
+    figure!(Kib, cache_kib, "KiB of the last cache of a processor"),
+    figure!(
+        FromKib,
+        one_copy_from_kib,
+        "KiB from which a message is copied once by the kernel; 1073741824 for none"
+    ),
+    told!(0, "told_broadcast_from_kib", "a broadcast"),
+    told!(1, "told_gather_from_kib", "a gather"),
+    told!(2, "told_scatter_from_kib", "a scatter"),
+    told!(3, "told_allgather_from_kib", "an allgather"),
+    told!(4, "told_alltoall_from_kib", "an alltoall"),
+    told!(5, "told_reduce_from_kib", "a reduce"),
+    told!(6, "told_allreduce_from_kib", "an allreduce"),
+    told!(7, "told_reduce_scatter_from_kib", "a reduce-scatter"),
+    figure!(Picoseconds, far_message_ps, "a message of 8 bytes between hosts; not measured"),
+    figure!(Picoseconds, far_kib_ps, "1 KiB of a long message between hosts; not measured"),
 ];
 
 impl CostParameters {
     /// The number of words.
-    pub const WORDS: usize = 13;
+    pub const WORDS: usize = 21;
 
-    /// The value of `one_copy_from_kib` that stands for no length.
+    /// The operations whose members can read each other's blocks where they lie.
+    pub const TOLD: [Operation; 8] = [
+        Operation::Broadcast,
+        Operation::Gather,
+        Operation::Scatter,
+        Operation::AllGather,
+        Operation::AllToAll,
+        Operation::Reduce,
+        Operation::AllReduce,
+        Operation::ReduceScatter,
+    ];
+
+    /// The value of `one_copy_from_kib` and `told_from_kib` that stands for no length.
     pub const NO_LENGTH_KIB: u64 = 1 << 30;
 
     /// Returns the length in bytes from which messages are copied once; `u64::MAX` if none are.
     pub fn one_copy_from_bytes(&self) -> u64 {
-        match self.one_copy_from_kib {
-            Self::NO_LENGTH_KIB.. => u64::MAX,
-            kib => kib << 10,
-        }
+        bytes_from(self.one_copy_from_kib)
+    }
+
+    /// Returns the length in bytes from which members read each other's blocks where they lie in this operation; `u64::MAX` if
+    /// they never do.
+    pub fn told_from_bytes(&self, operation: Operation) -> u64 {
+        let number = Self::TOLD.iter().position(|told| *told == operation);
+        number.map_or(u64::MAX, |number| bytes_from(self.told_from_kib[number]))
     }
 
     /// Returns the size of the last cache of a processor.
@@ -176,8 +249,8 @@ impl CostParameters {
     pub fn from_words(words: &[u64; Self::WORDS]) -> Result<Self, CostParametersError> {
         let mut figures = Self::default();
         for (field, &value) in FIELDS.iter().zip(words) {
-            if value == 0 || value > field.most {
-                let (name, most) = (field.name, field.most);
+            let (name, most) = (field.name, field.unit.most());
+            if value == 0 || value > most {
                 return Err(CostParametersError::Impossible { name, value, most });
             }
             *(field.place)(&mut figures) = value;
@@ -201,27 +274,39 @@ impl CostParameters {
         self
     }
 
-    /// Of each figure that of the slower machine: the longer time, fewer processors, the smaller cache. Messages are
+    /// Of each figure that of the slower machine: the longer time, fewer processors, the smaller cache. Data are
     /// copied once where both do that.
     #[must_use]
     pub fn slower(mut self, mut other: Self) -> Self {
         for field in &FIELDS {
             let (own, others) = ((field.place)(&mut self), *(field.place)(&mut other));
-            let is_time = field.most == TIME_MAX_PS || field.name == "one_copy_from_kib";
-            *own = if is_time { (*own).max(others) } else { (*own).min(others) };
+            *own = match field.unit {
+                Unit::Picoseconds | Unit::FromKib => (*own).max(others),
+                Unit::Processors | Unit::Kib => (*own).min(others),
+            };
         }
         self
     }
 
-    /// Their names, what they are, and their values, in order.
-    pub fn lines(mut self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        FIELDS.iter().map(move |field| (field.name, field.about, *(field.place)(&mut self)))
+    /// Returns all figures, in order.
+    pub fn lines(mut self) -> impl Iterator<Item = Figure> {
+        FIELDS.iter().map(move |field| Figure {
+            name: field.name,
+            about: field.about,
+            unit: field.unit,
+            value: *(field.place)(&mut self),
+        })
     }
+}
+
+const fn bytes_from(kib: u64) -> u64 {
+    if kib < CostParameters::NO_LENGTH_KIB { kib << 10 } else { u64::MAX }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::BoardStyle;
 
     #[test]
     fn of_two_machines_the_slower_one_counts() {
@@ -237,6 +322,22 @@ mod tests {
         let mut words = [0; CostParameters::WORDS];
         (1..).zip(&mut words).for_each(|(value, word)| *word = value);
         assert_eq!(CostParameters::from_words(&words).unwrap().to_words(), words);
+    }
+
+    #[test]
+    fn every_operation_that_can_be_told_has_a_length() {
+        for (number, operation) in CostParameters::TOLD.into_iter().enumerate() {
+            assert!(BoardStyle::Told.tells(operation), "{operation}");
+            let mut figures = CostParameters::default();
+            assert_eq!(figures.told_from_bytes(operation), u64::MAX, "{operation}");
+            let name = format!("told_{operation}_from_kib").replace('-', "_");
+            assert!(figures.set(&name, 64), "{name}");
+            assert_eq!(figures.told_from_kib[number], 64, "{name}");
+            assert_eq!(figures.told_from_bytes(operation), 65_536, "{operation}");
+        }
+        let told = Operation::ALL.into_iter().filter(|one| BoardStyle::Told.tells(*one));
+        assert_eq!(told.count(), CostParameters::TOLD.len());
+        assert_eq!(CostParameters::default().told_from_bytes(Operation::Barrier), u64::MAX);
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub use architecture::Architecture;
 pub use board_schedule::BoardSchedule;
 pub use calibration::Calibration;
 pub use choose::{Choice, Facts, Request, Table};
-pub use cost_parameters::CostParameters;
+pub use cost_parameters::{CostParameters, Unit};
 pub use derive::{
     BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plan_of_started, plans,
     plans_of_started, segments as segments_of,

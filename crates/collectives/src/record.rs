@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::calibration::{self, Calibration};
 use crate::cost_parameters::{
-    ADDED_LATER, CostParameters, CostParametersError, FIELDS, TIME_MAX_PS,
+    CostParameters, CostParametersError, FIELDS, TIME_MAX_PS, is_added_later,
 };
 
 /// A record: a machine, its cost parameters and its calibration.
@@ -81,8 +81,7 @@ impl fmt::Display for Record {
         writeln!(formatter, "# Times in picoseconds; delete the file to forget them.")?;
         writeln!(formatter, "machine = {:?}", self.machine)?;
         let figures = self.figures.lines();
-        let figures =
-            figures.map(|(name, about, value)| (name.to_owned(), about.to_owned(), value));
+        let figures = figures.map(|one| (one.name.to_owned(), one.about.to_owned(), one.value));
         for (name, about, value) in figures.chain(self.details.lines()) {
             writeln!(formatter, "{:<32} # {about}", format!("{name} = {value}"))?;
         }
@@ -117,7 +116,7 @@ impl FromStr for Record {
         for (word, field) in words.iter_mut().zip(&FIELDS) {
             match numbers.remove(field.name) {
                 Some((value, ..)) => *word = value,
-                None if ADDED_LATER.contains(&field.name) => {}
+                None if is_added_later(field) => {}
                 None => return Err(CostParametersError::Missing { name: field.name }),
             }
         }

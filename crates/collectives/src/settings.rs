@@ -13,13 +13,12 @@ use crate::preset::{Preset, PresetError};
 
 /// The place of the length from which blocks are read where they lie.
 const ONE_COPY_WORD: usize = Settings::WORDS - 2;
-/// The first bit of the nearness in the last word; below it stand the two flags.
+/// The first bit of the nearness in the last word; below it stands the flag.
 const NEARNESS_BIT: u32 = 8;
 /// The first bits of the hosts that share processors, and of these processors, in the last word.
 const SHARING_HOSTS_BIT: u32 = 16;
 const SHARED_PROCESSORS_BIT: u32 = 32;
 const CHECKED: u64 = 1;
-const ASKED: u64 = 2;
 
 /// The cost parameters and overrides of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,13 +31,11 @@ pub struct Settings {
     pub is_checked: bool,
     /// The nearness from which clusters are derived unless they are given.
     pub nearness: Nearness,
-    /// The length in bytes from which members of a host read each other's blocks where they lie, in one copy; none if they
-    /// never do.
+    /// The length in bytes from which members of a host read each other's blocks where they lie, in one copy, if it was asked
+    /// for; `u64::MAX` if they never shall. Else the figures have one for each operation.
     pub one_copy_from: Option<u64>,
     /// The hosts of the job that share processors, if some do; those with the fewest for each host.
     pub sharing: Option<Sharing>,
-    /// That length was asked for. Else it was measured with messages, and operations that combine data do not follow it.
-    pub is_one_copy_asked: bool,
 }
 
 /// Hosts of a job that share processors, as namespaces of one computer do.
@@ -88,15 +85,10 @@ impl Settings {
             *word = u64::from_le_bytes(eight);
         }
         words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
-        words[Self::WORDS - 1] = self.flags()
+        words[Self::WORDS - 1] = if self.is_checked { CHECKED } else { 0 }
             | self.nearness.to_word() << NEARNESS_BIT
             | self.sharing.map_or(0, Sharing::to_word);
         words
-    }
-
-    fn flags(&self) -> u64 {
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
-        flag(self.is_checked, CHECKED) | flag(self.is_one_copy_asked, ASKED)
     }
 
     /// Reads settings from arbitrary words; invalid parts take their defaults. Every process reads the same words, so
@@ -109,15 +101,12 @@ impl Settings {
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let last = words[Self::WORDS - 1];
-        let flags = Some(last & u64::from(u8::MAX)).filter(|flags| *flags <= CHECKED | ASKED);
-        let has = |flag| flags.is_some_and(|flags| flags & flag != 0);
         Self {
             figures: CostParameters::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
-            is_checked: has(CHECKED),
-            is_one_copy_asked: has(ASKED),
+            is_checked: last & u64::from(u8::MAX) == CHECKED,
             nearness: Nearness::from_word(last >> NEARNESS_BIT & u64::from(u8::MAX)),
-            one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| (1..u64::MAX).contains(bytes)),
+            one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| *bytes != 0),
             sharing: Sharing::from_word(last),
         }
     }
@@ -245,12 +234,11 @@ mod tests {
             is_checked: true,
             nearness: Nearness::Hosts,
             one_copy_from: Some(65_536),
-            is_one_copy_asked: true,
             sharing: Sharing::new(8, 3),
         };
         assert!(settings.sharing.is_some());
-        let asked_alone = Settings { is_one_copy_asked: true, ..Settings::default() };
-        assert_eq!(Settings::from_words(&asked_alone.to_words()), asked_alone);
+        let never = Settings { one_copy_from: Some(u64::MAX), ..Settings::default() };
+        assert_eq!(Settings::from_words(&never.to_words()), never);
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());
     }
@@ -258,7 +246,8 @@ mod tests {
     #[test]
     fn words_of_anybody_lead_to_something_that_all_make_of_them() {
         assert_eq!(Settings::from_words(&[0; Settings::WORDS]), Settings::default());
-        assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), Settings::default());
+        let never = Settings { one_copy_from: Some(u64::MAX), ..Settings::default() };
+        assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), never);
         let mut words = Settings::default().to_words();
         words[CostParameters::WORDS] = u64::from_le_bytes(*b"nonsense");
         assert_eq!(Settings::from_words(&words), Settings::default());
@@ -291,7 +280,7 @@ mod tests {
             ("allreduce=star", "no architecture \"star\""),
             ("allreduce=", "no architecture \"\""),
             ("knomial:1", "knomial does not know \"1\""),
-            (&"flat,".repeat(100), "it has 499 bytes, and 392 are the most"),
+            (&"flat,".repeat(100), "it has 499 bytes, and 328 are the most"),
         ] {
             let error = text.parse::<Overrides>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

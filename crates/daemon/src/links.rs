@@ -16,7 +16,7 @@ use landeck_wire::preamble::{Preamble, Purpose};
 use landeck_wire::{HostNumber, MachineId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send};
+use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send, sockopt};
 
 use crate::addresses::simple;
 use crate::clock::BootClock;
@@ -294,6 +294,10 @@ impl Ongoing {
             let _ = poll(&mut [PollFd::new(socket, wanted)], left.ok().as_ref());
         }
         self.rounds.found(probe.sight(clock.now()));
+        if probe.step() != ProbeStep::Over {
+            // On a slow link the rest would be in the way of the next round: it goes with the connection.
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use landeck_collectives::{
 use landeck_host::figures;
 use landeck_host::probed::{self, Finding};
 use landeck_host::say::{brief, quoted};
-use landeck_wire::way::{OneCopy, OneCopyFrom, OneCopySource};
+use landeck_wire::way::{OneCopy, OneCopyFrom};
 
 use crate::{one_copy, one_copy_probe};
 
@@ -125,14 +125,16 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
     Ok((with_one_copy(settings, wish), trouble))
 }
 
-/// These settings with the length from which members of a host read each other's blocks where they lie, if they do. The
-/// probe of the launcher does not decide it: it compares messages, and several members read one block.
+/// These settings with the length that is asked for, from which members of a host read each other's blocks where they lie;
+/// without one the figures decide.
 #[must_use]
 pub fn with_one_copy(settings: Settings, wish: OneCopy) -> Settings {
-    let OneCopyFrom { bytes, source } = wish.settled(one_copy::measured(settings.figures));
-    let is_decided = bytes != OneCopy::NEVER && source != OneCopySource::Probe;
-    let is_one_copy_asked = is_decided && source == OneCopySource::Asked;
-    Settings { one_copy_from: is_decided.then_some(bytes), is_one_copy_asked, ..settings }
+    let one_copy_from = match wish {
+        OneCopy::Auto => None,
+        OneCopy::Never => Some(OneCopy::NEVER),
+        OneCopy::From(bytes) => Some(bytes),
+    };
+    Settings { one_copy_from, ..settings }
 }
 
 fn one_copy_wish(asked: &OsStr) -> Result<OneCopy, VariableError> {

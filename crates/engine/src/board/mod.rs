@@ -95,6 +95,8 @@ pub(crate) struct AtBoard {
     is_last: bool,
     /// Bytes of the current step that are done.
     done: usize,
+    /// The current step takes a result of no bytes: whatever its maker has left undone, nothing is missing.
+    is_result_empty: bool,
     /// Members that were seen to have come, in the current step.
     seen: u32,
     combiner: Combiner,
@@ -123,7 +125,7 @@ impl AtBoard {
     pub(crate) fn begin(&mut self, number: u32, signature: u32, check: u32, protocol: Protocol) {
         (self.number, self.signature, self.check) = (number, signature, check);
         (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
-        (self.done, self.seen) = (0, 0);
+        (self.done, self.seen, self.is_result_empty) = (0, 0, false);
         self.read_parts.clear();
         self.hide();
     }
@@ -162,6 +164,7 @@ impl AtBoard {
         action: &Action,
         around: &mut Around<'_, M>,
     ) -> Result<Stepped> {
+        self.is_result_empty = false;
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
             Action::Tell { cells, except } => self.tell(around, *cells, *except),
@@ -326,6 +329,9 @@ impl AtBoard {
     fn is_unfinished(&self, action: &Action, board: &Board, member: u32) -> bool {
         let is_result_awaited =
             matches!(action, Action::Take { from, resolved: true, .. } if *from == member);
+        if self.is_result_empty {
+            return false;
+        }
         match board.deposit(member, self.number) {
             Ok(Deposit::Inline { .. }) => is_result_awaited,
             Ok(Deposit::Block { bytes, filled, resolved }) => {

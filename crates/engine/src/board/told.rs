@@ -115,14 +115,14 @@ impl AtBoard {
         around: &mut Around<'_, M>,
         taking: Taking,
     ) -> Result<Stepped> {
-        let from = taking.from;
+        let Taking { from, deposited, into, resolved } = taking;
+        self.is_result_empty = resolved && around.memory.bytes(into) == 0;
         if !self.has_member_come(around.board, from)? {
             return Ok(Stepped::Waits);
         }
         let Some((told, there)) = told_of(around.board, self.number, taking) else {
             return self.take(around, taking);
         };
-        let Taking { deposited, into, resolved, .. } = taking;
         let among = if resolved { into } else { deposited };
         let (start, length) = place_among(around.memory, told.bytes(), from, among, into)?;
         if length > 0 && around.board.needs_deposit(from, self.number) {
@@ -566,6 +566,39 @@ mod tests {
         owner.at.leave(&mut owner.board, Some(&BoardError::Gone(2)));
         assert_eq!(one.steps(&READ), Ok(Stepped::Waits));
         assert_eq!(one.verdict(&READ), Some(BoardError::Gone(2)));
+    }
+
+    /// Whether the step of member 1 fails that takes a result of member 0, which was through before it was looked at again.
+    fn fails_behind_its_maker(come: &Action, result: &Action) -> bool {
+        let (_segment, mut members) = members();
+        for member in &mut members {
+            member.memory.0.clear();
+            member.at.leave(&mut member.board, None);
+        }
+        let [maker, taker, _] = &mut members;
+        for member in [&mut *maker, &mut *taker] {
+            let (number, signature) = member.board.begin(5);
+            let protocol =
+                Protocol { in_block: true, resolves: true, tells: true, ..Protocol::default() };
+            member.at.begin(number, signature, 0, protocol);
+        }
+        assert_eq!(taker.steps(come), Ok(Stepped::Over));
+        assert_eq!(taker.steps(result), Ok(Stepped::Waits));
+        assert_eq!(maker.steps(come), Ok(Stepped::Over));
+        maker.at.leave(&mut maker.board, None);
+        taker.verdict(result).is_some() || taker.steps(result) != Ok(Stepped::Over)
+    }
+
+    #[test]
+    fn a_result_of_no_bytes_is_not_missed() {
+        let read = Action::Read { from: 0, told: DATA, into: DATA, resolved: true };
+        let take = Action::Take { from: 0, deposited: DATA, into: DATA, resolved: true };
+        let [tell, deposit] = [
+            Action::Tell { cells: DATA, except: Some(0) },
+            Action::Deposit { cells: DATA, except: Some(0) },
+        ];
+        assert!(!fails_behind_its_maker(&tell, &read));
+        assert!(!fails_behind_its_maker(&deposit, &take));
     }
 
     #[test]

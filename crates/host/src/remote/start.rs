@@ -475,15 +475,10 @@ mod tests {
     /// Starts a "daemon" by a remote shell that is a script, and returns what came of it.
     fn outcome(script: &str) -> (RemoteStart, StartProgress) {
         let _watchdog = Watchdog::start(Duration::from_secs(60));
-        let folder = std::env::temp_dir().join(format!("landeck-rsh-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(format!("{:x}", script.len() * 31 + script.as_bytes()[0] as usize));
-        std::fs::write(&path, script).unwrap();
-        let rsh = StartTool::Rsh(vec!["sh".to_owned(), path.display().to_string()]);
+        let rsh = StartTool::Rsh(["sh", "-c", script].map(str::to_owned).to_vec());
         let mut start = RemoteStart::begin(&way(rsh), &["n2"]).unwrap();
         loop {
             if let Some(progress) = start.take_progress() {
-                let _ = std::fs::remove_file(&path);
                 return (start, progress);
             }
             if let Some(output) = start.output() {
@@ -540,7 +535,7 @@ mod tests {
 
     #[test]
     fn a_remote_shell_finds_the_daemon() {
-        let script = "[ $# = 2 ] && eval \"$2\"";
+        let script = "[ $0 = n2 ] && [ $# = 1 ] && eval \"$1\"";
         let (_, progress) = outcome(script);
         let StartProgress::Failed(text) = progress else { panic!("{progress:?}") };
         assert!(text.contains("host n2: there is no landeckd"), "{text}");

@@ -34,6 +34,8 @@ pub(crate) enum Subject {
     Switch,
     /// Copies in one process.
     Caches,
+    /// Operations whose members may read each other's blocks.
+    Blocks,
     /// Processes that share processors.
     Crowd,
     /// Links between hosts.
@@ -49,6 +51,7 @@ impl Subject {
             Self::Messages => "messages",
             Self::Switch => "switch",
             Self::Caches => "caches",
+            Self::Blocks => "blocks",
             Self::Crowd => "crowd",
             Self::Hosts => "hosts",
             Self::Platform => "platform",
@@ -61,6 +64,7 @@ impl Subject {
             Self::Messages => 2,
             Self::Switch | Self::Hosts | Self::Platform => 1,
             Self::Caches => super::processors().len().clamp(1, 2) as u32,
+            Self::Blocks => super::blocks_members(),
             Self::Crowd => super::crowded(),
         }
     }
@@ -86,6 +90,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Caches, 1) => {
             probe::caches(&super::processors(), |name, ps| report(&world, name, ps as f64));
         }
+        (Subject::Blocks, 2..) => super::blocks::report_lengths(&world)?,
         (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
     }
@@ -401,7 +406,7 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     Ok(())
 }
 
-fn report(world: &World, name: &str, ps: f64) {
+pub(super) fn report(world: &World, name: &str, ps: f64) {
     if world.rank() == 0 {
         // A process whose output has no reader has nothing else to do.
         let _ = say(&format!("{name} {}\n", ps.max(1.0) as u64));

@@ -1,12 +1,14 @@
 //! `landeck tune`: measures this host, and shows the ways that collective operations take with these figures.
 //!
 //! [`probe`] measures what one process can. [`measure`] runs in jobs that this command starts with `landeck run`: two
-//! processes with a processor each, two on one processor, and crowds of 2 to 16 on each of two processors.
+//! processes with a processor each, two to four with a processor each, two on one processor, and crowds of 2 to 16 on each
+//! of two processors.
 //!
 //! On a busy machine a process switch can take a thousand times as long. So after some time no round begins
 //! ([`ROUNDS_MAX`]) and no job repeats anything ([`measure`]). Such figures are not kept unless the user forces it
 //! ([`share`]).
 
+mod blocks;
 pub(crate) mod hosts;
 pub(crate) mod instruments;
 pub(crate) mod measure;
@@ -27,7 +29,7 @@ use landeck::OneCopy;
 use landeck::tuning::{self, TuningError, VariableError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{
-    Calibration, CostParameters, Facts, Group, Links, OverridesError, Settings, Table,
+    Calibration, CostParameters, Facts, Group, Links, OverridesError, Settings, Table, Unit,
 };
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
@@ -123,7 +125,7 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
         + "For the simulator:\n"
         + &details
             .lines()
-            .map(|(name, about, value)| line_of(&name, &about, value))
+            .map(|(_, about, value)| line_of(Unit::Picoseconds, &about, value))
             .collect::<String>()
         + &format!("\n{kept}");
     Ok(say(&text)?)
@@ -192,7 +194,7 @@ fn facts_here(
 }
 
 fn figures_text(figures: &CostParameters) -> String {
-    figures.lines().map(|(name, about, value)| line_of(name, about, value)).collect()
+    figures.lines().map(|figure| line_of(figure.unit, figure.about, figure.value)).collect()
 }
 
 /// The length from which messages on this host are copied once, and its source.
@@ -210,10 +212,13 @@ fn one_copy_text(from: OneCopyFrom, finding: Option<Finding>) -> String {
     format!("\nMessages in one copy: {length} ({source})\n")
 }
 
-fn line_of(name: &str, about: &str, value: u64) -> String {
-    match name {
-        "processors" | "one_copy_from_kib" => format!("  {value:>14}     {about}\n"),
-        _ => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
+fn line_of(unit: Unit, about: &str, value: u64) -> String {
+    match unit {
+        Unit::Picoseconds => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
+        Unit::FromKib if value == CostParameters::NO_LENGTH_KIB => {
+            format!("  {:>14}     {about}\n", "none")
+        }
+        Unit::Processors | Unit::Kib | Unit::FromKib => format!("  {value:>14}     {about}\n"),
     }
 }
 
@@ -269,9 +274,11 @@ const PART_MIN_PS: u64 = 10_000;
 
 /// Measures this host.
 pub(crate) fn measured() -> Result<Found, TuneError> {
-    let bar = bar(ROUNDS * PARTS.len() as u64);
+    let bar = bar(ROUNDS * PARTS.len() as u64 + 1);
     let began = Instant::now();
-    let found = rounds_of(|| round(&bar), || began.elapsed())?;
+    let mut found = rounds_of(|| round(&bar), || began.elapsed())?;
+    bar.set_message("blocks");
+    blocks(&mut found)?;
     bar.finish_and_clear();
     Ok(parts_of(found, processors().len() > 1))
 }
@@ -403,6 +410,19 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     found.note(&findings);
     found.note_share(&findings);
     Ok(())
+}
+
+/// Measures operations whose members may read each other's blocks, once: their lengths are no times of which the least counts.
+fn blocks(found: &mut Found) -> Result<(), TuneError> {
+    if blocks_members() >= 2 {
+        found.note(&findings_of(blocks_members(), Subject::Blocks)?);
+    }
+    Ok(())
+}
+
+/// The members that read each other's blocks: each has a processor.
+fn blocks_members() -> u32 {
+    (processors().len() as u32).min(blocks::MEMBERS_MAX)
 }
 
 /// Measures two processes on one processor: the sender must stop running before its answer can come.
