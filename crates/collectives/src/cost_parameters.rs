@@ -161,11 +161,7 @@ macro_rules! told {
     ($number:literal, $name:literal, $operation:literal) => {
         Field {
             name: $name,
-            about: concat!(
-                "KiB from which members read each other's blocks in ",
-                $operation,
-                "; 1073741824 for none"
-            ),
+            about: concat!("KiB from which members read each other's blocks in ", $operation),
             unit: Unit::FromKib,
             place: |figures| &mut figures.told_from_kib[$number],
         }
@@ -184,11 +180,7 @@ pub(crate) const FIELDS: [Field; CostParameters::WORDS] = [
     figure!(Picoseconds, local_copy_kib_ps, "1 KiB copied in place"),
     figure!(Picoseconds, reduction_kib_ps, "1 KiB combined with another"),
     figure!(Kib, cache_kib, "KiB of the last cache of a processor"),
-    figure!(
-        FromKib,
-        one_copy_from_kib,
-        "KiB from which a message is copied once by the kernel; 1073741824 for none"
-    ),
+    figure!(FromKib, one_copy_from_kib, "KiB from which a message is copied once by the kernel"),
     told!(0, "told_broadcast_from_kib", "a broadcast"),
     told!(1, "told_gather_from_kib", "a gather"),
     told!(2, "told_scatter_from_kib", "a scatter"),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::calibration::{self, Calibration};
 use crate::cost_parameters::{
-    CostParameters, CostParametersError, FIELDS, TIME_MAX_PS, is_added_later,
+    CostParameters, CostParametersError, FIELDS, Figure, TIME_MAX_PS, Unit, is_added_later,
 };
 
 /// A record: a machine, its cost parameters and its calibration.
@@ -81,11 +81,19 @@ impl fmt::Display for Record {
         writeln!(formatter, "# Times in picoseconds; delete the file to forget them.")?;
         writeln!(formatter, "machine = {:?}", self.machine)?;
         let figures = self.figures.lines();
-        let figures = figures.map(|one| (one.name.to_owned(), one.about.to_owned(), one.value));
+        let figures = figures.map(|one| (one.name.to_owned(), about(&one), one.value));
         for (name, about, value) in figures.chain(self.details.lines()) {
             writeln!(formatter, "{:<32} # {about}", format!("{name} = {value}"))?;
         }
         Ok(())
+    }
+}
+
+/// The meaning of a figure, and that of the number that stands for none.
+fn about(figure: &Figure) -> String {
+    match figure.unit {
+        Unit::FromKib => format!("{}; {} for none", figure.about, CostParameters::NO_LENGTH_KIB),
+        Unit::Processors | Unit::Picoseconds | Unit::Kib => figure.about.to_owned(),
     }
 }
 

@@ -49,7 +49,9 @@ fn a_host_is_measured_and_its_figures_are_shown() {
     assert!(ended.err.is_empty() || ended.err.contains("These figures are kept"), "{ended:?}");
     assert!(ended.out.contains("a process switch") || ended.out.contains("same processor"));
     let file = fs::read_to_string(cache.file()).unwrap();
-    assert!(file.contains("\nmachine = \"") && file.contains("\nswitch_ps = "), "{file}");
+    for figure in ["machine", "switch_ps", "told_alltoall_from_kib"] {
+        assert!(file.contains(&format!("\n{figure} = ")), "{figure}: {file}");
+    }
     let shown = cache.landeck(&["tune", "--show", "-n", "5", "--collectives", "scan=flat"]);
     assert!(
         shown
@@ -58,6 +60,30 @@ fn a_host_is_measured_and_its_figures_are_shown() {
     );
     assert!(shown.out.contains("\n5 processes on "), "{}", shown.out);
     assert!(shown.out.contains("scan              any size             flat\n"), "{}", shown.out);
+}
+
+#[test]
+fn blocks_are_read_where_they_lie_where_that_was_measured_to_be_faster() {
+    let cache = Cache::new("blocks");
+    assert_eq!(cache.landeck(&["tune", "--force"]).code, Some(0));
+    let kept = fs::read_to_string(cache.file()).unwrap();
+    let with = |operation: &str, kib: &str| -> String {
+        let name = format!("told_{operation}_from_kib");
+        let line = kept.lines().find(|line| line.starts_with(&name)).unwrap();
+        kept.replace(line, &format!("{name} = {kib}"))
+    };
+    // With one process there is a processor for each, wherever this runs.
+    let told = |file: String, more: &[&str]| -> Vec<String> {
+        fs::write(cache.file(), file).unwrap();
+        let shown = cache.landeck(&[&["tune", "--show", "-n", "1"], more].concat()).out;
+        let lines = shown.lines().filter(|line| line.ends_with("board (told)"));
+        lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    assert!(told(with("alltoall", "64"), &[]).contains(&"alltoall".to_owned()));
+    assert!(!told(with("alltoall", "1073741824"), &[]).contains(&"alltoall".to_owned()));
+    assert!(told(with("reduce_scatter", "16"), &[]).contains(&"reduce-scatter".to_owned()));
+    let asked = ["--collectives", "alltoall=board"];
+    assert!(!told(with("alltoall", "64"), &asked).contains(&"alltoall".to_owned()));
 }
 
 #[test]
