@@ -389,14 +389,19 @@ impl MessageSteps {
         endpoint: &mut Endpoint<SharedMemory>,
         board: &mut Board,
     ) {
+        let error = loop {
+            let Some(steps) = &self.board_steps else { return };
+            let Some(error) = steps.verdict(&self.execution, board) else { return };
+            // The deposits of gone members still count. Behind them are other steps.
+            let moved = self.advance_steps(state, endpoint, Some(&mut *board), &mut { u64::MAX });
+            if state.has_ended() {
+                return;
+            }
+            if !moved {
+                break error;
+            }
+        };
         let Some(steps) = &mut self.board_steps else { return };
-        let Some(error) = steps.verdict(&self.execution, board) else { return };
-        // The deposits of gone members still count.
-        self.advance_steps(state, endpoint, Some(&mut *board), &mut { u64::MAX });
-        let Some(steps) = &mut self.board_steps else { return };
-        if state.has_ended() || steps.verdict(&self.execution, board).is_none() {
-            return;
-        }
         match steps.fail(board, error) {
             Ok(error) => {
                 state.go_empty_handed();

@@ -180,11 +180,15 @@ impl StartedBoardCall {
         endpoint: &mut Endpoint<SharedMemory>,
         board: &mut Board,
     ) {
-        let Some(error) = self.board_call.verdict(board, ScanScope::All) else { return };
-        let mut advanced = self.advance_at_board(state, endpoint, board, &mut { u64::MAX });
-        if matches!(advanced, Ok(BoardProgress::Moved | BoardProgress::Waits)) {
-            advanced = self.board_call.fail(board, error);
-        }
+        let advanced = loop {
+            let Some(error) = self.board_call.verdict(board, ScanScope::All) else { return };
+            match self.advance_at_board(state, endpoint, board, &mut { u64::MAX }) {
+                // It may have come to another step.
+                Ok(BoardProgress::Moved) => {}
+                Ok(BoardProgress::Waits) => break self.board_call.fail(board, error),
+                advanced => break advanced,
+            }
+        };
         self.advanced(state, endpoint, advanced);
     }
 

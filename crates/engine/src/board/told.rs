@@ -133,7 +133,11 @@ impl AtBoard {
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
-        match read_part(around.memory, told, into, start, self.done..end) {
+        let read = match length {
+            0 => Ok(()), // Whether its owner is there or not.
+            _ => read_part(around.memory, told, into, start, self.done..end),
+        };
+        match read {
             Ok(()) => {}
             Err(NotRead::NoMemory(no_memory)) => return Err(no_memory.into()),
             Err(NotRead::Refused(refused)) => {
@@ -397,7 +401,9 @@ mod tests {
     use landeck_collectives::Action;
     use landeck_kernel::Area;
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
+    use landeck_memory::{ProcessMark, Segment, SegmentPlan, SlotRecord, SlotState};
+
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use crate::board::Protocol;
     use crate::scan_scope::ScanScope;
@@ -464,8 +470,17 @@ mod tests {
         }
     }
 
+    /// The segment of a test. The mark of this process is for all tests, so they take turns.
+    struct Place {
+        segment: Segment,
+        _turn: MutexGuard<'static, ()>,
+    }
+
+    static TURN: Mutex<()> = Mutex::new(());
+
     /// Three members at a broadcast, of which member 0 has the data; all have come.
-    fn members() -> (Segment, [Member; 3]) {
+    fn members() -> (Place, [Member; 3]) {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let plan =
             SegmentPlan { heap_bytes_per_process: 2 << 20, guests: 0, ..SegmentPlan::new(1, 3) };
         let segment = Segment::local(&plan);
@@ -477,7 +492,7 @@ mod tests {
             Member { board, heap, memory, at: AtBoard::default() }
         });
         begin(&mut members);
-        (segment, members)
+        (Place { segment, _turn: turn }, members)
     }
 
     fn begin(members: &mut [Member; 3]) {
@@ -498,7 +513,7 @@ mod tests {
 
     #[test]
     fn the_owner_leaves_when_all_readers_have_read_and_not_before() {
-        let (_segment, mut members) = members();
+        let (_place, mut members) = members();
         let [owner, one, other] = &mut members;
         assert_eq!(owner.step(&LEAVE), Ok(Stepped::Waits));
         for reader in [&mut *one, &mut *other] {
@@ -514,7 +529,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_cannot_read_gets_the_data_on_the_board_and_from_then_on_at_once() {
-        let (_segment, mut members) = members();
+        let (_place, mut members) = members();
         let [owner, one, other] = &mut members;
         let number = one.at.number();
         one.board.ask(0, number, true);
@@ -536,9 +551,9 @@ mod tests {
 
     #[test]
     fn the_owner_does_not_wait_for_readers_that_are_gone_or_have_failed() {
-        let (segment, mut members) = members();
+        let (place, mut members) = members();
         let [owner, _, other] = &mut members;
-        die(&segment, 1);
+        die(&place.segment, 1);
         assert_eq!(owner.step(&LEAVE), Ok(Stepped::Waits));
         assert_eq!(owner.verdict(&LEAVE), None);
         other.at.leave(&mut other.board, None);
@@ -547,21 +562,21 @@ mod tests {
 
     #[test]
     fn a_read_of_a_member_that_is_gone_or_has_left_fails() {
-        let (segment, mut members) = members();
+        let (place, mut members) = members();
         let [owner, one, other] = &mut members;
         assert_eq!(one.verdict(&READ), None);
         owner.at.leave(&mut owner.board, None);
         assert_eq!(one.steps(&READ), Ok(Stepped::Waits), "the mark is retracted");
         assert!(one.memory.0.len() == BYTES && other.memory.0.iter().all(|&byte| byte == 0));
         assert_eq!(one.verdict(&READ), Some(BoardError::Spoiled(0)));
-        die(&segment, 0);
+        die(&place.segment, 0);
         assert_eq!(one.verdict(&READ), Some(BoardError::Gone(0)));
         assert_eq!(one.board.outcome(one.at.number()), Outcome::Open);
     }
 
     #[test]
     fn a_reader_learns_because_of_whom_the_owner_has_left() {
-        let (_segment, mut members) = members();
+        let (_place, mut members) = members();
         let [owner, one, _] = &mut members;
         owner.at.leave(&mut owner.board, Some(&BoardError::Gone(2)));
         assert_eq!(one.steps(&READ), Ok(Stepped::Waits));
@@ -570,7 +585,7 @@ mod tests {
 
     /// Whether the step of member 1 fails that takes a result of member 0, which was through before it was looked at again.
     fn fails_behind_its_maker(come: &Action, result: &Action) -> bool {
-        let (_segment, mut members) = members();
+        let (_place, mut members) = members();
         for member in &mut members {
             member.memory.0.clear();
             member.at.leave(&mut member.board, None);
@@ -586,6 +601,7 @@ mod tests {
         assert_eq!(taker.steps(result), Ok(Stepped::Waits));
         assert_eq!(maker.steps(come), Ok(Stepped::Over));
         maker.at.leave(&mut maker.board, None);
+        ProcessMark::retract(); // as if it had ended
         taker.verdict(result).is_some() || taker.steps(result) != Ok(Stepped::Over)
     }
 
@@ -603,7 +619,7 @@ mod tests {
 
     #[test]
     fn data_of_another_length_are_named() {
-        let (_segment, mut members) = members();
+        let (_place, mut members) = members();
         let [_, one, _] = &mut members;
         one.memory.0.truncate(BYTES - 1);
         let lengths = BoardError::Lengths { member: 0, theirs: BYTES, ours: BYTES - 1 };

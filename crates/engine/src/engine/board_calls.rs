@@ -38,17 +38,21 @@ impl Engine {
         call: &Call,
         board_call: &mut BoardCall,
         outcome: &mut Option<Result<(), Fault>>,
-    ) {
-        let Some(group) = self.groups.get_mut(&context) else { return };
-        let Some(board) = group.board.as_mut() else { return };
+    ) -> bool {
+        let Some(group) = self.groups.get_mut(&context) else { return false };
+        let Some(board) = group.board.as_mut() else { return false };
         let advanced = board_call.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
         match advanced {
             Ok(BoardProgress::Complete) => *outcome = Some(Ok(())),
-            Ok(_) => self.make_room(),
+            Ok(progress) => {
+                self.make_room();
+                return progress == BoardProgress::Moved;
+            }
             Err(error) => {
                 *outcome = Some(Err(self.board_call_fault(context, call, board_call, error)));
             }
         }
+        false
     }
 
     /// For how many nanoseconds a board call that waits keeps its core; not at all without a board.
@@ -72,12 +76,15 @@ impl Engine {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let Some(error) = group.board.as_ref().and_then(|board| board_call.verdict(board, scope))
-        else {
-            return;
+        let error = loop {
+            let board = self.groups.get(&context).and_then(|group| group.board.as_ref());
+            let verdict = board.and_then(|board| board_call.verdict(board, scope));
+            let Some(error) = verdict else { return };
+            // The deposits of gone members still count. Behind them is another step.
+            if !self.poll_board_call(context, call, board_call, outcome) {
+                break error;
+            }
         };
-        // The deposits of gone members still count.
-        self.poll_board_call(context, call, board_call, outcome);
         let board = self.groups.get_mut(&context).and_then(|group| group.board.as_mut());
         if let (None, Some(board)) = (&outcome, board)
             && let Err(error) = board_call.fail(board, error)
