@@ -18,6 +18,8 @@ const BOTTOM: f64 = 56.0;
 const GAP: f64 = 10.0;
 /// The band that is the board.
 const BOARD: f64 = 22.0;
+/// The distance of the arrows of one step that reads in the memory of several members.
+const READ_GAP: f64 = 5.0;
 /// The heading and the legend need this much, however few steps there are.
 const WIDTH_MIN: f64 = 720.0;
 
@@ -232,18 +234,35 @@ impl<'a> Picture<'a> {
         let x = self.at(at.step - 1) + self.step * (0.08 + 0.84 * share);
         let lane = self.lanes[at.member as usize];
         let title = format!("step {}: {} {}", at.step, at.member, at.action);
+        let read = self.members_read(at);
+        for (number, &from) in (0..).zip(&read) {
+            // Side by side, within the member's share.
+            let beside = READ_GAP * (f64::from(number) - f64::from(read.len() as u32 - 1) / 2.0);
+            let x = x + beside;
+            self.arrow("read", (x, self.lanes[from as usize]), (x, lane), &title);
+        }
         match at.action {
+            _ if !read.is_empty() => {}
             Action::Deposit { .. } | Action::Tell { .. } | Action::Resolve { .. } => {
                 self.arrow("near", (x, lane), (x, board + 1.0), &title);
-            }
-            Action::Read { from, .. } => {
-                self.arrow("read", (x, self.lanes[from as usize]), (x, lane), &title);
             }
             Action::AwaitReaders { .. } => self.tick(x, lane, &title),
             _ => self.arrow("far", (x, board), (x, lane), &title),
         }
         if combines(at) {
             self.diamond(x, lane);
+        }
+    }
+
+    /// The members in whose memory an action reads.
+    fn members_read(&self, at: &AtBoard) -> Vec<u32> {
+        let actions = &self.drawing.timeline.board;
+        let others_of = |members: u32| (0..members).filter(|&member| member != at.member).collect();
+        match at.action {
+            Action::Read { from, .. } => vec![from],
+            Action::CombineDeposits { members, .. } if tell(actions) => others_of(members),
+            Action::Resolve { .. } if tell(actions) => others_of(self.drawing.group.size()),
+            _ => Vec::new(),
         }
     }
 
@@ -279,12 +298,17 @@ impl<'a> Picture<'a> {
         let timeline = &self.drawing.timeline;
         let any_far = timeline.messages.iter().any(|message| is_far(self.drawing, message));
         let any_near = timeline.messages.iter().any(|message| !is_far(self.drawing, message));
-        let lays =
-            |at: &AtBoard| matches!(at.action, Action::Deposit { .. } | Action::Resolve { .. });
+        let is_told = tell(&timeline.board);
+        let reads = |at: &AtBoard| !self.members_read(at).is_empty();
         let tells = |at: &AtBoard| matches!(at.action, Action::Tell { .. });
-        let reads = |at: &AtBoard| matches!(at.action, Action::Read { .. });
+        let lays = |at: &AtBoard| match at.action {
+            Action::Deposit { .. } => true,
+            Action::Resolve { .. } => !is_told,
+            _ => false,
+        };
         let leaves = |at: &AtBoard| matches!(at.action, Action::AwaitReaders { .. });
         let takes = |at: &AtBoard| !(lays(at) || tells(at) || reads(at) || leaves(at));
+        let any_reads = timeline.board.iter().any(reads);
         let mut arrows = Vec::new();
         if any_near {
             let name = if any_far { "message inside a cluster" } else { "message" };
@@ -302,7 +326,7 @@ impl<'a> Picture<'a> {
         if timeline.board.iter().any(takes) {
             arrows.push(("far", "waited for, or taken from it"));
         }
-        if timeline.board.iter().any(reads) {
+        if any_reads {
             arrows.push(("read", "read in its memory"));
         }
         for (class, name) in arrows {
@@ -418,6 +442,11 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// Whether members tell where their data lie, so that others combine them where they lie.
+fn tell(actions: &[AtBoard]) -> bool {
+    actions.iter().any(|at| matches!(at.action, Action::Tell { .. }))
+}
+
 /// Whether a member combines data at the board.
 fn combines(at: &AtBoard) -> bool {
     matches!(
@@ -480,6 +509,19 @@ mod tests {
         assert_eq!(svg.matches("class=\"read\"").count(), 6 + 1, "the legend has one, too");
         assert_eq!(svg.matches("class=\"end\"").count(), 3 + 1);
         assert!(svg.contains("told on the board") && !svg.contains("laid on the board"), "{svg}");
+    }
+
+    #[test]
+    fn data_that_are_combined_where_they_lie_come_from_their_lanes() {
+        let group = Group::whole(3).unwrap();
+        let reads = |operation, way| {
+            let svg = with_drawing(operation, way, &group, |drawing| drawing.svg());
+            (svg.matches("class=\"read\"").count(), svg.contains("laid on the board"))
+        };
+        assert_eq!(reads(Operation::Reduce, "board:told"), (2 + 1, false), "the root's alone");
+        assert_eq!(reads(Operation::ReduceScatter, "board:told"), (6 + 1, false));
+        assert_eq!(reads(Operation::AllReduce, "board:told"), (6 + 6 + 1, false), "then the parts");
+        assert_eq!(reads(Operation::AllReduce, "board:divided"), (0, true));
     }
 
     #[test]
