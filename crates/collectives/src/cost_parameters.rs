@@ -33,7 +33,7 @@ pub struct CostParameters {
     pub one_copy_from_kib: u64,
     /// For each of [`CostParameters::TOLD`] the length, in KiB, from which the operation is faster if members read each
     /// other's blocks where they lie. The largest value stands for none.
-    pub told_from_kib: [u64; CostParameters::TOLD.len()],
+    pub told_from_kib: [u64; 8],
     /// A message of eight bytes between two hosts. Not measured: what a common network needs.
     pub far_message_ps: u64,
     /// A long message between two hosts. Not measured either.
@@ -55,7 +55,7 @@ impl Default for CostParameters {
             reduction_kib_ps: 24_000,
             cache_kib: 32 << 10,
             one_copy_from_kib: Self::NO_LENGTH_KIB,
-            told_from_kib: [Self::NO_LENGTH_KIB; Self::TOLD.len()],
+            told_from_kib: [Self::NO_LENGTH_KIB; 8],
             far_message_ps: 12_000_000,
             far_kib_ps: 870_000,
         }
