@@ -7,7 +7,8 @@
  *   broadcast          MPI_Bcast
  *   broadcast_barrier  MPI_Bcast, then MPI_Barrier
  *   group              the same, beside Landeck's named groups: broadcast, retrieve, synchronise
- *   reduce, allreduce  the sum of doubles
+ *   reduce, allreduce, reduce_scatter
+ *                      the sum of doubles
  *   gather, scatter, allgather, alltoall
  *   deck_sync, deck_scatter_gather, deck_reduce, deck_barrier
  *                      what deck.c does over DECK: broadcast and barrier, scatter and gather, reduce, barrier
@@ -17,8 +18,8 @@
  *                      the share of it that the computation did not hide
  *   overlap_call       the same; the time in the call that starts it
  *
- * `bytes` are those of one block: what a process gives or gets, and for gather, scatter, allgather
- * and alltoall what one process has for another. A batch is a number of operations back to back, begun
+ * `bytes` are those of one block: what a process gives or gets, and for gather, scatter, allgather,
+ * alltoall and reduce_scatter what one process has for another. A batch is a number of operations back to back, begun
  * by a barrier; where there is a root it moves on with each (i % n), so that no root runs ahead of the
  * others, and a batch has a multiple of n operations. A value is the time of the slowest process, divided by the operations.
  * With new=1 whoever gives data writes them anew before each operation, as a program would; that is part of the
@@ -58,10 +59,11 @@ static void fill_terms(long bytes) {
     for (long place = 0; place < bytes / 8; place++) terms[place] = weight(place) * (rank + 1);
 }
 
-static void check_sums(long bytes) {
+/* The sums of the terms from the first one on. */
+static void check_sums(long first, long bytes) {
     const double *sums = (const double *)incoming;
     for (long place = 0; place < bytes / 8; place++) {
-        if (sums[place] != weight(place) * size * (size + 1) / 2) fail("received a wrong sum");
+        if (sums[place] != weight(first + place) * size * (size + 1) / 2) fail("received a wrong sum");
     }
 }
 
@@ -95,6 +97,11 @@ static void reduce(int root, long bytes) {
 static void allreduce(int root, long bytes) {
     (void)root;
     MPI_Allreduce(outgoing, incoming, (int)(bytes / 8), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(int root, long bytes) {
+    (void)root;
+    MPI_Reduce_scatter_block(outgoing, incoming, (int)(bytes / 8), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void gather(int root, long bytes) {
@@ -146,14 +153,21 @@ static void check_reduce(int root, long bytes) {
     memset(incoming, 0, (size_t)bytes);
     fill_terms(bytes);
     reduce(root, bytes);
-    if (rank == root) check_sums(bytes);
+    if (rank == root) check_sums(0, bytes);
 }
 
 static void check_allreduce(int root, long bytes) {
     memset(incoming, 0, (size_t)bytes);
     fill_terms(bytes);
     allreduce(root, bytes);
-    check_sums(bytes);
+    check_sums(0, bytes);
+}
+
+static void check_reduce_scatter(int root, long bytes) {
+    memset(incoming, 0, (size_t)bytes);
+    fill_terms(bytes * size);
+    reduce_scatter(root, bytes);
+    check_sums(bytes / 8 * rank, bytes);
 }
 
 static void check_gather(int root, long bytes) {
@@ -205,6 +219,7 @@ static const struct operation {
     {"group", broadcast_barrier, check_broadcast, true},
     {"reduce", reduce, check_reduce, true},
     {"allreduce", allreduce, check_allreduce, false},
+    {"reduce_scatter", reduce_scatter, check_reduce_scatter, false},
     {"gather", gather, check_gather, true},
     {"scatter", scatter, check_scatter, true},
     {"allgather", allgather, check_allgather, false},
@@ -230,7 +245,8 @@ static const struct operation *operation;
 /* What this process gives to the operation, written anew. */
 static void renew_data(const struct operation *one, int root, long bytes, int64_t turn) {
     bool gives = !one->has_root || one->call == gather || one->call == reduce || rank == root;
-    bool is_for_each = one->call == scatter || one->call == alltoall || one->call == scatter_gather;
+    bool is_for_each = one->call == scatter || one->call == alltoall || one->call == scatter_gather ||
+                       one->call == reduce_scatter;
     if (!gives || one->call == barrier) return;
     char *data = one->call == broadcast || one->call == broadcast_barrier ? incoming : outgoing;
     renew(data, is_for_each ? bytes * size : bytes, turn);

@@ -122,6 +122,11 @@ pub(super) const FIGURES: &[Figure] = &[
         ..operation("reduce")
     },
     Figure {
+        title: "Reduce-scatter, the sums of doubles",
+        parts: parts!["reduce_scatter": 2 LARGE, 4 SMALL, 8 LARGE, 16 SMALL, 32 SMALL],
+        ..operation("reduce_scatter")
+    },
+    Figure {
         title: "Gather, the root moves on",
         parts: parts!["gather": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
         ..operation("gather")

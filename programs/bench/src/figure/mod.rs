@@ -211,8 +211,8 @@ impl Figure {
             }),
             ("round", Who::Everybody) => Some(through_mpi(12.0)),
             (
-                "barrier" | "broadcast" | "allreduce" | "reduce" | "gather" | "scatter"
-                | "allgather" | "alltoall",
+                "barrier" | "broadcast" | "allreduce" | "reduce" | "reduce_scatter" | "gather"
+                | "scatter" | "allgather" | "alltoall",
                 Who::Everybody,
             ) => Some(through_mpi(15.0)),
             _ => None,

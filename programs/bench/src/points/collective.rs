@@ -18,6 +18,7 @@ pub(crate) enum Operation {
     BroadcastBarrier,
     Reduce,
     AllReduce,
+    ReduceScatter,
     Gather,
     Scatter,
     AllGather,
@@ -32,6 +33,7 @@ impl Operation {
             "broadcast_barrier" => Operation::BroadcastBarrier,
             "reduce" => Operation::Reduce,
             "allreduce" => Operation::AllReduce,
+            "reduce_scatter" => Operation::ReduceScatter,
             "gather" => Operation::Gather,
             "scatter" => Operation::Scatter,
             "allgather" => Operation::AllGather,
@@ -61,6 +63,9 @@ impl Operation {
             }
             Operation::Reduce => world.reduce(terms, sums, Sum, root),
             Operation::AllReduce => world.all_reduce_into(terms, sums, Sum),
+            Operation::ReduceScatter => {
+                world.reduce_scatter_block(&blocks.terms[..all / 8], sums, Sum)
+            }
             Operation::Gather => world.gather(&outgoing[..bytes], &mut incoming[..all], root),
             Operation::Scatter => world.scatter(&outgoing[..all], &mut incoming[..bytes], root),
             Operation::AllGather => world.all_gather(&outgoing[..bytes], &mut incoming[..all]),
@@ -76,6 +81,9 @@ impl Operation {
             Operation::Reduce | Operation::AllReduce => {
                 blocks.terms[..bytes / 8].fill(f64::from_ne_bytes([value; 8]));
             }
+            Operation::ReduceScatter => {
+                blocks.terms[..all / 8].fill(f64::from_ne_bytes([value; 8]));
+            }
             Operation::Gather | Operation::AllGather => blocks.outgoing[..bytes].fill(value),
             Operation::AllToAll => blocks.outgoing[..all].fill(value),
             _ if world.rank() != root => {}
@@ -87,7 +95,13 @@ impl Operation {
     }
 
     fn has_root(self) -> bool {
-        !matches!(self, Operation::AllReduce | Operation::AllGather | Operation::AllToAll)
+        !matches!(
+            self,
+            Operation::AllReduce
+                | Operation::ReduceScatter
+                | Operation::AllGather
+                | Operation::AllToAll
+        )
     }
 
     /// Whether its root moves on; in a barrier it is the one who comes late while it is checked.
@@ -193,7 +207,7 @@ impl Blocks {
         Blocks {
             outgoing: Memory::new(0, all, offset),
             incoming: Memory::new(0, all, offset),
-            terms: Memory::new(0.0, block / 8, offset),
+            terms: Memory::new(0.0, all / 8, offset),
             sums: Memory::new(0.0, block / 8, offset),
         }
     }
@@ -230,8 +244,8 @@ impl Blocks {
                     fill(&mut self.incoming[..bytes], root, 0);
                 }
             }
-            Operation::Reduce | Operation::AllReduce => {
-                for (place, term) in self.terms[..bytes / 8].iter_mut().enumerate() {
+            Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter => {
+                for (place, term) in self.terms.iter_mut().enumerate() {
                     *term = weight(place) * (own + 1) as f64;
                 }
             }
@@ -253,8 +267,9 @@ impl Blocks {
             Operation::Broadcast | Operation::BroadcastBarrier => {
                 holds(&self.incoming[..bytes], root, 0)
             }
-            Operation::Reduce => own != root || self.holds_sums(size, bytes),
-            Operation::AllReduce => self.holds_sums(size, bytes),
+            Operation::Reduce => own != root || self.holds_sums(size, 0, bytes),
+            Operation::AllReduce => self.holds_sums(size, 0, bytes),
+            Operation::ReduceScatter => self.holds_sums(size, own * (bytes / 8), bytes),
             Operation::Gather => own != root || every_block(0),
             Operation::Scatter => holds(&self.incoming[..bytes], root, own),
             Operation::AllGather => every_block(0),
@@ -262,10 +277,11 @@ impl Blocks {
         }
     }
 
-    /// Checks the sum of all terms. They are whole numbers, so it is exact in any order.
-    pub(crate) fn holds_sums(&self, size: usize, bytes: usize) -> bool {
+    /// Checks the sums of all terms from the first one on. They are whole numbers, so they are exact in any order.
+    pub(crate) fn holds_sums(&self, size: usize, first: usize, bytes: usize) -> bool {
         let factor = (size * (size + 1) / 2) as f64;
-        self.sums[..bytes / 8].iter().enumerate().all(|(place, sum)| *sum == weight(place) * factor)
+        let sums = self.sums[..bytes / 8].iter().enumerate();
+        sums.into_iter().all(|(place, sum)| *sum == weight(first + place) * factor)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn measure(bench: &Bench, share: Share) -> std::result::Result<(), Tr
                 break;
             }
         }
-        if !blocks.holds_sums(world.size(), bytes) {
+        if !blocks.holds_sums(world.size(), 0, bytes) {
             return Err(bench.wrong("a wrong sum"));
         }
     }
