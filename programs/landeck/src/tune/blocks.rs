@@ -2,7 +2,7 @@
 //!
 //! The data are written before each operation and read after it, as programs do ([`super::one_copy`] says why).
 
-use super::measure::report;
+use super::instruments::report;
 use landeck::unstable::collectives::{BoardStyle, CostParameters, Operation, Way};
 use landeck::{Result, Sum, World};
 use std::hint::black_box;

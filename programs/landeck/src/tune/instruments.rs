@@ -1,5 +1,7 @@
-//! Tools of measurements: data that begin with a page, the clock's own time, the median.
+//! Tools of measurements: data that begin with a page, the clock's own time, the median, what a job says.
 
+use landeck::World;
+use landeck::unstable::host::say::say;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -37,4 +39,12 @@ pub(crate) fn clock_ps() -> f64 {
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Says a finding of a job: rank 0 prints it.
+pub(super) fn report(world: &World, name: &str, ps: f64) {
+    if world.rank() == 0 {
+        // A process whose output has no reader has nothing else to do.
+        let _ = say(&format!("{name} {}\n", ps.max(1.0) as u64));
+    }
 }

@@ -4,7 +4,7 @@
 //! them. A finding is the least of some batches, and in a crowd their median. After the time limit it is that of one
 //! batch: a microsecond's work can take milliseconds on a busy machine.
 
-use super::instruments::{clock_ps, median, of_page, page_room};
+use super::instruments::{clock_ps, median, of_page, page_room, report};
 use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
@@ -13,7 +13,6 @@ use landeck::unstable::collectives::calibration::{
     CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, named,
 };
 use landeck::unstable::collectives::{BoardStyle, Way};
-use landeck::unstable::host::say::say;
 use landeck::unstable::memory::Bytes;
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
@@ -404,13 +403,6 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     report(world, "deposit_ps", barrier);
     report(world, "one_copy_from_kib", super::one_copy::from_kib(world)? as f64);
     Ok(())
-}
-
-pub(super) fn report(world: &World, name: &str, ps: f64) {
-    if world.rank() == 0 {
-        // A process whose output has no reader has nothing else to do.
-        let _ = say(&format!("{name} {}\n", ps.max(1.0) as u64));
-    }
 }
 
 fn per_kib(ps: f64, bytes: usize) -> f64 {
