@@ -167,7 +167,9 @@ impl ProcessMark {
         match errno {
             libc::ESRCH => ReadRefused::NotThere { pid },
             libc::EFAULT => match self.reads_word() {
-                Some(_) => ReadRefused::Unmapped { pid },
+                Some(word) if word == self.word => ReadRefused::Unmapped { pid },
+                // Memory that is not there any more because its owner has taken back what it said.
+                Some(word) => self.other_word(word),
                 None => ReadRefused::NotThere { pid },
             },
             errno => ReadRefused::NotAllowed { pid, errno },
@@ -349,13 +351,22 @@ fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     fn of(bytes: &[u8]) -> RemoteBytes {
         RemoteBytes { address: bytes.as_ptr().addr() as u64, length: bytes.len() as u64 }
     }
 
+    /// The mark is for the whole process: while one test retracts it, no other one reads.
+    static TURN: Mutex<()> = Mutex::new(());
+
+    fn turn() -> MutexGuard<'static, ()> {
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[test]
     fn places_are_read_one_after_the_other_from_any_byte_on() {
+        let _turn = turn();
         let data: Vec<u8> = (0..20_000u32).map(|at| (at * 7) as u8).collect();
         let places: Vec<RemoteBytes> = data.chunks(150).rev().map(of).collect();
         let packed: Vec<u8> = data.chunks(150).rev().flatten().copied().collect();
@@ -369,6 +380,7 @@ mod tests {
 
     #[test]
     fn places_of_both_sides_may_be_many_and_of_any_length() {
+        let _turn = turn();
         let data: Vec<u8> = (0..50_000u32).map(|at| (at * 7) as u8).collect();
         let mark = ProcessMark::own();
         for (from, to, skip) in [(150, 70, 0), (70, 150, 33), (1, 999, 49_000), (50_000, 3, 1)] {
@@ -397,6 +409,7 @@ mod tests {
 
     #[test]
     fn a_read_says_why_it_is_refused() {
+        let _turn = turn();
         let mark = ProcessMark::own();
         let (pid, mut target) = (mark.pid, [0; 8]);
         let nowhere = RemoteBytes { address: 64, length: 8 };
@@ -419,11 +432,14 @@ mod tests {
 
     #[test]
     fn a_retracted_mark_is_noticed() {
+        let _turn = turn();
         let (mark, data, mut target) = (ProcessMark::own(), [7; 8], [0; 8]);
         mark.read_to_slice(&[of(&data)], 0, &mut target).unwrap();
         ProcessMark::retract();
         let refused = ReadRefused::Retracted { pid: mark.pid };
         assert_eq!(mark.read_to_slice(&[of(&data)], 0, &mut target), Err(refused));
+        let released = RemoteBytes { address: 64, length: 8 };
+        assert_eq!(mark.read_to_slice(&[released], 0, &mut target), Err(refused));
         assert_eq!(ProcessMark::own().check(), Ok(()));
     }
 }

@@ -68,4 +68,13 @@ pub enum Calls {
         /// Calls of each round.
         calls: u32,
     },
+    /// The calls of a measurement over hosts, whose clocks differ: each round is a barrier by butterfly, some calls, and a flat
+    /// reduction to member 0. A round takes as long as its calls take the member that needs longest for them. The time is
+    /// the median of the rounds' means.
+    OverHosts {
+        /// Rounds.
+        rounds: u32,
+        /// Calls of each round.
+        calls: u32,
+    },
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use landeck_collectives::architecture::{Butterfly, Flat};
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
 use crate::compact_plans::{CompactPlans, Path, ROOM_BYTES};
@@ -22,12 +23,14 @@ pub(crate) struct Stages {
     rounds: u32,
 }
 
-/// The calls that a measurement makes besides: a barrier before the operation's calls, and after them two reductions
-/// to member 0 that combine the times of all members.
+/// The calls that a measurement makes besides: a barrier before the operation's calls, and after them reductions to member 0
+/// that combine the times of all members.
 #[derive(Debug)]
 struct Around {
     barrier: Arc<CompactPlans>,
     reduce: Arc<CompactPlans>,
+    /// One of the longest time, or on one host one of the first beginning and one of the last end.
+    reductions: u32,
 }
 
 /// The kind of a stage.
@@ -51,16 +54,17 @@ impl Stages {
         tell: &mut dyn FnMut(Progress),
     ) -> Self {
         let Work { task, way, group, bytes } = *work;
-        let (is_measured, rounds, calls) = match calls {
-            Calls::AtOnce => (false, 1, 1),
-            Calls::Repeated(calls) => (false, 1, calls.max(1)),
-            Calls::Measured { rounds, calls } => (true, rounds.max(1), calls.max(1)),
+        let (around, rounds, calls) = match calls {
+            Calls::AtOnce => (None, 1, 1),
+            Calls::Repeated(calls) => (None, 1, calls),
+            Calls::Measured { rounds, calls } => (Some(Around::at_board(group)), rounds, calls),
+            Calls::OverHosts { rounds, calls } => (Some(Around::over_hosts(group)), rounds, calls),
         };
+        let (rounds, calls) = (rounds.max(1), calls.max(1));
         let walks = u64::from(group.size()) * (1 + u64::from(rounds) * u64::from(calls));
         let mut tell = |plans| tell(Progress { done: plans, all: walks });
         let operation =
             CompactPlans::made_in(ROOM_BYTES, task, way, group, (bytes, sharing), &mut tell);
-        let around = is_measured.then(|| Around::new(group));
         Self { operation: Arc::new(operation), around, calls, rounds }
     }
 
@@ -107,8 +111,10 @@ impl Stages {
 
     /// Steps of all members and stages.
     pub(crate) fn steps(&self) -> u64 {
-        let around =
-            self.around.as_ref().map_or(0, |of| of.barrier.steps() + 2 * of.reduce.steps());
+        let around = self
+            .around
+            .as_ref()
+            .map_or(0, |of| of.barrier.steps() + u64::from(of.reductions) * of.reduce.steps());
         (self.operation.steps() * u64::from(self.calls) + around) * u64::from(self.rounds)
     }
 
@@ -142,20 +148,29 @@ impl Stages {
 
     /// The spans of all rounds, before anything has been done.
     pub(crate) fn spans(&self) -> Spans {
-        let begin = if self.around.is_some() { Time::from_ps(u64::MAX) } else { Time::ZERO };
-        Spans(vec![(begin, Time::ZERO); self.rounds as usize])
+        let is_of_all = self.around.as_ref().is_some_and(|around| around.reductions == 2);
+        let begin = if is_of_all { Time::from_ps(u64::MAX) } else { Time::ZERO };
+        let begun = if is_of_all { 0 } else { self.members() };
+        Spans {
+            of_rounds: vec![(begin, Time::ZERO); self.rounds as usize],
+            begun: vec![Time::ZERO; begun as usize],
+        }
     }
 
     /// Notes that a member has finished a stage.
-    pub(crate) fn note(&self, spans: &mut Spans, stage: u32, now: Time) {
-        let Some(span) = spans.0.get_mut((stage / self.length()) as usize) else { return };
+    pub(crate) fn note(&self, spans: &mut Spans, (member, stage): (u32, u32), now: Time) {
+        let Some(span) = spans.of_rounds.get_mut((stage / self.length()) as usize) else { return };
+        let own = spans.begun.get_mut(member as usize);
         let place = stage % self.length();
         let first = u32::from(self.around.is_some());
         if place + 1 == first {
-            span.0 = span.0.min(now);
-        }
-        if place + 1 == first + self.calls {
-            span.1 = span.1.max(now);
+            match own {
+                Some(begun) => *begun = now,
+                None => span.0 = span.0.min(now),
+            }
+        } else if place + 1 == first + self.calls {
+            let end = own.map_or(now, |begun| Time::ZERO + now.since(*begun));
+            span.1 = span.1.max(end);
         }
     }
 
@@ -176,7 +191,7 @@ impl Stages {
     }
 
     fn length(&self) -> u32 {
-        self.calls + if self.around.is_some() { 3 } else { 0 }
+        self.calls + self.around.as_ref().map_or(0, |around| 1 + around.reductions)
     }
 
     fn kind(&self, stage: u32) -> Kind {
@@ -190,21 +205,36 @@ impl Stages {
 }
 
 impl Around {
-    fn new(group: &Group) -> Self {
+    fn at_board(group: &Group) -> Self {
         let way = Way::Board(BoardStyle::Each);
-        let of = |operation| Arc::new(CompactPlans::of(&Task::new(operation), &way, group, (8, 1)));
-        Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce) }
+        Self { reductions: 2, ..Self::by(&way, &way, group) }
+    }
+
+    fn over_hosts(group: &Group) -> Self {
+        Self::by(&Way::by(Butterfly), &Way::by(Flat), group)
+    }
+
+    fn by(barrier: &Way, reduce: &Way, group: &Group) -> Self {
+        let of =
+            |operation, way| Arc::new(CompactPlans::of(&Task::new(operation), way, group, (8, 1)));
+        let barrier = of(Operation::Barrier, barrier);
+        Self { barrier, reduce: of(Operation::Reduce, reduce), reductions: 1 }
     }
 }
 
-/// For each round, when the first member began and when the last one finished.
+/// For each round, when the first member began and when the last one finished. Over hosts, and where nothing is measured
+/// besides, it begins with zero, and ends with the longest time of a member.
 #[derive(Clone, Debug)]
-pub(crate) struct Spans(Vec<(Time, Time)>);
+pub(crate) struct Spans {
+    of_rounds: Vec<(Time, Time)>,
+    /// When each member began the round that it is in; empty where all members have one clock.
+    begun: Vec<Time>,
+}
 
 impl Spans {
     /// The lengths of the finished rounds.
     pub(crate) fn lengths_ps(&self) -> Vec<u64> {
-        let over = self.0.iter().filter(|(begin, end)| end >= begin);
+        let over = self.of_rounds.iter().filter(|(begin, end)| end >= begin);
         over.map(|(begin, end)| end.since(*begin)).collect()
     }
 }
@@ -250,9 +280,34 @@ mod tests {
         let work = Work { task: &task, way: &way, group: &group, bytes: 0 };
         let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 }, Sharing::of(1));
         let mut spans = stages.spans();
-        for (stage, at) in [(0, 50), (0, 70), (1, 200), (1, 150), (2, 900)] {
-            stages.note(&mut spans, stage, Time::from_ps(at));
+        let noted = [(0, 0, 50), (1, 0, 70), (0, 1, 200), (1, 1, 150), (0, 2, 900)];
+        for (member, stage, at) in noted {
+            stages.note(&mut spans, (member, stage), Time::from_ps(at));
         }
         assert_eq!(spans.lengths_ps(), [150]);
+    }
+
+    #[test]
+    fn over_hosts_a_round_lasts_as_long_as_for_the_member_that_needs_longest() {
+        let (task, group) = (Task::new(Operation::Broadcast), Group::whole(2).unwrap());
+        let way = Way::by(Flat);
+        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
+        let stages = Stages::new(&work, Calls::OverHosts { rounds: 2, calls: 2 }, Sharing::of(1));
+        assert_eq!(stages.count(), 2 * 4, "a barrier, two calls, a reduction");
+        let mut spans = stages.spans();
+        let noted = [
+            (0, 0, 50),
+            (1, 0, 70),
+            (0, 2, 60),
+            (1, 2, 190),
+            (0, 4, 1_000),
+            (1, 4, 900),
+            (0, 6, 1_040),
+            (1, 6, 930),
+        ];
+        for (member, stage, at) in noted {
+            stages.note(&mut spans, (member, stage), Time::from_ps(at));
+        }
+        assert_eq!(spans.lengths_ps(), [120, 40]);
     }
 }

@@ -397,7 +397,8 @@ impl World {
     /// product's short path, whose time is part of the deposit.
     fn call(&mut self, member: u32, now: Time) -> bool {
         let place = &mut self.members[member as usize];
-        let is_short = self.stages.is_around(place.stage);
+        let is_at_board = place.execution.as_ref().is_some_and(|of| of.walk().uses_board());
+        let is_short = self.stages.is_around(place.stage) && is_at_board;
         if place.called > place.stage || self.host.details.call_ps == 0 || is_short {
             return false;
         }
@@ -428,7 +429,7 @@ impl World {
         if !place.execution.as_ref().is_some_and(Execution::is_over) {
             return false;
         }
-        self.stages.note(&mut self.spans, place.stage, now);
+        self.stages.note(&mut self.spans, (member, place.stage), now);
         (place.stage, place.round) = (place.stage + 1, 0);
         place.ends_wait();
         place.execution = self.stages.path(member, place.stage).map(Execution::new);

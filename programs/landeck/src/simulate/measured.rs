@@ -1,7 +1,8 @@
 //! Measures operations on this host or several, in processes that `landeck run` starts.
 
 use clap::Args;
-use landeck::unstable::collectives::{Group, Operation, Preset};
+use landeck::unstable::collectives::architecture::{Butterfly, Flat};
+use landeck::unstable::collectives::{Group, Operation, Preset, Way};
 use landeck::unstable::host::say::say;
 use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
 use rustix::time::{ClockId, clock_gettime};
@@ -28,6 +29,9 @@ pub(crate) struct MeasureWayArguments {
     way: Preset,
     clusters: u32,
     bytes: usize,
+    /// The processes are on several hosts, whose clocks differ.
+    #[arg(long)]
+    hosts: bool,
 }
 
 /// A failed measurement.
@@ -54,8 +58,8 @@ pub(crate) const fn batches(operation: Operation) -> u32 {
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// Measures one launch, in microseconds. `what` is an operation, or `message` for half of a round trip. `options` are
-/// further ones of `landeck run`.
+/// Measures one launch, in microseconds. `what` is an operation, or `message` for half of a round trip. `options` are those of
+/// `landeck run` for several hosts; there are none on one host.
 pub(crate) fn launch(
     options: &[String],
     what: &str,
@@ -72,6 +76,7 @@ pub(crate) fn launch(
         .arg(&own)
         .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
         .arg(bytes.to_string())
+        .args((!options.is_empty()).then_some("--hosts"))
         .stdin(Stdio::null())
         .output()
         .map_err(MeasuredError::Start)?;
@@ -106,7 +111,10 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         _ => world.clone(),
     };
     let us = match operation {
-        Some(operation) => operation_us(&world, &way, operation, arguments.bytes)?,
+        Some(operation) => {
+            let timing = if arguments.hosts { Timing::over_hosts(&world) } else { Timing::AtBoard };
+            operation_us(&world, (&way, timing), operation, arguments.bytes)?
+        }
         None => message_us(&world, arguments.bytes)?,
     };
     if world.rank() == 0 {
@@ -160,24 +168,58 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
     Ok(count[0])
 }
 
+/// The calls around a batch, which are simulated as well.
+enum Timing {
+    /// A barrier, and then reductions of the first beginning and of the last end, all over the board of one host.
+    AtBoard,
+    /// A barrier, and then a reduction of the longest time that a member has needed.
+    OverHosts {
+        /// Its barrier is by butterfly.
+        barrier: World,
+        /// Its reduction is flat.
+        reduce: World,
+    },
+}
+
+impl Timing {
+    fn over_hosts(world: &World) -> Self {
+        let (barrier, reduce) = (Way::by(Butterfly), Way::by(Flat));
+        Self::OverHosts { barrier: world.via(barrier), reduce: world.via(reduce) }
+    }
+
+    /// The time of a batch, in microseconds; rank 0 learns it.
+    fn span_us(&self, world: &World, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        let barrier = if let Self::OverHosts { barrier, .. } = self { barrier } else { world };
+        barrier.barrier()?;
+        let begin_us = now_us();
+        batch()?;
+        let end_us = now_us();
+        let (mut first_us, mut last_us) = ([0.0], [0.0]);
+        if let Self::OverHosts { reduce, .. } = self {
+            reduce.reduce(&[end_us - begin_us], &mut last_us, Maximum, 0)?;
+        } else {
+            world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
+            world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
+        }
+        Ok(last_us[0] - first_us[0])
+    }
+}
+
 /// The time of one call, from batches of [`calls`] or fewer on a busy host.
-fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
+fn operation_us(
+    world: &World,
+    (way, timing): (&World, Timing),
+    operation: Operation,
+    bytes: usize,
+) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
     let (batches, clock_us) = (batches(operation), clock_ps() / 1e6);
     let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
-        world.barrier()?;
-        let begin_us = now_us();
-        for _ in 0..calls {
-            blocks.call(way, operation)?;
-        }
-        let end_us = now_us();
-        let (mut first_us, mut last_us) = ([0.0], [0.0]);
-        world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
-        world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
+        let batch = || (0..calls).try_for_each(|_| blocks.call(way, operation));
         // The last member looks at the clock after its last call.
-        spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
+        spans_us.push((timing.span_us(world, batch)? - clock_us) / f64::from(calls));
     }
     Ok(median(spans_us))
 }

@@ -384,9 +384,8 @@ impl SimulateArguments {
         }
         let operation = self.operation();
         let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
-        // The simulated barriers and reductions of a measurement go over the board of one host.
         let calls = match self.hosts {
-            Some(_) => Calls::Repeated(calls),
+            Some(_) => Calls::OverHosts { rounds, calls },
             None => Calls::Measured { rounds, calls },
         };
         self.ground(platform, faults, calls, LAUNCHES)

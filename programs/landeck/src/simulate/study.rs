@@ -188,14 +188,23 @@ impl Ground<'_> {
 
     /// When the members call. In a measurement, long operations are called less often.
     fn calls_of(&self, work: &Work<'_>) -> Result<Calls, SimulationError> {
-        let Calls::Measured { rounds, calls } = self.calls else { return Ok(self.calls) };
-        if calls == 1 {
+        let (Calls::Measured { calls: usual, .. } | Calls::OverHosts { calls: usual, .. }) =
+            self.calls
+        else {
+            return Ok(self.calls);
+        };
+        if usual == 1 {
             return Ok(self.calls);
         }
         let faults = Faults { deaths: Vec::new(), ..self.faults.clone() };
         let setting = Setting { placement: self.placement, ..Setting::new(self.platform, &faults) };
         let call_us = run(work, &setting, &mut |_| {})?.time().us();
-        Ok(Calls::Measured { rounds, calls: calls_in_a_batch(calls, call_us) })
+        let calls = calls_in_a_batch(usual, call_us);
+        Ok(match self.calls {
+            Calls::OverHosts { rounds, .. } => Calls::OverHosts { rounds, calls },
+            Calls::Measured { rounds, .. } => Calls::Measured { rounds, calls },
+            others => others,
+        })
     }
 
     /// The first sentence of headings.
