@@ -32,7 +32,7 @@ use statement::Stated;
 use told::Reading;
 
 pub use difference::Difference;
-pub use told::{Exposed, Reader, Told};
+pub use told::{Exposed, Leave, Reader, Told};
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {

@@ -226,7 +226,7 @@ impl BoardCall {
     fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardProgress, BoardError> {
         let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
         while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
-            self.at.leave(board, None);
+            self.at.leave(board, self.deferred_error.as_ref());
             board.wake();
             if !self.chunks.next() {
                 return self.deferred_error.take().map_or(Ok(BoardProgress::Complete), Err);

@@ -80,38 +80,50 @@ pub enum Reader {
     /// It reads nothing more.
     Done,
     /// It has left, and what it has told of is not there any more.
-    Left {
-        /// The member because of whose end it has left, if that was the reason.
-        gone: Option<u32>,
-    },
+    Left(Leave),
+}
+
+/// The reason why a member has left before its data were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It could not do its part.
+    Failed,
+    /// This member is gone.
+    Gone(u32),
+    /// This member had no memory.
+    NoRoom(u32),
 }
 
 const DONE: u64 = 1;
 const ASKS: u64 = 2;
 const CANNOT_READ: u64 = 3;
 const LEFT: u64 = 4;
+const LEFT_FOR_GONE: u64 = 5;
+const LEFT_FOR_ROOM: u64 = 6;
 
 impl Reader {
     fn to_word(self) -> u64 {
-        match self {
-            Self::Reads => 0,
-            Self::Done => DONE,
-            Self::Left { gone } => {
-                LEFT | gone.map_or(0, |member| u64::from(member.saturating_add(1)) << 32)
-            }
-            Self::Asks { owner, is_lasting } => {
-                u64::from(owner) << 32 | if is_lasting { CANNOT_READ } else { ASKS }
-            }
-        }
+        let (of, what) = match self {
+            Self::Reads => (0, 0),
+            Self::Done => (0, DONE),
+            Self::Left(Leave::Failed) => (0, LEFT),
+            Self::Left(Leave::Gone(member)) => (member, LEFT_FOR_GONE),
+            Self::Left(Leave::NoRoom(member)) => (member, LEFT_FOR_ROOM),
+            Self::Asks { owner, is_lasting: true } => (owner, CANNOT_READ),
+            Self::Asks { owner, is_lasting: false } => (owner, ASKS),
+        };
+        u64::from(of) << 32 | what
     }
 
     fn of_word(word: u64) -> Self {
-        let owner = (word >> 32) as u32; // or one more than the member that is gone
+        let of = (word >> 32) as u32;
         match u64::from(word as u32) {
             DONE => Self::Done,
-            LEFT => Self::Left { gone: owner.checked_sub(1) },
-            ASKS => Self::Asks { owner, is_lasting: false },
-            CANNOT_READ => Self::Asks { owner, is_lasting: true },
+            LEFT => Self::Left(Leave::Failed),
+            LEFT_FOR_GONE => Self::Left(Leave::Gone(of)),
+            LEFT_FOR_ROOM => Self::Left(Leave::NoRoom(of)),
+            ASKS => Self::Asks { owner: of, is_lasting: false },
+            CANNOT_READ => Self::Asks { owner: of, is_lasting: true },
             _ => Self::Reads,
         }
     }
@@ -218,10 +230,10 @@ impl Board {
         self.say_reader(number, Reader::Done);
     }
 
-    /// Says that this member has left before its data were read, because of a member that is gone as may be.
+    /// Says that this member has left before its data were read.
     #[cold]
-    pub fn have_left(&mut self, number: u32, gone: Option<u32>) {
-        self.say_reader(number, Reader::Left { gone });
+    pub fn have_left(&mut self, number: u32, reason: Leave) {
+        self.say_reader(number, Reader::Left(reason));
     }
 
     fn say_reader(&mut self, number: u32, reader: Reader) {
@@ -238,7 +250,7 @@ impl Board {
     pub(super) fn end_reading(&mut self, number: u32) {
         let open = &mut self.reading.open;
         let Some(at) = open.iter().position(|(of, _)| *of == number) else { return };
-        if !matches!(open[at].1, Reader::Left { .. }) {
+        if !matches!(open[at].1, Reader::Left(_)) {
             self.have_read(number);
         }
         self.reading.open.swap_remove(at);
@@ -390,12 +402,12 @@ mod tests {
         assert_eq!(boards[0].reader(1, 17), Reader::Reads, "what stood there before is gone");
         boards[1].ask(0, 17, false);
         assert_eq!(boards[0].reader(1, 17), Reader::Asks { owner: 0, is_lasting: false });
-        for gone in [None, Some(0), Some(5)] {
-            boards[1].have_left(17, gone);
-            assert_eq!(boards[0].reader(1, 17), Reader::Left { gone });
+        for reason in [Leave::Failed, Leave::Gone(0), Leave::NoRoom(5)] {
+            boards[1].have_left(17, reason);
+            assert_eq!(boards[0].reader(1, 17), Reader::Left(reason));
         }
         boards[1].end(17);
-        assert_eq!(boards[0].reader(1, 17), Reader::Left { gone: Some(5) }, "it stays so");
+        assert_eq!(boards[0].reader(1, 17), Reader::Left(Leave::NoRoom(5)), "it stays so");
         assert_eq!(Reader::of_word(u64::MAX), Reader::Reads);
     }
 }

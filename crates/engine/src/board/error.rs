@@ -1,7 +1,7 @@
 //! Why an operation at the board cannot be done.
 
 use landeck_arithmetic::ReductionError;
-use landeck_board::{Board, BoardBroken, Difference, NoDeposit, Outcome};
+use landeck_board::{Board, BoardBroken, Difference, Leave, NoDeposit, Outcome};
 use landeck_memory::NoMemory;
 use landeck_memory::heap::HeapFull;
 
@@ -97,9 +97,14 @@ impl BoardError {
         }
     }
 
-    /// The member that is gone, if that is the reason.
-    pub(crate) fn gone_member(&self) -> Option<u32> {
-        if let Self::Gone(member) = self { Some(*member) } else { None }
+    /// Why member `own` leaves its readers.
+    pub(crate) fn leave(&self, own: u32) -> Leave {
+        match self {
+            Self::Gone(member) => Leave::Gone(*member),
+            Self::Heap(_) | Self::NoMemory(_) => Leave::NoRoom(own),
+            Self::NoRoom(member) => Leave::NoRoom(*member),
+            _ => Leave::Failed,
+        }
     }
 
     /// How an operation ends for all that is lost by this, for member `own`.

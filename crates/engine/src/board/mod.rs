@@ -8,7 +8,7 @@
 //! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Deposit, Neighbours, Outcome};
+use landeck_board::{Board, Came, Deposit, Leave, Neighbours, Outcome};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells};
 use landeck_kernel::Area;
@@ -135,8 +135,8 @@ impl AtBoard {
     pub(crate) fn leave(&mut self, board: &mut Board, error: Option<&BoardError>) {
         if self.own_data.is_some() {
             self.hide();
-            let gone = error.and_then(BoardError::gone_member);
-            board.have_left(self.number, gone);
+            let reason = error.map_or(Leave::Failed, |error| error.leave(board.own()));
+            board.have_left(self.number, reason);
         }
         board.end(self.number);
     }

@@ -8,7 +8,7 @@
 //! A member that combines reads the data of others piece by piece into memory of its own. Where it makes a part of the result for all, the
 //! others read that where it makes it.
 
-use landeck_board::{Board, Came, Deposit, Exposed, Reader, Told};
+use landeck_board::{Board, Came, Deposit, Exposed, Leave, Reader, Told};
 use landeck_collectives::{Cells, Readers, Store};
 use landeck_memory::{Buffer, Bytes, NoMemory, ReadRefused, room};
 
@@ -241,7 +241,7 @@ impl AtBoard {
 
     /// Whether a member reads nothing more of this one's data, or will never come.
     pub(super) fn is_reader_over(&self, board: &Board, member: u32) -> bool {
-        matches!(self.reader(board, member), Reader::Done | Reader::Left { .. })
+        matches!(self.reader(board, member), Reader::Done | Reader::Left(_))
             || board.is_gone(member)
             || board.is_past(member, self.number)
             || self.refuses(board, member)
@@ -255,11 +255,14 @@ impl AtBoard {
             Err(_) => false,
         };
         match self.reader(board, owner) {
-            Reader::Left { .. } if is_all_there => None,
-            Reader::Left { gone: Some(member) } if member < board.size() => {
+            Reader::Left(_) if is_all_there => None,
+            Reader::Left(Leave::Gone(member)) if member < board.size() => {
                 Some(BoardError::Gone(member))
             }
-            Reader::Left { .. } => Some(BoardError::Spoiled(owner)),
+            Reader::Left(Leave::NoRoom(member)) if member < board.size() => {
+                Some(BoardError::NoRoom(member))
+            }
+            Reader::Left(_) => Some(BoardError::Spoiled(owner)),
             _ => None,
         }
     }
@@ -400,7 +403,7 @@ mod tests {
     use landeck_board::{LinesPlace, Outcome};
     use landeck_collectives::Action;
     use landeck_kernel::Area;
-    use landeck_memory::heap::Heap;
+    use landeck_memory::heap::{Heap, HeapFull};
     use landeck_memory::{ProcessMark, Segment, SegmentPlan, SlotRecord, SlotState};
 
     use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -581,6 +584,20 @@ mod tests {
         owner.at.leave(&mut owner.board, Some(&BoardError::Gone(2)));
         assert_eq!(one.steps(&READ), Ok(Stepped::Waits));
         assert_eq!(one.verdict(&READ), Some(BoardError::Gone(2)));
+    }
+
+    #[test]
+    fn a_reader_learns_that_the_owner_or_another_one_had_no_memory() {
+        for (error, member) in [
+            (BoardError::Heap(HeapFull { wanted: 1, in_use: 0, limit: 0 }), 0),
+            (BoardError::NoRoom(1), 1),
+        ] {
+            let (_place, mut members) = members();
+            let [owner, _, other] = &mut members;
+            owner.at.leave(&mut owner.board, Some(&error));
+            assert_eq!(other.steps(&READ), Ok(Stepped::Waits));
+            assert_eq!(other.verdict(&READ), Some(BoardError::NoRoom(member)));
+        }
     }
 
     /// Whether the step of member 1 fails that takes a result of member 0, which was through before it was looked at again.
