@@ -31,6 +31,7 @@ impl Board {
                 is_as_stated &= (there, result) == (filled, resolved);
             }
         }
+        is_as_stated &= self.are_readers_stated();
         if !is_as_stated {
             self.overwrite();
         }
@@ -46,6 +47,7 @@ impl Board {
             }
             line.publish(stated.number, stated.signature);
         }
+        self.restate_readers();
         self.wake();
     }
 }

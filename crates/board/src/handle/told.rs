@@ -18,7 +18,7 @@ use landeck_memory::process_memory::allow_readers;
 use landeck_memory::{ProcessMark, ReadRefused, RemoteBytes};
 
 use super::Board;
-use crate::words::{IN_HEAP, Line, LongLine, READER, TOLD};
+use crate::words::{IN_HEAP, Line, LongLine, READER, TOLD, WINDOW};
 
 /// The place of a member's data in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,6 +245,29 @@ impl Board {
         }
     }
 
+    /// Whether this member's line says of each operation how far it is as a reader.
+    pub(super) fn are_readers_stated(&self) -> bool {
+        let says = |&(number, reader): &(u32, Reader)| {
+            self.own_line(number).data[READER].load(Ordering::Relaxed) == reader.to_word()
+        };
+        self.reading.open.iter().filter(|(number, _)| self.has_said(*number)).all(says)
+    }
+
+    /// Says again how far this member is as a reader.
+    pub(super) fn restate_readers(&self) {
+        for (number, reader) in
+            self.reading.open.iter().filter(|(number, _)| self.has_said(*number))
+        {
+            self.own_line(*number).data[READER].store(reader.to_word(), Ordering::Release);
+        }
+    }
+
+    /// Whether this member has come to an operation.
+    fn has_said(&self, number: u32) -> bool {
+        let stated = &self.stated[number as usize % WINDOW];
+        stated.has_come && stated.number == number
+    }
+
     /// The operation is over for this member.
     #[inline]
     pub(super) fn end_reading(&mut self, number: u32) {
@@ -388,6 +411,20 @@ mod tests {
         assert_eq!(boards[0].reader(1, 1), Reader::Done);
         assert!(boards[1].needs_deposit(0, 2), "it never can");
         exposed.close();
+    }
+
+    #[test]
+    fn a_reader_says_again_what_another_process_has_overwritten() {
+        let _guard = one_at_a_time();
+        let (_segment, mut boards) = boards(2);
+        let (number, (signature, _)) = (boards[1].begin(7).0, SAID);
+        assert!(boards[1].come_told(number, (signature, 0), NOTHING).is_none());
+        boards[1].ask(0, number, false);
+        boards[1].own_line(number).data[READER].store(DONE, Ordering::Relaxed);
+        assert_eq!(boards[0].reader(1, number), Reader::Done);
+        boards[1].restate();
+        let asks = Reader::Asks { owner: 0, is_lasting: false };
+        assert_eq!(boards[0].reader(1, number), asks);
     }
 
     #[test]

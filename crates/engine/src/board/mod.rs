@@ -95,8 +95,8 @@ pub(crate) struct AtBoard {
     is_last: bool,
     /// Bytes of the current step that are done.
     done: usize,
-    /// The current step takes a result of no bytes: whatever its maker has left undone, nothing is missing.
-    is_result_empty: bool,
+    /// The current step takes no bytes: whatever their owner has left undone, nothing is missing.
+    takes_nothing: bool,
     /// Members that were seen to have come, in the current step.
     seen: u32,
     combiner: Combiner,
@@ -125,7 +125,7 @@ impl AtBoard {
     pub(crate) fn begin(&mut self, number: u32, signature: u32, check: u32, protocol: Protocol) {
         (self.number, self.signature, self.check) = (number, signature, check);
         (self.protocol, self.has_come, self.is_last) = (protocol, false, false);
-        (self.done, self.seen, self.is_result_empty) = (0, 0, false);
+        (self.done, self.seen, self.takes_nothing) = (0, 0, false);
         self.read_parts.clear();
         self.hide();
     }
@@ -164,7 +164,7 @@ impl AtBoard {
         action: &Action,
         around: &mut Around<'_, M>,
     ) -> Result<Stepped> {
-        self.is_result_empty = false;
+        self.takes_nothing = false;
         let stepped = match action {
             Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
             Action::Tell { cells, except } => self.tell(around, *cells, *except),
@@ -309,19 +309,28 @@ impl AtBoard {
     fn given_up(&self, action: &Action, board: &Board) -> Option<BoardError> {
         let from = match *action {
             Action::Take { from, resolved: true, .. } => from,
-            Action::Read { from, resolved, .. } => match self.owner_left(board, from) {
-                None if resolved => from,
-                error => return error,
-            },
+            Action::Read { from, .. } => return self.left_undone(action, board, from),
             Action::CombineDeposits { .. } | Action::Resolve { .. } if self.protocol.tells => {
                 let others = needed(action, board.size()).filter(|&at| at != board.own());
-                return others.into_iter().find_map(|owner| self.owner_left(board, owner));
+                return others.into_iter().find_map(|owner| self.left_undone(action, board, owner));
             }
             _ => return None,
         };
+        self.is_past_without(action, board, from).then_some(BoardError::Spoiled(from))
+    }
+
+    /// The error where a member whose memory this one reads has left before. It waits for its readers unless it fails.
+    fn left_undone(&self, action: &Action, board: &Board, owner: u32) -> Option<BoardError> {
+        let is_past = || self.is_past_without(action, board, owner);
+        let error = self.owner_left(board, owner);
+        error.or_else(|| is_past().then_some(BoardError::Spoiled(owner)))
+    }
+
+    /// Whether a member is past this operation, and what the step needs of it is not there.
+    fn is_past_without(&self, action: &Action, board: &Board, member: u32) -> bool {
         // First whether it is through: what it did before that counts.
-        let is_past = from != board.own() && board.is_past(from, self.number);
-        (is_past && self.is_unfinished(action, board, from)).then_some(BoardError::Spoiled(from))
+        let is_past = member != board.own() && board.is_past(member, self.number);
+        is_past && self.is_unfinished(action, board, member)
     }
 
     /// Whether what a member has brought, and a step needs, is not all there. A result that goes on
@@ -329,7 +338,7 @@ impl AtBoard {
     fn is_unfinished(&self, action: &Action, board: &Board, member: u32) -> bool {
         let is_result_awaited =
             matches!(action, Action::Take { from, resolved: true, .. } if *from == member);
-        if self.is_result_empty {
+        if self.takes_nothing {
             return false;
         }
         match board.deposit(member, self.number) {

@@ -28,7 +28,7 @@ impl AtBoard {
         taking: Taking,
     ) -> Result<Stepped> {
         let Taking { from, into, resolved, .. } = taking;
-        self.is_result_empty = resolved && around.memory.bytes(into) == 0;
+        self.takes_nothing = resolved && around.memory.bytes(into) == 0;
         if from != around.board.own() && !self.has_member_come(around.board, from)? {
             return Ok(Stepped::Waits);
         }

@@ -116,7 +116,7 @@ impl AtBoard {
         taking: Taking,
     ) -> Result<Stepped> {
         let Taking { from, deposited, into, resolved } = taking;
-        self.is_result_empty = resolved && around.memory.bytes(into) == 0;
+        self.takes_nothing = around.memory.bytes(into) == 0;
         if !self.has_member_come(around.board, from)? {
             return Ok(Stepped::Waits);
         }
