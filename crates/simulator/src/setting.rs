@@ -60,18 +60,12 @@ pub enum Calls {
     AtOnce,
     /// Each member calls this often without pause; the time is the mean.
     Repeated(u32),
+    /// Each member calls this often, and calls a barrier by butterfly behind each of these calls. The time is the mean, with
+    /// that of the barrier: a root does not run ahead.
+    BeforeBarriers(u32),
     /// The calls of a measurement over the board of one host: each round is a barrier, some calls, and two reductions
     /// to member 0. The time is the median of the rounds' means.
     Measured {
-        /// Rounds.
-        rounds: u32,
-        /// Calls of each round.
-        calls: u32,
-    },
-    /// The calls of a measurement over hosts, whose clocks differ: each round is a barrier by butterfly, some calls, and a flat
-    /// reduction to member 0. A round takes as long as its calls take the member that needs longest for them. The time is
-    /// the median of the rounds' means.
-    OverHosts {
         /// Rounds.
         rounds: u32,
         /// Calls of each round.

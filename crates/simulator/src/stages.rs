@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use landeck_collectives::architecture::{Butterfly, Flat};
+use landeck_collectives::architecture::Butterfly;
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
 use crate::compact_plans::{CompactPlans, Path, ROOM_BYTES};
@@ -23,14 +23,14 @@ pub(crate) struct Stages {
     rounds: u32,
 }
 
-/// The calls that a measurement makes besides: a barrier before the operation's calls, and after them reductions to member 0
-/// that combine the times of all members.
+/// The calls that a measurement makes besides.
 #[derive(Debug)]
-struct Around {
-    barrier: Arc<CompactPlans>,
-    reduce: Arc<CompactPlans>,
-    /// One of the longest time, or on one host one of the first beginning and one of the last end.
-    reductions: u32,
+enum Around {
+    /// A barrier before the operation's calls, and after them two reductions to member 0 that combine the times of all
+    /// members.
+    Batch { barrier: Arc<CompactPlans>, reduce: Arc<CompactPlans> },
+    /// A barrier behind each call.
+    Calls { barrier: Arc<CompactPlans> },
 }
 
 /// The kind of a stage.
@@ -57,8 +57,8 @@ impl Stages {
         let (around, rounds, calls) = match calls {
             Calls::AtOnce => (None, 1, 1),
             Calls::Repeated(calls) => (None, 1, calls),
-            Calls::Measured { rounds, calls } => (Some(Around::at_board(group)), rounds, calls),
-            Calls::OverHosts { rounds, calls } => (Some(Around::over_hosts(group)), rounds, calls),
+            Calls::BeforeBarriers(calls) => (Some(Around::calls(group)), 1, calls),
+            Calls::Measured { rounds, calls } => (Some(Around::batch(group)), rounds, calls),
         };
         let (rounds, calls) = (rounds.max(1), calls.max(1));
         let walks = u64::from(group.size()) * (1 + u64::from(rounds) * u64::from(calls));
@@ -111,10 +111,11 @@ impl Stages {
 
     /// Steps of all members and stages.
     pub(crate) fn steps(&self) -> u64 {
-        let around = self
-            .around
-            .as_ref()
-            .map_or(0, |of| of.barrier.steps() + u64::from(of.reductions) * of.reduce.steps());
+        let around = match &self.around {
+            None => 0,
+            Some(Around::Batch { barrier, reduce }) => barrier.steps() + 2 * reduce.steps(),
+            Some(Around::Calls { barrier }) => barrier.steps() * u64::from(self.calls),
+        };
         (self.operation.steps() * u64::from(self.calls) + around) * u64::from(self.rounds)
     }
 
@@ -139,8 +140,10 @@ impl Stages {
             return None;
         }
         let walks = match (self.kind(stage), &self.around) {
-            (Kind::Barrier, Some(around)) => &around.barrier,
-            (Kind::Reduce, Some(around)) => &around.reduce,
+            (Kind::Barrier, Some(Around::Batch { barrier, .. } | Around::Calls { barrier })) => {
+                barrier
+            }
+            (Kind::Reduce, Some(Around::Batch { reduce, .. })) => reduce,
             _ => &self.operation,
         };
         Some(Path::new(walks, member))
@@ -148,29 +151,19 @@ impl Stages {
 
     /// The spans of all rounds, before anything has been done.
     pub(crate) fn spans(&self) -> Spans {
-        let is_of_all = self.around.as_ref().is_some_and(|around| around.reductions == 2);
-        let begin = if is_of_all { Time::from_ps(u64::MAX) } else { Time::ZERO };
-        let begun = if is_of_all { 0 } else { self.members() };
-        Spans {
-            of_rounds: vec![(begin, Time::ZERO); self.rounds as usize],
-            begun: vec![Time::ZERO; begun as usize],
-        }
+        let begin = if self.is_batch() { Time::from_ps(u64::MAX) } else { Time::ZERO };
+        Spans(vec![(begin, Time::ZERO); self.rounds as usize])
     }
 
     /// Notes that a member has finished a stage.
-    pub(crate) fn note(&self, spans: &mut Spans, (member, stage): (u32, u32), now: Time) {
-        let Some(span) = spans.of_rounds.get_mut((stage / self.length()) as usize) else { return };
-        let own = spans.begun.get_mut(member as usize);
+    pub(crate) fn note(&self, spans: &mut Spans, stage: u32, now: Time) {
+        let Some(span) = spans.0.get_mut((stage / self.length()) as usize) else { return };
         let place = stage % self.length();
-        let first = u32::from(self.around.is_some());
-        if place + 1 == first {
-            match own {
-                Some(begun) => *begun = now,
-                None => span.0 = span.0.min(now),
-            }
-        } else if place + 1 == first + self.calls {
-            let end = own.map_or(now, |begun| Time::ZERO + now.since(*begun));
-            span.1 = span.1.max(end);
+        let last = if self.is_batch() { self.calls } else { self.length() - 1 };
+        if self.is_batch() && place == 0 {
+            span.0 = span.0.min(now);
+        } else if place == last {
+            span.1 = span.1.max(now);
         }
     }
 
@@ -191,50 +184,52 @@ impl Stages {
     }
 
     fn length(&self) -> u32 {
-        self.calls + self.around.as_ref().map_or(0, |around| 1 + around.reductions)
+        match self.around {
+            None => self.calls,
+            Some(Around::Batch { .. }) => self.calls + 3,
+            Some(Around::Calls { .. }) => 2 * self.calls,
+        }
+    }
+
+    /// Whether a round begins with a barrier and ends with reductions.
+    fn is_batch(&self) -> bool {
+        matches!(self.around, Some(Around::Batch { .. }))
     }
 
     fn kind(&self, stage: u32) -> Kind {
-        match stage % self.length() {
-            _ if self.around.is_none() => Kind::Operation,
-            0 => Kind::Barrier,
-            place if place <= self.calls => Kind::Operation,
-            _ => Kind::Reduce,
+        match (&self.around, stage % self.length()) {
+            (None, _) => Kind::Operation,
+            (Some(Around::Calls { .. }), place) if place % 2 == 0 => Kind::Operation,
+            (Some(Around::Calls { .. }), _) | (Some(Around::Batch { .. }), 0) => Kind::Barrier,
+            (Some(Around::Batch { .. }), place) if place <= self.calls => Kind::Operation,
+            (Some(Around::Batch { .. }), _) => Kind::Reduce,
         }
     }
 }
 
 impl Around {
-    fn at_board(group: &Group) -> Self {
+    /// Those around a batch, over the board of one host.
+    fn batch(group: &Group) -> Self {
         let way = Way::Board(BoardStyle::Each);
-        Self { reductions: 2, ..Self::by(&way, &way, group) }
+        let of = |operation| Arc::new(CompactPlans::of(&Task::new(operation), &way, group, (8, 1)));
+        Self::Batch { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce) }
     }
 
-    fn over_hosts(group: &Group) -> Self {
-        Self::by(&Way::by(Butterfly), &Way::by(Flat), group)
-    }
-
-    fn by(barrier: &Way, reduce: &Way, group: &Group) -> Self {
-        let of =
-            |operation, way| Arc::new(CompactPlans::of(&Task::new(operation), way, group, (8, 1)));
-        let barrier = of(Operation::Barrier, barrier);
-        Self { barrier, reduce: of(Operation::Reduce, reduce), reductions: 1 }
+    /// Those behind each call.
+    fn calls(group: &Group) -> Self {
+        let (task, way) = (Task::new(Operation::Barrier), Way::by(Butterfly));
+        Self::Calls { barrier: Arc::new(CompactPlans::of(&task, &way, group, (8, 1))) }
     }
 }
 
-/// For each round, when the first member began and when the last one finished. Over hosts, and where nothing is measured
-/// besides, it begins with zero, and ends with the longest time of a member.
+/// For each round, when the first member began and when the last one finished.
 #[derive(Clone, Debug)]
-pub(crate) struct Spans {
-    of_rounds: Vec<(Time, Time)>,
-    /// When each member began the round that it is in; empty where all members have one clock.
-    begun: Vec<Time>,
-}
+pub(crate) struct Spans(Vec<(Time, Time)>);
 
 impl Spans {
     /// The lengths of the finished rounds.
     pub(crate) fn lengths_ps(&self) -> Vec<u64> {
-        let over = self.of_rounds.iter().filter(|(begin, end)| end >= begin);
+        let over = self.0.iter().filter(|(begin, end)| end >= begin);
         over.map(|(begin, end)| end.since(*begin)).collect()
     }
 }
@@ -274,40 +269,30 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_stands_behind_each_call() {
+        let (task, group) = (Task::new(Operation::Broadcast), Group::whole(2).unwrap());
+        let way = Way::by(Butterfly);
+        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
+        let stages = Stages::new(&work, Calls::BeforeBarriers(2), Sharing::of(1));
+        assert_eq!((stages.count(), stages.calls()), (4, 2));
+        assert_eq!([0, 1, 2, 3].map(|stage| stages.is_around(stage)), [false, true, false, true]);
+        let mut spans = stages.spans();
+        for (stage, at) in [(0, 50), (1, 90), (2, 120), (3, 200), (3, 180)] {
+            stages.note(&mut spans, stage, Time::from_ps(at));
+        }
+        assert_eq!(spans.lengths_ps(), [200], "with the barriers");
+    }
+
+    #[test]
     fn a_round_lasts_from_the_first_to_begin_to_the_last_to_be_through() {
         let (task, group) = (Task::new(Operation::Barrier), Group::whole(2).unwrap());
         let way = Way::Board(BoardStyle::Each);
         let work = Work { task: &task, way: &way, group: &group, bytes: 0 };
         let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 }, Sharing::of(1));
         let mut spans = stages.spans();
-        let noted = [(0, 0, 50), (1, 0, 70), (0, 1, 200), (1, 1, 150), (0, 2, 900)];
-        for (member, stage, at) in noted {
-            stages.note(&mut spans, (member, stage), Time::from_ps(at));
+        for (stage, at) in [(0, 50), (0, 70), (1, 200), (1, 150), (2, 900)] {
+            stages.note(&mut spans, stage, Time::from_ps(at));
         }
         assert_eq!(spans.lengths_ps(), [150]);
-    }
-
-    #[test]
-    fn over_hosts_a_round_lasts_as_long_as_for_the_member_that_needs_longest() {
-        let (task, group) = (Task::new(Operation::Broadcast), Group::whole(2).unwrap());
-        let way = Way::by(Flat);
-        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
-        let stages = Stages::new(&work, Calls::OverHosts { rounds: 2, calls: 2 }, Sharing::of(1));
-        assert_eq!(stages.count(), 2 * 4, "a barrier, two calls, a reduction");
-        let mut spans = stages.spans();
-        let noted = [
-            (0, 0, 50),
-            (1, 0, 70),
-            (0, 2, 60),
-            (1, 2, 190),
-            (0, 4, 1_000),
-            (1, 4, 900),
-            (0, 6, 1_040),
-            (1, 6, 930),
-        ];
-        for (member, stage, at) in noted {
-            stages.note(&mut spans, (member, stage), Time::from_ps(at));
-        }
-        assert_eq!(spans.lengths_ps(), [120, 40]);
     }
 }

@@ -429,7 +429,7 @@ impl World {
         if !place.execution.as_ref().is_some_and(Execution::is_over) {
             return false;
         }
-        self.stages.note(&mut self.spans, (member, place.stage), now);
+        self.stages.note(&mut self.spans, place.stage, now);
         (place.stage, place.round) = (place.stage + 1, 0);
         place.ends_wait();
         place.execution = self.stages.path(member, place.stage).map(Execution::new);

@@ -1,7 +1,7 @@
 //! Measures operations on this host or several, in processes that `landeck run` starts.
 
 use clap::Args;
-use landeck::unstable::collectives::architecture::{Butterfly, Flat};
+use landeck::unstable::collectives::architecture::Butterfly;
 use landeck::unstable::collectives::{Group, Operation, Preset, Way};
 use landeck::unstable::host::say::say;
 use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
@@ -47,9 +47,12 @@ pub(crate) enum MeasuredError {
     Job { processes: u32, what: String, status: String, said: String },
 }
 
-/// Calls between two barriers: one for operations with a root, since the root would run ahead of the others.
+/// The most calls of a batch.
+pub(crate) const CALLS: u32 = 50;
+
+/// Calls between two barriers on one host: one for operations with a root, since the root would run ahead of the others.
 pub(crate) const fn calls(operation: Operation) -> u32 {
-    if operation.has_root() { 1 } else { 50 }
+    if operation.has_root() { 1 } else { CALLS }
 }
 
 /// Batches of calls, of which the median counts. There are more of single calls, which differ more.
@@ -111,10 +114,10 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         _ => world.clone(),
     };
     let us = match operation {
-        Some(operation) => {
-            let timing = if arguments.hosts { Timing::over_hosts(&world) } else { Timing::AtBoard };
-            operation_us(&world, (&way, timing), operation, arguments.bytes)?
+        Some(operation) if arguments.hosts => {
+            over_hosts_us(&world, &way, operation, arguments.bytes)?
         }
+        Some(operation) => operation_us(&world, &way, operation, arguments.bytes)?,
         None => message_us(&world, arguments.bytes)?,
     };
     if world.rank() == 0 {
@@ -168,60 +171,47 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
     Ok(count[0])
 }
 
-/// The calls around a batch, which are simulated as well.
-enum Timing {
-    /// A barrier, and then reductions of the first beginning and of the last end, all over the board of one host.
-    AtBoard,
-    /// A barrier, and then a reduction of the longest time that a member has needed.
-    OverHosts {
-        /// Its barrier is by butterfly.
-        barrier: World,
-        /// Its reduction is flat.
-        reduce: World,
-    },
-}
-
-impl Timing {
-    fn over_hosts(world: &World) -> Self {
-        let (barrier, reduce) = (Way::by(Butterfly), Way::by(Flat));
-        Self::OverHosts { barrier: world.via(barrier), reduce: world.via(reduce) }
-    }
-
-    /// The time of a batch, in microseconds; rank 0 learns it.
-    fn span_us(&self, world: &World, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
-        let barrier = if let Self::OverHosts { barrier, .. } = self { barrier } else { world };
-        barrier.barrier()?;
-        let begin_us = now_us();
-        batch()?;
-        let end_us = now_us();
-        let (mut first_us, mut last_us) = ([0.0], [0.0]);
-        if let Self::OverHosts { reduce, .. } = self {
-            reduce.reduce(&[end_us - begin_us], &mut last_us, Maximum, 0)?;
-        } else {
-            world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
-            world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
-        }
-        Ok(last_us[0] - first_us[0])
-    }
-}
-
 /// The time of one call, from batches of [`calls`] or fewer on a busy host.
-fn operation_us(
-    world: &World,
-    (way, timing): (&World, Timing),
-    operation: Operation,
-    bytes: usize,
-) -> Result<f64> {
+fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
     let (batches, clock_us) = (batches(operation), clock_ps() / 1e6);
     let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
-        let batch = || (0..calls).try_for_each(|_| blocks.call(way, operation));
+        world.barrier()?;
+        let begin_us = now_us();
+        for _ in 0..calls {
+            blocks.call(way, operation)?;
+        }
+        let end_us = now_us();
+        let (mut first_us, mut last_us) = ([0.0], [0.0]);
+        world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
+        world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
         // The last member looks at the clock after its last call.
-        spans_us.push((timing.span_us(world, batch)? - clock_us) / f64::from(calls));
+        spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
     }
     Ok(median(spans_us))
+}
+
+/// The time of one call over hosts, by the clock of rank 0. Behind each call of an operation with a root there is a barrier,
+/// lest the root run ahead; the time of the barrier alone goes off.
+fn over_hosts_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
+    let mut blocks = Blocks::new(operation, bytes, world.size());
+    let barriers = world.via(Way::by(Butterfly));
+    let barrier = || if operation.has_root() { barriers.barrier() } else { Ok(()) };
+    let mut call = || blocks.call(way, operation).and_then(|()| barrier());
+    let calls = in_a_batch(world, CALLS, &mut call)?;
+    let (mut both_us, mut barrier_us) = (Vec::new(), Vec::new());
+    for _ in 0..BATCHES {
+        barriers.barrier()?;
+        let begin_us = now_us();
+        (0..calls).try_for_each(|_| call())?;
+        let middle_us = now_us();
+        (0..calls).try_for_each(|_| barrier())?;
+        both_us.push((middle_us - begin_us) / f64::from(calls));
+        barrier_us.push((now_us() - middle_us) / f64::from(calls));
+    }
+    Ok(median(both_us) - median(barrier_us))
 }
 
 /// The memory of an operation.

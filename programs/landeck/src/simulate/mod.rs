@@ -384,8 +384,10 @@ impl SimulateArguments {
         }
         let operation = self.operation();
         let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
+        // The simulated barriers and reductions of a measurement go over the board of one host.
         let calls = match self.hosts {
-            Some(_) => Calls::OverHosts { rounds, calls },
+            Some(_) if operation.has_root() => Calls::BeforeBarriers(measured::CALLS),
+            Some(_) => Calls::Repeated(measured::CALLS),
             None => Calls::Measured { rounds, calls },
         };
         self.ground(platform, faults, calls, LAUNCHES)

@@ -1,6 +1,7 @@
 //! A study: an operation simulated with several architectures, along the sizes of data or the numbers of processes.
 
-use landeck::unstable::collectives::{Group, Preset, Task};
+use landeck::unstable::collectives::architecture::Butterfly;
+use landeck::unstable::collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::{
     Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
 };
@@ -180,16 +181,26 @@ impl Ground<'_> {
             if !report.left().is_empty() {
                 break;
             }
-            times_us.push(report.time().us());
+            times_us.push(report.time().us() - self.barrier_us(&work, &setting)?);
         }
         meter.next();
         Ok(middle(&times_us))
     }
 
+    /// The time of the barrier that stands behind each call, if one does.
+    fn barrier_us(&self, work: &Work<'_>, setting: &Setting<'_>) -> Result<f64, SimulationError> {
+        let Calls::BeforeBarriers(calls) = setting.calls else { return Ok(0.0) };
+        let (task, way) = (Task::new(Operation::Barrier), Way::by(Butterfly));
+        let barrier = Work { task: &task, way: &way, bytes: 0, ..*work };
+        let setting = Setting { calls: Calls::Repeated(calls), ..*setting };
+        Ok(run(&barrier, &setting, &mut |_| {})?.time().us())
+    }
+
     /// When the members call. In a measurement, long operations are called less often.
     fn calls_of(&self, work: &Work<'_>) -> Result<Calls, SimulationError> {
-        let (Calls::Measured { calls: usual, .. } | Calls::OverHosts { calls: usual, .. }) =
-            self.calls
+        let (Calls::Measured { calls: usual, .. }
+        | Calls::Repeated(usual)
+        | Calls::BeforeBarriers(usual)) = self.calls
         else {
             return Ok(self.calls);
         };
@@ -201,9 +212,10 @@ impl Ground<'_> {
         let call_us = run(work, &setting, &mut |_| {})?.time().us();
         let calls = calls_in_a_batch(usual, call_us);
         Ok(match self.calls {
-            Calls::OverHosts { rounds, .. } => Calls::OverHosts { rounds, calls },
             Calls::Measured { rounds, .. } => Calls::Measured { rounds, calls },
-            others => others,
+            Calls::Repeated(_) => Calls::Repeated(calls),
+            Calls::BeforeBarriers(_) => Calls::BeforeBarriers(calls),
+            Calls::AtOnce => Calls::AtOnce,
         })
     }
 
