@@ -8,7 +8,7 @@
 //! which all wait for the last member end by one exchange of the commit word.
 
 use landeck_arithmetic::Operator;
-use landeck_board::{Board, Came, Deposit, Leave, Neighbours, Outcome};
+use landeck_board::{Board, Came, Deposit, Leave, Neighbours, NoDeposit, Outcome};
 use landeck_collectives::signature::{CALL_BITS, ROOT_BITS};
 use landeck_collectives::{Action, Cells};
 use landeck_kernel::Area;
@@ -346,6 +346,8 @@ impl AtBoard {
             Ok(Deposit::Block { bytes, filled, resolved }) => {
                 filled < bytes.len() || is_result_awaited && resolved <= self.done
             }
+            // Nothing needs no reader, so its owner does not wait.
+            Err(NoDeposit::Told { bytes: 0, .. }) => false,
             Err(_) => true,
         }
     }

@@ -623,6 +623,27 @@ mod tests {
     }
 
     #[test]
+    fn who_has_told_of_no_bytes_and_is_through_is_not_missed_while_others_are_to_come() {
+        let (_place, mut members) = members();
+        for member in &mut members {
+            member.memory.0.clear();
+            member.at.leave(&mut member.board, None);
+            let (number, signature) = member.board.begin(5);
+            let protocol = Protocol { in_block: true, tells: true, ..Protocol::default() };
+            member.at.begin(number, signature, 0, protocol);
+        }
+        let [root, through, _] = &mut members;
+        let tell = Action::Tell { cells: DATA, except: None };
+        for member in [&mut *root, &mut *through] {
+            assert_eq!(member.steps(&tell), Ok(Stepped::Over));
+        }
+        through.at.leave(&mut through.board, None);
+        let combine = Action::CombineDeposits { members: 3, deposited: DATA, into: DATA };
+        assert_eq!(root.steps(&combine), Ok(Stepped::Waits));
+        assert_eq!(root.verdict(&combine), None);
+    }
+
+    #[test]
     fn a_result_of_no_bytes_is_not_missed() {
         let read = Action::Read { from: 0, told: DATA, into: DATA, resolved: true };
         let take = Action::Take { from: 0, deposited: DATA, into: DATA, resolved: true };

@@ -30,7 +30,7 @@ impl Engine {
 
     /// Does what can be done of a board call, and says in `outcome` how it ended when it is complete. That is
     /// written then and not returned each time: moving it would wait for all that was written
-    /// before, to where others poll.
+    /// before, to where others poll. Returns whether anything has moved, and the call goes on.
     #[inline]
     pub(crate) fn poll_board_call(
         &mut self,
