@@ -577,6 +577,16 @@ mod tests {
         assert_eq!(one.board.outcome(one.at.number()), Outcome::Open);
     }
 
+    /// Another process may have overwritten that it has left.
+    #[test]
+    fn an_owner_that_is_past_is_not_waited_for_whatever_its_words_say() {
+        let (_place, mut members) = members();
+        let [owner, one, _] = &mut members;
+        assert_eq!(one.verdict(&READ), None);
+        owner.board.end(owner.at.number());
+        assert_eq!(one.verdict(&READ), Some(BoardError::Spoiled(0)));
+    }
+
     #[test]
     fn a_reader_learns_because_of_whom_the_owner_has_left() {
         let (_place, mut members) = members();
