@@ -3,6 +3,7 @@
 //! All are whole numbers, so every process computes the same with them. They are measured once for
 //! a host (`landeck tune`), kept as text, and reach the processes of a job as words in its segment.
 
+use crate::derive::BoardStyle;
 use crate::operation::Operation;
 
 /// The cost parameters of a host. Times are in picoseconds; length-dependent ones are for 1,024 bytes.
@@ -31,7 +32,7 @@ pub struct CostParameters {
     /// The length, in KiB, from which a message is faster in one copy by the kernel of the system, where its data are
     /// written before and read afterwards. The largest value stands for none.
     pub one_copy_from_kib: u64,
-    /// For each of [`CostParameters::TOLD`] the length, in KiB, from which the operation is faster if members read each
+    /// For each of [`BoardStyle::TELLING`] the length, in KiB, from which the operation is faster if members read each
     /// other's blocks where they lie. The largest value stands for none.
     pub told_from_kib: [u64; 8],
     /// A message of eight bytes between two hosts. Not measured: what a common network needs.
@@ -197,18 +198,6 @@ impl CostParameters {
     /// The number of words.
     pub const WORDS: usize = 21;
 
-    /// The operations whose members can read each other's blocks where they lie.
-    pub const TOLD: [Operation; 8] = [
-        Operation::Broadcast,
-        Operation::Gather,
-        Operation::Scatter,
-        Operation::AllGather,
-        Operation::AllToAll,
-        Operation::Reduce,
-        Operation::AllReduce,
-        Operation::ReduceScatter,
-    ];
-
     /// The value of `one_copy_from_kib` and `told_from_kib` that stands for no length.
     pub const NO_LENGTH_KIB: u64 = 1 << 30;
 
@@ -220,7 +209,7 @@ impl CostParameters {
     /// Returns the length in bytes from which members read each other's blocks where they lie in this operation; `u64::MAX` if
     /// they never do.
     pub fn told_from_bytes(&self, operation: Operation) -> u64 {
-        let number = Self::TOLD.iter().position(|told| *told == operation);
+        let number = BoardStyle::TELLING.iter().position(|told| *told == operation);
         number.map_or(u64::MAX, |number| bytes_from(self.told_from_kib[number]))
     }
 
@@ -298,7 +287,6 @@ const fn bytes_from(kib: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::BoardStyle;
 
     #[test]
     fn of_two_machines_the_slower_one_counts() {
@@ -318,8 +306,7 @@ mod tests {
 
     #[test]
     fn every_operation_that_can_be_told_has_a_length() {
-        for (number, operation) in CostParameters::TOLD.into_iter().enumerate() {
-            assert!(BoardStyle::Told.tells(operation), "{operation}");
+        for (number, operation) in BoardStyle::TELLING.into_iter().enumerate() {
             let mut figures = CostParameters::default();
             assert_eq!(figures.told_from_bytes(operation), u64::MAX, "{operation}");
             let name = format!("told_{operation}_from_kib").replace('-', "_");
@@ -327,8 +314,6 @@ mod tests {
             assert_eq!(figures.told_from_kib[number], 64, "{name}");
             assert_eq!(figures.told_from_bytes(operation), 65_536, "{operation}");
         }
-        let told = Operation::ALL.into_iter().filter(|one| BoardStyle::Told.tells(*one));
-        assert_eq!(told.count(), CostParameters::TOLD.len());
         assert_eq!(CostParameters::default().told_from_bytes(Operation::Barrier), u64::MAX);
     }
 

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn blocks_are_read_where_they_lie_from_the_length_measured_for_their_operation() {
-        for (number, operation) in CostParameters::TOLD.into_iter().enumerate() {
+        for (number, operation) in BoardStyle::TELLING.into_iter().enumerate() {
             let mut figures = CostParameters::default();
             figures.told_from_kib[number] = 64;
             let measured = Settings { figures, ..Settings::default() };
@@ -80,7 +80,7 @@ mod tests {
             assert!(!is(3, length), "{operation}: members share processors");
             let never = Settings { one_copy_from: Some(u64::MAX), ..measured.clone() };
             assert!(!is_told(never, 4, operation, length), "{operation}");
-            for other in CostParameters::TOLD.into_iter().filter(|other| *other != operation) {
+            for other in BoardStyle::TELLING.into_iter().filter(|other| *other != operation) {
                 assert!(!is_told(measured.clone(), 4, other, 1 << 20), "{operation}, {other}");
             }
         }

@@ -37,27 +37,28 @@ impl fmt::Display for BoardStyle {
 }
 
 impl BoardStyle {
+    /// The operations in which members can tell where their data lie: those with data, but scans, in which a member would
+    /// wait for all that stand behind it.
+    pub const TELLING: [Operation; 8] = [
+        Operation::Broadcast,
+        Operation::Gather,
+        Operation::Scatter,
+        Operation::AllGather,
+        Operation::AllToAll,
+        Operation::Reduce,
+        Operation::AllReduce,
+        Operation::ReduceScatter,
+    ];
+
     /// Whether data are divided in an operation: each member makes a part of the result for all.
     #[must_use]
     pub const fn divides(self, operation: Operation) -> bool {
         matches!((self, operation), (Self::Divided | Self::Told, Operation::AllReduce))
     }
 
-    /// Whether members tell where their data lie in an operation: those with data, but scans, in which a member would wait
-    /// for all that stand behind it.
-    pub const fn tells(self, operation: Operation) -> bool {
-        matches!(self, Self::Told)
-            && matches!(
-                operation,
-                Operation::Broadcast
-                    | Operation::Gather
-                    | Operation::Scatter
-                    | Operation::AllGather
-                    | Operation::AllToAll
-                    | Operation::Reduce
-                    | Operation::AllReduce
-                    | Operation::ReduceScatter
-            )
+    /// Whether members tell where their data lie in an operation.
+    pub fn tells(self, operation: Operation) -> bool {
+        matches!(self, Self::Told) && Self::TELLING.contains(&operation)
     }
 }
 

@@ -322,8 +322,7 @@ impl AtBoard {
     /// The error where a member whose memory this one reads has left before. It waits for its readers unless it fails.
     fn left_undone(&self, action: &Action, board: &Board, owner: u32) -> Option<BoardError> {
         let is_past = || self.is_past_without(action, board, owner);
-        let error = self.owner_left(board, owner);
-        error.or_else(|| is_past().then_some(BoardError::Spoiled(owner)))
+        self.owner_left(board, owner).or_else(|| is_past().then_some(BoardError::Spoiled(owner)))
     }
 
     /// Whether a member is past this operation, and what the step needs of it is not there.

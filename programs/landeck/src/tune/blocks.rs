@@ -21,7 +21,7 @@ const SHARE_MAX: f64 = 0.9;
 
 /// Reports the length of each operation.
 pub(super) fn report_lengths(world: &World) -> Result<()> {
-    for operation in CostParameters::TOLD {
+    for operation in BoardStyle::TELLING {
         let kib = from_kib(world, operation)?;
         report(world, &name_of(operation), kib as f64);
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_figure() {
-        for operation in CostParameters::TOLD {
+        for operation in BoardStyle::TELLING {
             assert!(CostParameters::default().set(&name_of(operation), 16), "{operation}");
         }
     }
