@@ -18,11 +18,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::hosts::Hosts;
 use crate::program::succeed;
 use crate::{Random, Trail, seed};
 
-/// The time within which survivors must be told. On free processors they are told within 100 ms. The limit leaves room
-/// for processes that wait for seconds behind others that compute.
+/// The time within which survivors must be told. On free processors they are told within 100 ms, over hosts within 1 s.
+/// The limit leaves room for processes that wait for seconds behind others that compute.
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
 /// The longest time between the beginning of all processes and the kill, in microseconds.
 const KILLED_WITHIN_US: u64 = 20_000;
@@ -35,42 +36,92 @@ const GONE_WITHIN: Duration = Duration::from_secs(60);
 const ROUNDS: u64 = 3;
 /// The number of kills in each operation if the variable `LANDECK_SOAK` is set.
 const ROUNDS_SOAK: u64 = 30;
+/// The number of kills in each operation over hosts, where a job takes longer to start.
+const ROUNDS_OVER_HOSTS: u64 = 1;
+
+/// Where the processes of the jobs are.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'a> {
+    /// On this host.
+    Here,
+    /// On these hosts, each of which has as many processes as the others, in the order of their numbers.
+    Over(&'a Hosts),
+}
+
+impl Place<'_> {
+    /// Kills a process of a job of so many; `pid` is its PID on its own host.
+    fn kill(self, processes: u64, number: u64, pid: u32) -> Result<(), String> {
+        let Place::Over(hosts) = self else {
+            let process = Pid::from_raw(pid as i32).ok_or("the victim has no number")?;
+            return kill_process(process, Signal::KILL).map_err(|error| error.to_string());
+        };
+        let host = number / processes.div_ceil(hosts.count() as u64);
+        succeed(hosts.command(host as usize, "kill").args(["-KILL", &pid.to_string()]));
+        Ok(())
+    }
+}
 
 /// Kills one process in each operation of a program, several times: in jobs of 4 and 8, in the middle or before.
-/// `names` prints the operations. `job` creates the command of a job of so many processes, without the program's
-/// arguments. The variable `LANDECK_OPERATION` restricts the test to one operation.
+/// `names` prints the operations. `job` creates the command of a job of so many processes at the place, without the
+/// program's arguments. The variable `LANDECK_OPERATION` restricts the test to one operation.
 ///
-/// `is_right` judges a survivor's text, given the PID of the dead process.
+/// `is_right` judges a survivor's text, given the PID of the dead process. The times after which survivors were told
+/// are printed.
 ///
 /// # Panics
 /// If a survivor was told too late, never, or something else. Each such kill is printed then, and the seed.
 pub fn kill_in_each_operation(
     names: &mut Command,
+    place: Place<'_>,
     job: impl Fn(u64) -> Command,
     is_right: impl Fn(&str, u32) -> bool,
 ) {
     let seed = seed();
-    let rounds = if std::env::var_os("LANDECK_SOAK").is_some() { ROUNDS_SOAK } else { ROUNDS };
+    let rounds = match place {
+        _ if std::env::var_os("LANDECK_SOAK").is_some() => ROUNDS_SOAK,
+        Place::Here => ROUNDS,
+        Place::Over(_) => ROUNDS_OVER_HOSTS,
+    };
     let wanted = std::env::var("LANDECK_OPERATION").ok();
     let named = String::from_utf8_lossy(&succeed(names).stdout).into_owned();
     let is_wanted = |name: &&str| wanted.as_deref().is_none_or(|only| only == *name);
     let mut faults = Vec::new();
+    let mut times = Vec::new();
     for (number, operation) in named.lines().filter(is_wanted).enumerate() {
         for round in 0..rounds {
             let mut random = Random::new(seed.wrapping_add((number as u64) << 32 | round));
-            let (processes, when) =
-                [(4, "meanwhile"), (8, "meanwhile"), (4, "later")][round as usize % 3];
+            let (processes, when) = [(4, "meanwhile"), (8, "meanwhile"), (4, "later")]
+                [(seed.wrapping_add(number as u64 + round) % 3) as usize];
             let victim = random.below(processes);
             let after = Duration::from_micros(random.below(KILLED_WITHIN_US));
             let mut command = job(processes);
             command.arg(operation);
             let kill = Kill { processes, victim, after, when };
-            if let Err(fault) = kill.run(&mut command, &is_right) {
-                faults.push(format!("{operation}, {kill:?}: {fault}"));
+            match kill.run(place, &mut command, &is_right) {
+                Ok(last) => times.push((last, operation)),
+                Err(fault) => faults.push(format!("{operation}, {kill:?}: {fault}")),
             }
         }
     }
+    print_times(place, &mut times);
     assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
+}
+
+/// Prints after which time the last survivor of a kill was told: the median, how many were late, and the slowest.
+fn print_times(place: Place<'_>, times: &mut [(Duration, &str)]) {
+    let on_time = match place {
+        Place::Here => Duration::from_millis(100),
+        Place::Over(_) => Duration::from_secs(1),
+    };
+    times.sort();
+    let Some((median, _)) = times.get(times.len() / 2) else { return };
+    let late = times.iter().filter(|(time, _)| *time > on_time).count();
+    let slowest: Vec<_> = times.iter().rev().take(3).collect();
+    println!(
+        "{} kills; the last survivor was told after {median:?}, in {late} of them after more than {on_time:?}; \
+         slowest: {slowest:?}",
+        times.len(),
+    );
 }
 
 /// One kill: the victim among the processes, the time after all have begun, and when the others do the operation.
@@ -83,18 +134,20 @@ struct Kill {
 }
 
 impl Kill {
-    /// Runs the job until the last survivor has reported; an error says what was wrong.
+    /// Runs the job until the last survivor has reported; returns after which time that was told. An error says what
+    /// was wrong.
     fn run(
         &self,
+        place: Place<'_>,
         command: &mut Command,
         is_right: &impl Fn(&str, u32) -> bool,
-    ) -> Result<(), String> {
+    ) -> Result<Duration, String> {
         let trail = Trail::new();
         command.args([&self.victim.to_string(), self.when]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut launcher = trail.spawn(command);
         let lines = lines_of(&mut launcher);
-        let found = self.watch(&lines, is_right);
+        let found = self.watch(place, &lines, is_right);
         trail.kill();
         let _ = launcher.wait();
         trail.assert_gone(GONE_WITHIN);
@@ -103,14 +156,15 @@ impl Kill {
 
     fn watch(
         &self,
+        place: Place<'_>,
         lines: &Receiver<String>,
         is_right: &impl Fn(&str, u32) -> bool,
-    ) -> Result<(), String> {
+    ) -> Result<Duration, String> {
         let pid = self.wait_for_all(lines)?;
         thread::sleep(self.after);
         let (killed, killed_ns) = (Instant::now(), now_ns());
-        let process = Pid::from_raw(pid as i32).ok_or("the victim has no number")?;
-        kill_process(process, Signal::KILL).map_err(|error| error.to_string())?;
+        place.kill(self.processes, self.victim, pid)?;
+        let mut last = Duration::ZERO;
         let mut silent: Vec<u64> = (0..self.processes).filter(|at| *at != self.victim).collect();
         while !silent.is_empty() {
             let left = (2 * TOLD_WITHIN).saturating_sub(killed.elapsed());
@@ -118,6 +172,7 @@ impl Kill {
             let told = Told::of(&line).ok_or_else(|| format!("no such line: {line}"))?;
             silent.retain(|at| *at != told.number);
             let waited = Duration::from_nanos(told.at_ns.saturating_sub(killed_ns));
+            last = last.max(waited);
             if waited > TOLD_WITHIN {
                 return Err(format!("told after {waited:?}: {line}"));
             }
@@ -125,7 +180,7 @@ impl Kill {
                 return Err(format!("told something else: {line}"));
             }
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Waits until all processes have done the operation once; returns the victim's PID.

@@ -1,10 +1,12 @@
 //! kill -9 of one rank in the middle of each operation, while the others stay: every one of them is told at once.
 
-use std::process::Command;
 use std::time::Duration;
 
-use crate::support::{Launcher, Library, command, program};
-use landeck_testing::{Watchdog, deaths};
+use crate::support::{Launcher, Library, command, launcher, program};
+use landeck_testing::Watchdog;
+use landeck_testing::deaths::{self, Place};
+use landeck_testing::hosts::{Hosts, Wish};
+use landeck_testing::jobs;
 
 /// How long the test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);
@@ -12,17 +14,33 @@ const LIMIT: Duration = Duration::from_secs(1_000);
 #[test]
 fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let _watchdog = Watchdog::start(LIMIT);
+    kill_in_each_operation(Place::Here);
+}
+
+#[test]
+fn the_others_are_told_over_hosts_as_well() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish::hosts(2);
+    if let Some(hosts) = Hosts::or_skip("the_others_are_told_over_hosts_as_well", &wish) {
+        kill_in_each_operation(Place::Over(&hosts));
+    }
+}
+
+fn kill_in_each_operation(place: Place<'_>) {
     let program = program("deaths");
     let names = &mut command(Launcher::None, Library::Ours, 1, &program);
+    // The number of a process on another host is another process here, so the place is explicit.
+    let usual = command(Launcher::LandeckHere, Library::Ours, 1, &program);
     let job = |processes: u64| {
-        // The number of a process on another host is another process here.
-        let usual = command(Launcher::LandeckHere, Library::Ours, processes as u32, &program);
-        let mut job = Command::new(usual.get_program());
-        job.args(["run", "--on-failure", "notify"]).args(usual.get_args().skip(1));
+        let mut job = match place {
+            Place::Here => jobs::run_here(launcher()),
+            Place::Over(hosts) => jobs::run_on(hosts, launcher(), processes as usize),
+        };
+        job.args(["--on-failure", "notify", "-n", &processes.to_string()]).arg(&program);
         job.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
         job
     };
-    deaths::kill_in_each_operation(names, job, |text, pid| {
+    deaths::kill_in_each_operation(names, place, job, |text, pid| {
         text.contains(&format!("(pid {pid}) was killed by signal 9"))
             // A status of several has no more than the class.
             || text == "MPI_ERR_PROC_ABORTED: a process that is gone"
