@@ -12,6 +12,8 @@ struct operation {
 };
 
 #define OPERATION(name) { #name, name }
+/* An operation that processes of one host alone have. */
+#define OPERATION_HERE(name) { #name " (one host)", name }
 
 /* Returns from the operation with the first error. */
 #define TRY(call)                   \

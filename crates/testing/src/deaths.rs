@@ -39,6 +39,9 @@ const ROUNDS_SOAK: u64 = 30;
 /// The number of kills in each operation over hosts, where a job takes longer to start.
 const ROUNDS_OVER_HOSTS: u64 = 1;
 
+/// How the names of operations end that only processes of one host have.
+const ON_ONE_HOST: &str = " (one host)";
+
 /// Where the processes of the jobs are.
 #[derive(Debug, Clone, Copy)]
 pub enum Place<'a> {
@@ -84,7 +87,10 @@ pub fn kill_in_each_operation(
     };
     let wanted = std::env::var("LANDECK_OPERATION").ok();
     let named = String::from_utf8_lossy(&succeed(names).stdout).into_owned();
-    let is_wanted = |name: &&str| wanted.as_deref().is_none_or(|only| only == *name);
+    let is_wanted = |name: &&str| {
+        (matches!(place, Place::Here) || !name.ends_with(ON_ONE_HOST))
+            && wanted.as_deref().is_none_or(|only| only == *name)
+    };
     let mut faults = Vec::new();
     let mut times = Vec::new();
     for (number, operation) in named.lines().filter(is_wanted).enumerate() {

@@ -166,25 +166,25 @@ static const struct operation operations[] = {
     OPERATION(barrier), OPERATION(bcast), OPERATION(bcast_of_another), OPERATION(bcast_long), OPERATION(scatter),
     OPERATION(gather), OPERATION(gather_any), OPERATION(allgather), OPERATION(allgather_any), OPERATION(reduce),
     OPERATION(allreduce), OPERATION(crowd_allreduce), OPERATION(crowd_sync), OPERATION(served_sync), OPERATION(crowd_bcast_and_sync),
-    OPERATION(semaphore), OPERATION(mailbox),
+    OPERATION_HERE(semaphore), OPERATION(mailbox),
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
-static void prepare(void)
+static void prepare(int (*run)(void))
 {
     char name[32];
     OK(deck_msg_create(&ours, 0));
     OK(deck_msg_create(&theirs, 0));
     snprintf(name, sizeof name, "mailbox of %d", node);
     OK(deck_mbox_create(&own_mbox, name));
-    if (node == victim) {
+    if (run == semaphore && node == victim) {
         OK(deck_sem_create(&held, "held", 1));
         OK(deck_sem_p(&held));
     }
     OK(deck_collective_barrier(&all));
     snprintf(name, sizeof name, "mailbox of %d", victim);
     OK(deck_mbox_fetch(&victims_mbox, name));
-    if (node != victim) OK(deck_sem_fetch(&held, "held"));
+    if (run == semaphore && node != victim) OK(deck_sem_fetch(&held, "held"));
     OK(deck_collective_barrier(&all));
 }
 
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     int (*run)(void) = operation->run, error;
     begin(&argc, &argv);
     victim = atoi(argv[2]);
-    prepare();
+    prepare(run);
     OK(run());
     has_begun(node);
     if (strcmp(argv[3], "later") == 0 && node != victim) await_death();
