@@ -10,7 +10,9 @@ static int victim;
 static MPI_Comm world, half, across;
 static MPI_Group everybody, own_group, other_group;
 static int *ours, *theirs;
-static MPI_Request kept[2];
+static MPI_Request kept = MPI_REQUEST_NULL;
+static int counts[64], ones[64], places[64];
+static MPI_Datatype types[64];
 
 /* The same for a communicator that the operation made, and that goes at once. */
 static int made(int code, MPI_Comm *comm)
@@ -22,6 +24,15 @@ static int made(int code, MPI_Comm *comm)
 static int wait_for(int code, MPI_Request *request)
 {
     return code == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : code;
+}
+
+/* The first error of some statuses, or what the call itself said. */
+static int first_error(int code, const MPI_Status *statuses, int count)
+{
+    for (int at = 0; code == MPI_ERR_IN_STATUS && at < count; at++)
+        if (statuses[at].MPI_ERROR != MPI_SUCCESS && statuses[at].MPI_ERROR != MPI_ERR_PENDING)
+            return statuses[at].MPI_ERROR;
+    return code;
 }
 
 /* ---- chapter 3: the victim talks to each of the others, and they to it alone ------------------------------- */
@@ -56,8 +67,7 @@ static int talk_ready_made(int other)
     int code = MPI_Startall(2, requests);
     MPI_Status statuses[2];
     if (code == MPI_SUCCESS) code = MPI_Waitall(2, requests, statuses);
-    if (code == MPI_ERR_IN_STATUS)
-        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    code = first_error(code, statuses, 2);
     for (int at = 0; at < 2; at++)
         if (requests[at] != MPI_REQUEST_NULL) MPI_Request_free(&requests[at]);
     return code;
@@ -96,13 +106,115 @@ static int talk_testing(int other)
     int flag = 0, code = MPI_Irecv(theirs, 1, MPI_INT, other, 6, world, &requests[0]);
     if (code == MPI_SUCCESS) code = MPI_Isend(ours, 1, MPI_INT, other, 6, world, &requests[1]);
     while (code == MPI_SUCCESS && !flag) code = MPI_Testall(2, requests, &flag, statuses);
-    if (code == MPI_ERR_IN_STATUS)
-        code = statuses[0].MPI_ERROR != MPI_SUCCESS && statuses[0].MPI_ERROR != MPI_ERR_PENDING
-                   ? statuses[0].MPI_ERROR
-                   : statuses[1].MPI_ERROR;
+    return first_error(code, statuses, 2);
+}
+
+static int talk_in_place(int other)
+{
+    return MPI_Sendrecv_replace(ours, 1, MPI_INT, other, 10, other, 10, world, MPI_STATUS_IGNORE);
+}
+
+static int talk_in_place_later(int other)
+{
+    MPI_Request request;
+    int code = MPI_Isendrecv_replace(ours, 1, MPI_INT, other, 11, other, 11, world, &request);
+    return wait_for(code, &request);
+}
+
+static int talk_later(int other)
+{
+    MPI_Request request;
+    int code = MPI_Isendrecv(ours, 1, MPI_INT, other, 12, theirs, 1, MPI_INT, other, 12, world, &request);
+    return wait_for(code, &request);
+}
+
+/* A ready send, which the receiver has made way for. */
+static int talk_ready(int other)
+{
+    MPI_Request request;
+    TRY(MPI_Irecv(theirs, 1, MPI_INT, other, 13, world, &request));
+    int code = MPI_Sendrecv(ours, 1, MPI_INT, other, 14, theirs + 1, 1, MPI_INT, other, 14, world,
+                            MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS) code = MPI_Rsend(ours, 1, MPI_INT, other, 13, world);
+    return wait_for(code, &request);
+}
+
+static int talk_looking(int other)
+{
+    int flag = 0;
+    TRY(MPI_Send(ours, 1, MPI_INT, other, 15, world));
+    while (!flag) TRY(MPI_Iprobe(other, 15, world, &flag, MPI_STATUS_IGNORE));
+    return MPI_Recv(theirs, 1, MPI_INT, other, 15, world, MPI_STATUS_IGNORE);
+}
+
+static int talk_picking(int other)
+{
+    int flag = 0;
+    MPI_Message message;
+    MPI_Request request;
+    TRY(MPI_Send(ours, 1, MPI_INT, other, 16, world));
+    while (!flag) TRY(MPI_Improbe(other, 16, world, &flag, &message, MPI_STATUS_IGNORE));
+    return wait_for(MPI_Imrecv(theirs, 1, MPI_INT, &message, &request), &request);
+}
+
+/* Two requests of one tag, each completed by `complete`, which returns how many of them it has completed. */
+static int talk_by(int other, int tag, int (*complete)(MPI_Request *, int *))
+{
+    MPI_Request requests[2];
+    int code = MPI_Irecv(theirs, 1, MPI_INT, other, tag, world, &requests[0]), left = 2;
+    if (code == MPI_SUCCESS) code = MPI_Issend(ours, 1, MPI_INT, other, tag, world, &requests[1]);
+    while (code == MPI_SUCCESS && left > 0) {
+        int completed = 0;
+        code = complete(requests, &completed);
+        left -= completed;
+    }
     return code;
 }
 
+static int by_waitany(MPI_Request *requests, int *completed)
+{
+    int at;
+    *completed = 1;
+    return MPI_Waitany(2, requests, &at, MPI_STATUS_IGNORE);
+}
+
+static int by_testany(MPI_Request *requests, int *completed)
+{
+    int at;
+    return MPI_Testany(2, requests, &at, completed, MPI_STATUS_IGNORE);
+}
+
+static int by_waitsome(MPI_Request *requests, int *completed)
+{
+    int at[2];
+    MPI_Status statuses[2];
+    int code = MPI_Waitsome(2, requests, completed, at, statuses);
+    return first_error(code, statuses, *completed);
+}
+
+static int by_testsome(MPI_Request *requests, int *completed)
+{
+    int at[2];
+    MPI_Status statuses[2];
+    int code = MPI_Testsome(2, requests, completed, at, statuses);
+    return first_error(code, statuses, *completed);
+}
+
+static int talk_by_waitany(int other) { return talk_by(other, 17, by_waitany); }
+static int talk_by_testany(int other) { return talk_by(other, 18, by_testany); }
+static int talk_by_waitsome(int other) { return talk_by(other, 19, by_waitsome); }
+static int talk_by_testsome(int other) { return talk_by(other, 20, by_testsome); }
+
+static int sendrecv_replace(void) { return with_victim(talk_in_place); }
+static int isendrecv_replace(void) { return with_victim(talk_in_place_later); }
+static int isendrecv(void) { return with_victim(talk_later); }
+static int rsend(void) { return with_victim(talk_ready); }
+static int iprobe(void) { return with_victim(talk_looking); }
+static int improbe(void) { return with_victim(talk_picking); }
+static int waitany(void) { return with_victim(talk_by_waitany); }
+static int testany(void) { return with_victim(talk_by_testany); }
+static int waitsome(void) { return with_victim(talk_by_waitsome); }
+static int testsome(void) { return with_victim(talk_by_testsome); }
 static int sendrecv(void) { return with_victim(talk_short); }
 static int sendrecv_long(void) { return with_victim(talk_long); }
 static int persistent(void) { return with_victim(talk_ready_made); }
@@ -122,34 +234,61 @@ static int any_source(void)
 
 /* ---- chapter 6 ---------------------------------------------------------------------------------------------- */
 
-static int barrier(void) { return MPI_Barrier(world); }
-static int bcast(void) { return MPI_Bcast(ours, 1, MPI_INT, victim, world); }
+/* An operation in its three forms: blocking, started, and kept to be started again. */
+#define COLLECTIVE(name, Name, ...)                                                              \
+    static int name(void) { return MPI_##Name(__VA_ARGS__); }                                    \
+    static int i##name(void)                                                                     \
+    {                                                                                            \
+        MPI_Request request;                                                                     \
+        return wait_for(MPI_I##name(__VA_ARGS__, &request), &request);                           \
+    }                                                                                            \
+    static int kept_##name(void)                                                                 \
+    {                                                                                            \
+        int code = MPI_SUCCESS;                                                                  \
+        if (kept == MPI_REQUEST_NULL) code = MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, &kept); \
+        if (code == MPI_SUCCESS) code = MPI_Start(&kept);                                        \
+        return wait_for(code, &kept);                                                            \
+    }
+#define OPERATIONS_OF(name) OPERATION(name), OPERATION(i##name), OPERATION(kept_##name)
+
+/* Nobody needs the ranks behind it in a prefix, so a barrier follows, which needs everybody. */
+#define FOLLOWED(name)                                                                           \
+    static int name##_then_barrier(void)                                                         \
+    {                                                                                            \
+        TRY(name());                                                                             \
+        return MPI_Barrier(world);                                                               \
+    }
+
+COLLECTIVE(barrier, Barrier, world)
+COLLECTIVE(bcast, Bcast, ours, 1, MPI_INT, victim, world)
+COLLECTIVE(gather, Gather, ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world)
+COLLECTIVE(gatherv, Gatherv, ours, rank + 1, MPI_INT, theirs, counts, places, MPI_INT, victim, world)
+COLLECTIVE(scatter, Scatter, ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world)
+COLLECTIVE(scatterv, Scatterv, ours, counts, places, MPI_INT, theirs, rank + 1, MPI_INT, victim, world)
+COLLECTIVE(allgather, Allgather, ours, 1, MPI_INT, theirs, 1, MPI_INT, world)
+COLLECTIVE(allgatherv, Allgatherv, ours, rank + 1, MPI_INT, theirs, counts, places, MPI_INT, world)
+COLLECTIVE(alltoall, Alltoall, ours, 1, MPI_INT, theirs, 1, MPI_INT, world)
+COLLECTIVE(alltoallv, Alltoallv, ours, ones, places, MPI_INT, theirs, ones, places, MPI_INT, world)
+COLLECTIVE(alltoallw, Alltoallw, ours, ones, places, types, theirs, ones, places, types, world)
+COLLECTIVE(reduce, Reduce, ours, theirs, 1, MPI_INT, MPI_SUM, victim, world)
+COLLECTIVE(allreduce, Allreduce, ours, theirs, 100, MPI_INT, MPI_SUM, world)
+COLLECTIVE(reduce_scatter, Reduce_scatter, ours, theirs, counts, MPI_INT, MPI_SUM, world)
+COLLECTIVE(reduce_scatter_block, Reduce_scatter_block, ours, theirs, 10, MPI_INT, MPI_SUM, world)
+COLLECTIVE(scan, Scan, ours, theirs, 1, MPI_INT, MPI_SUM, world)
+COLLECTIVE(exscan, Exscan, ours, theirs, 1, MPI_INT, MPI_SUM, world)
+FOLLOWED(scan) FOLLOWED(iscan) FOLLOWED(kept_scan) FOLLOWED(exscan) FOLLOWED(iexscan) FOLLOWED(kept_exscan)
+
 static int bcast_long(void) { return MPI_Bcast(ours, LONG_ITEMS, MPI_INT, victim, world); }
 /* The other ranks are ahead of a root that waits for room, or learn of the death in their next call. */
 static int bcast_of_another(void) { return MPI_Bcast(ours, 1, MPI_INT, (victim + 1) % size, world); }
-static int gather(void) { return MPI_Gather(ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world); }
 static int gather_long(void)
 {
     return MPI_Gather(ours, LONG_ITEMS, MPI_INT, theirs, LONG_ITEMS, MPI_INT, (victim + 1) % size, world);
 }
-static int scatter(void) { return MPI_Scatter(ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world); }
-static int allgather(void) { return MPI_Allgather(ours, 1, MPI_INT, theirs, 1, MPI_INT, world); }
-static int allgatherv(void)
-{
-    int counts[64], places[64];
-    for (int at = 0; at < size; at++) {
-        counts[at] = at + 1;
-        places[at] = at * 65;
-    }
-    return MPI_Allgatherv(ours, rank + 1, MPI_INT, theirs, counts, places, MPI_INT, world);
-}
-static int alltoall(void) { return MPI_Alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, world); }
 static int alltoall_long(void)
 {
     return MPI_Alltoall(ours, LONG_ITEMS, MPI_INT, theirs, LONG_ITEMS, MPI_INT, world);
 }
-static int reduce(void) { return MPI_Reduce(ours, theirs, 1, MPI_INT, MPI_SUM, victim, world); }
-static int allreduce(void) { return MPI_Allreduce(ours, theirs, 1, MPI_INT, MPI_SUM, world); }
 static int allreduce_long(void) { return MPI_Allreduce(ours, theirs, LONG_ITEMS, MPI_INT, MPI_SUM, world); }
 static void sum(void *in, void *inout, int *count, MPI_Datatype *type)
 {
@@ -158,37 +297,12 @@ static void sum(void *in, void *inout, int *count, MPI_Datatype *type)
 }
 static MPI_Op own_sum;
 static int allreduce_own(void) { return MPI_Allreduce(ours, theirs, 100, MPI_INT, own_sum, world); }
-static int reduce_scatter_block(void)
-{
-    return MPI_Reduce_scatter_block(ours, theirs, 10, MPI_INT, MPI_SUM, world);
-}
-/* Nobody needs the ranks behind it, so all follow each prefix by one that everybody needs. */
-static int scan(void)
-{
-    TRY(MPI_Scan(ours, theirs, 1, MPI_INT, MPI_SUM, world));
-    return MPI_Barrier(world);
-}
-static int exscan(void)
-{
-    TRY(MPI_Exscan(ours, theirs, 1, MPI_INT, MPI_SUM, world));
-    return MPI_Barrier(world);
-}
-static int ibarrier(void)
-{
-    MPI_Request request;
-    return wait_for(MPI_Ibarrier(world, &request), &request);
-}
-static int iallreduce(void)
-{
-    MPI_Request request;
-    return wait_for(MPI_Iallreduce(ours, theirs, 100, MPI_INT, MPI_SUM, world, &request), &request);
-}
 static int iallreduce_own(void)
 {
     MPI_Request request;
     return wait_for(MPI_Iallreduce(ours, theirs, 100, MPI_INT, own_sum, world, &request), &request);
 }
-static int ialltoall(void)
+static int tested_ialltoall(void)
 {
     MPI_Request request;
     int code = MPI_Ialltoall(ours, 100, MPI_INT, theirs, 100, MPI_INT, world, &request), flag = 0;
@@ -203,16 +317,8 @@ static int two_at_once(void)
     int code = MPI_Iallgather(ours + 1, 1, MPI_INT, theirs, 1, MPI_INT, world, &requests[1]);
     if (code != MPI_SUCCESS) return code;
     code = MPI_Waitall(2, requests, statuses);
-    if (code == MPI_ERR_IN_STATUS)
-        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    code = first_error(code, statuses, 2);
     return code;
-}
-static int kept_allreduce(void)
-{
-    if (kept[0] == MPI_REQUEST_NULL)
-        TRY(MPI_Allreduce_init(ours, theirs, 100, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &kept[0]));
-    TRY(MPI_Start(&kept[0]));
-    return MPI_Wait(&kept[0], MPI_STATUS_IGNORE);
 }
 static MPI_Comm ring;
 static int neighbors(void)
@@ -264,8 +370,7 @@ static int two_idups(void)
     TRY(MPI_Comm_idup(world, &comms[0], &requests[0]));
     TRY(MPI_Comm_idup(world, &comms[1], &requests[1]));
     int code = MPI_Waitall(2, requests, statuses);
-    if (code == MPI_ERR_IN_STATUS)
-        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    code = first_error(code, statuses, 2);
     if (code != MPI_SUCCESS) return code;
     TRY(MPI_Comm_free(&comms[0]));
     return MPI_Comm_free(&comms[1]);
@@ -383,18 +488,22 @@ static int dist_graph_create(void)
 
 static const struct operation operations[] = {
     OPERATION(sendrecv), OPERATION(sendrecv_long), OPERATION(persistent), OPERATION(ssend), OPERATION(mprobe),
-    OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(barrier), OPERATION(bcast),
-    OPERATION(bcast_long), OPERATION(bcast_of_another), OPERATION(gather), OPERATION(gather_long),
-    OPERATION(scatter), OPERATION(allgather), OPERATION(allgatherv), OPERATION(alltoall),
-    OPERATION(alltoall_long), OPERATION(reduce), OPERATION(allreduce), OPERATION(allreduce_long),
-    OPERATION(allreduce_own), OPERATION(reduce_scatter_block), OPERATION(scan), OPERATION(exscan),
-    OPERATION(ibarrier), OPERATION(iallreduce), OPERATION(iallreduce_own), OPERATION(ialltoall),
-    OPERATION(two_at_once), OPERATION(kept_allreduce), OPERATION(neighbors), OPERATION(barrier_across),
-    OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup), OPERATION(dup_with_info),
-    OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type), OPERATION(create),
-    OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once), OPERATION(disconnect),
-    OPERATION(intercomm_create), OPERATION(intercomm_create_from_groups), OPERATION(intercomm_merge),
-    OPERATION(intercomm_dup), OPERATION(intercomm_idup), OPERATION(intercomm_split),
+    OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(sendrecv_replace),
+    OPERATION(isendrecv_replace), OPERATION(isendrecv), OPERATION(rsend), OPERATION(iprobe), OPERATION(improbe),
+    OPERATION(waitany), OPERATION(testany), OPERATION(waitsome), OPERATION(testsome), OPERATIONS_OF(barrier),
+    OPERATIONS_OF(bcast), OPERATIONS_OF(gather), OPERATIONS_OF(gatherv), OPERATIONS_OF(scatter),
+    OPERATIONS_OF(scatterv), OPERATIONS_OF(allgather), OPERATIONS_OF(allgatherv), OPERATIONS_OF(alltoall),
+    OPERATIONS_OF(alltoallv), OPERATIONS_OF(alltoallw), OPERATIONS_OF(reduce), OPERATIONS_OF(allreduce),
+    OPERATIONS_OF(reduce_scatter), OPERATIONS_OF(reduce_scatter_block), OPERATION(scan_then_barrier),
+    OPERATION(iscan_then_barrier), OPERATION(kept_scan_then_barrier), OPERATION(exscan_then_barrier),
+    OPERATION(iexscan_then_barrier), OPERATION(kept_exscan_then_barrier), OPERATION(bcast_long),
+    OPERATION(bcast_of_another), OPERATION(gather_long), OPERATION(alltoall_long), OPERATION(allreduce_long),
+    OPERATION(allreduce_own), OPERATION(iallreduce_own), OPERATION(tested_ialltoall), OPERATION(two_at_once), OPERATION(neighbors),
+    OPERATION(barrier_across), OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup),
+    OPERATION(dup_with_info), OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type),
+    OPERATION(create), OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once),
+    OPERATION(disconnect), OPERATION(intercomm_create), OPERATION(intercomm_create_from_groups),
+    OPERATION(intercomm_merge), OPERATION(intercomm_dup), OPERATION(intercomm_idup), OPERATION(intercomm_split),
     OPERATION(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
     OPERATION(dist_graph_create),
 };
@@ -414,7 +523,12 @@ static void prepare(void)
     ours = calloc((size_t)LONG_ITEMS * size, sizeof *ours);
     theirs = calloc((size_t)LONG_ITEMS * size, sizeof *theirs);
     MPI_Buffer_attach(malloc(1 << 20), 1 << 20);
-    kept[0] = kept[1] = MPI_REQUEST_NULL;
+    for (int at = 0; at < size; at++) {
+        counts[at] = at + 1;
+        ones[at] = 1;
+        places[at] = at * 65;
+        types[at] = MPI_INT;
+    }
     ring = MPI_COMM_NULL;
     MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF, world, half, across};
     for (int at = 0; at < 5; at++) MPI_Comm_set_errhandler(all[at], MPI_ERRORS_RETURN);
