@@ -210,7 +210,9 @@ int main(int argc, char **argv)
     has_begun(node);
     if (strcmp(argv[3], "later") == 0 && node != victim) await_death();
     long long told_ns = repeat(operation, &error);
-    int is_death = error == DECK_EDEAD || error == DECK_EMEMBERDIED || error == DECK_EOWNERDIED;
+    /* The last: on another host, when no process that lives calls the group on the host of its server. */
+    int is_death = error == DECK_EDEAD || error == DECK_EMEMBERDIED || error == DECK_EOWNERDIED
+                   || error == DECK_EUNREACHED;
     was_told(node, told_ns, is_death, deck_error_text());
     /* In a group that goes on without the dead, the others still wait for those that live. */
     while (run == crowd_sync || run == served_sync || run == crowd_bcast_and_sync) run();
