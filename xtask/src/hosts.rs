@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use landeck_testing::hosts::{Families, Hosts, Wish};
@@ -64,6 +65,7 @@ impl Options {
                 (false, false) => Families::V4,
             },
             drop_percent: self.drop,
+            visible: self.command.iter().map(PathBuf::from).collect(),
         }
     }
 }

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(100);
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// In the environment of a process that makes a cluster to be killed.
 const VICTIM: &str = "LANDECK_TEST_MAKER";
+/// In the environment of a process that makes a cluster from a checkout elsewhere: a program that it names.
+const ELSEWHERE: &str = "LANDECK_TEST_ELSEWHERE";
 
 /// Runs a script of bash on a host; returns what it wrote.
 fn bash(hosts: &Hosts, host: usize, script: &str) -> String {
@@ -41,6 +44,51 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(Instant::now() < deadline, "not within {GONE_WITHIN:?}: {what}");
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The one test that fails where no hosts can be made. The others that need some are skipped there.
+#[test]
+fn hosts_can_be_made_here() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if let Err(why) = Hosts::new(&Wish::hosts(2)) {
+        panic!("every test over hosts is skipped: {why}");
+    }
+}
+
+#[test]
+fn where_no_hosts_can_be_made_one_test_says_so_with_the_cure() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let scene = Scene::new("/var/tmp");
+    let refused = [
+        (
+            "unshare",
+            "unshare: unshare failed: Operation not permitted",
+            "docs/hosts-on-a-laptop.md",
+        ),
+        ("ip", "Error: Unknown device type.", "modprobe -a veth bridge"),
+    ];
+    for (program, words, cure) in refused {
+        let folder = scene.0.join(program);
+        fs::create_dir(&folder).unwrap();
+        let text = format!("#!/bin/sh\necho '{words}' >&2\nexit 1\n");
+        fs::write(folder.join(program), text).unwrap();
+        fs::set_permissions(folder.join(program), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let run = |test: &str| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            let output = command.args([test, "--exact"]).env("PATH", &path).output().unwrap();
+            (output.status.success(), String::from_utf8(output.stdout).unwrap())
+        };
+        let (passed, said) = run("hosts_can_be_made_here");
+        assert!(!passed && said.contains(words) && said.contains(cure), "{program}: {said}");
+        for test in
+            ["exit_codes_and_signals_come_back", "a_paused_host_goes_on_and_a_killed_one_does_not"]
+        {
+            let (passed, said) = run(test);
+            let skipped = format!("SKIPPED {test}: hosts cannot be made here");
+            assert!(passed && said.contains(&skipped) && said.contains(words), "{program}: {said}");
+        }
     }
 }
 
@@ -65,6 +113,91 @@ fn hosts_have_names_files_and_processes_of_their_own() {
     // The first process and this shell, and none of other hosts.
     assert_eq!(bash(&hosts, 0, "cd /proc; set -- [0-9]*; echo $#"), "2");
     assert_eq!(bash(&hosts, 0, "ls /sys/class/net"), "eth0\nlo");
+}
+
+/// A folder of a test, removed at its end.
+struct Scene(PathBuf);
+
+impl Scene {
+    fn new(place: &str) -> Scene {
+        let scene = Path::new(place).join(format!("landeck scene {}", std::process::id()));
+        let _ = fs::remove_dir_all(&scene);
+        fs::create_dir_all(&scene).unwrap();
+        Scene(scene)
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The maker is this test in a checkout elsewhere: a copy of its program in a build folder, started in a working
+/// directory there, with a program in its search path and one that is named.
+#[test]
+fn a_checkout_is_seen_wherever_it_lies() {
+    if std::env::var_os(ELSEWHERE).is_some() {
+        return look_around_elsewhere();
+    }
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "a_checkout_is_seen_wherever_it_lies";
+    if Hosts::or_skip(test, &Wish::hosts(1)).is_none() {
+        return;
+    }
+    let places = ["/tmp", "/dev/shm", "/run", "/root", "/var/tmp"];
+    let is_open = |place: &&str| fs::create_dir_all(Path::new(place).join("landeck-open")).is_ok();
+    for place in places.into_iter().filter(is_open) {
+        fs::remove_dir(Path::new(place).join("landeck-open")).unwrap();
+        let scene = Scene::new(place);
+        let at = |name: &str| scene.0.join(name);
+        for folder in ["real/target/debug/deps", "tools/bin", "tools/lib", "named"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        symlink("real", at("linked")).unwrap();
+        fs::write(at("real/target/CACHEDIR.TAG"), "").unwrap();
+        fs::write(at("tools/lib/word"), "from the library\n").unwrap();
+        let program = at("linked/target/debug/deps/a test");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let texts = [
+            ("tools/bin/landeck-found", "#!/bin/sh\ncat \"${0%/bin/*}/lib/word\"\n"),
+            ("named/program", "#!/bin/sh\necho named\n"),
+        ];
+        for (name, text) in texts {
+            fs::write(at(name), text).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = std::env::var("PATH").unwrap();
+        let mut maker = Command::new(&program);
+        maker.args([test, "--exact", "--nocapture"]).env(ELSEWHERE, at("named/program"));
+        maker.env("PATH", format!("{}:{path}", at("tools/bin").display()));
+        maker.env("CARGO_TARGET_DIR", at("linked/target")).current_dir(at("linked"));
+        let said = String::from_utf8(succeed(&mut maker).stdout).unwrap();
+        assert!(said.contains("SEEN"), "{place}: {said}");
+    }
+}
+
+/// The part of the maker elsewhere.
+fn look_around_elsewhere() {
+    let named = PathBuf::from(std::env::var_os(ELSEWHERE).unwrap());
+    let hosts = Hosts::new(&Wish { visible: vec![named.clone()], ..Wish::hosts(2) }).unwrap();
+    let here = std::env::current_dir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let linked = named.parent().unwrap().with_file_name("linked");
+    fs::create_dir_all("target/later").unwrap(); // as a test builds something
+    for host in 0..2 {
+        assert_eq!(Path::new(&bash(&hosts, host, "pwd -P")), here);
+        let see = |what: &str| bash(&hosts, host, &format!("test -e '{what}'; echo $?"));
+        assert_eq!(see("target/later"), "0");
+        assert_eq!(see(&linked.join("target/later").display().to_string()), "0");
+        let listed = succeed(hosts.command(host, &own).args(["--list"])).stdout;
+        assert!(String::from_utf8(listed).unwrap().contains("wherever_it_lies"));
+        assert_eq!(bash(&hosts, host, "landeck-found"), "from the library");
+        assert_eq!(succeed(&mut hosts.command(host, &named)).stdout, b"named\n");
+    }
+    let far = format!("landeck-rsh n2 \"'{}'\"", named.display());
+    assert_eq!(bash(&hosts, 0, &far), "named");
+    println!("SEEN");
 }
 
 #[test]
@@ -159,13 +292,14 @@ fn a_paused_host_goes_on_and_a_killed_one_does_not() {
     assert_eq!(state_of_children(child.id()), "T", "the shell is stopped");
     hosts.resume(1).unwrap();
     assert_eq!(echo("two").as_deref(), Some("two"));
+    bash(&hosts, 1, "echo mine >/tmp/landeck-mark");
     hosts.kill(1).unwrap();
     assert_eq!(echo("three"), None);
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(hosts.kill(1).is_err(), "it has no power");
     hosts.start(1).unwrap();
     assert!(hosts.start(1).is_err(), "it runs");
-    assert_eq!(bash(&hosts, 1, "hostname; ls /tmp"), "n2");
+    assert_eq!(bash(&hosts, 1, "hostname; test -e /tmp/landeck-mark || echo empty"), "n2\nempty");
 }
 
 /// The states of the children of a process, as /proc names them.

@@ -238,7 +238,7 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
         sum.failed,
         sum.skipped.len()
     );
-    for skipped in &sum.skipped {
+    for skipped in sum.skipped_by_reason() {
         say!("skipped: {skipped}");
     }
     for stayed in &sum.on_one_host {

@@ -66,6 +66,19 @@ impl Tally {
         }
     }
 
+    /// The names of tests that could not run, those of one reason together before it.
+    pub(super) fn skipped_by_reason(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for skipped in &self.skipped {
+            let (name, why) = skipped.split_once(": ").unwrap_or((skipped, ""));
+            match reasons.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((why, vec![name])),
+            }
+        }
+        reasons.iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
+    }
+
     /// The count once the runner has ended: a skipped test is not a passed one, and a runner that
     /// fails without a failed test failed itself.
     pub(super) fn close(mut self, succeeded: bool) -> Self {
@@ -124,6 +137,12 @@ mod tests {
         let tally = tally(&lines, true);
         assert_eq!(tally.to_string(), "1 passed, 0 failed, 1 skipped");
         assert_eq!(tally.skipped, ["two_namespaces: needs root"]);
+    }
+
+    #[test]
+    fn one_reason_is_given_once() {
+        let lines = ["SKIPPED a: no hosts: why", "SKIPPED b: no nft", "SKIPPED c: no hosts: why"];
+        assert_eq!(tally(&lines, true).skipped_by_reason(), ["a, c: no hosts: why", "b: no nft"]);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 # It is process 1 of a process namespace, in which all hosts are. When it ends, the kernel kills every process of every
 # host, and their namespaces and mounts go with them. It ends when its standard input ends, thus with the maker.
 #
-# Standard input: the texts of its files, each ended by a zero byte, then lines "boot NUMBER".
+# Standard input: texts that end in a zero byte each, then lines "boot NUMBER". The texts are paths of this computer that
+# hosts see as well; an empty one; links, each before what it contains; an empty one; the files.
 # Standard output: "cluster PID", "host NUMBER PID" for a host that is ready, "fail TEXT", "gone NUMBER".
 set -u
 umask 022
 shared=/run/shared
+# What hosts see of this computer: places by their numbers, the list of their paths, and links to them.
+kept=/run/kept
 
 fail() {
     echo "fail ${*//$'\n'/; }"
@@ -33,8 +36,27 @@ address() {
 read -r pid _ </proc/self/stat
 echo "cluster $pid"
 
+# Hosts have folders of their own in place of /tmp, /run and /dev/shm. What they see there of this computer is held open
+# while its path is hidden, and stays in a folder from which each host takes it.
+paths=() files=() links=()
+while IFS= read -r -d '' path && [ -n "$path" ]; do
+    { exec {file}<"$path"; } 2>/dev/null || continue # what this user cannot read
+    paths+=("$path") files+=("$file")
+done
+while IFS= read -r -d '' link && [ -n "$link" ]; do
+    IFS= read -r -d '' path && links+=("$link" "$path")
+done
 must mount -t tmpfs -o mode=755 landeck-hosts /run
-must mkdir -p $shared/bin $shared/etc $shared/talks
+must mkdir -p $shared/bin $shared/etc $shared/talks $kept
+for number in "${!paths[@]}"; do
+    file=${files[number]}
+    if [ -d "/proc/self/fd/$file" ]; then must mkdir $kept/$number; else : >$kept/$number; fi
+    must mount --no-canonicalize --rbind "/proc/self/fd/$file" $kept/$number
+    exec {file}<&-
+done
+write_texts() { [ $# = 0 ] || printf '%s\0' "$@"; }
+write_texts "${paths[@]}" >$kept/paths
+write_texts "${links[@]}" >$kept/links
 for file in host bin/landeck-rsh bin/landeck-cut bin/landeck-join; do
     IFS= read -r -d '' text || fail "the maker is gone"
     printf '%s' "$text" >"$shared/$file"

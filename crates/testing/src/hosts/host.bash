@@ -3,7 +3,7 @@
 # It is process 1 of the host's process namespace: when it ends, all processes of the host do. bash reaps the orphans.
 set -eu
 number=$1 site=$2 name=n$1
-shared=/run/shared own=/run/shared/n$1
+shared=/run/shared own=/run/shared/n$1 kept=/run/kept
 
 # The maker's /proc is still mounted, so this is the number by which the maker knows this process.
 read -r pid _ </proc/self/stat
@@ -30,6 +30,20 @@ if mount --rbind /sys "$own/run/sys" && mount -t sysfs sysfs /sys; then
 fi 2>/dev/null
 umount -l "$own/run/sys" 2>/dev/null || true
 rmdir "$own/run/sys" 2>/dev/null || true
+# What the host sees of this computer in folders of its own.
+place() { path=${path/#\/run\//$own/run/}; }
+place_number=0
+while IFS= read -r -d '' path; do
+    place
+    if [ -d $kept/$place_number ]; then mkdir -p "$path"; else mkdir -p "${path%/*}" && : >"$path"; fi
+    mount --rbind $kept/$place_number "$path"
+    place_number=$((place_number + 1))
+done <$kept/paths
+while IFS= read -r -d '' path && IFS= read -r -d '' target; do
+    place
+    mkdir -p "${path%/*}"
+    [ -L "$path" ] || ln -s -- "$target" "$path"
+done <$kept/links
 mount --rbind "$own/run" /run
 shared=/run/hosts own=/run/hosts/$name
 

@@ -1,6 +1,8 @@
 //! The maker's side of a cluster: the first process, what it is told and what it says.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,8 +13,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 
+use super::kept::Kept;
 use super::wish::{Families, WhyNot, Wish};
-use super::{SLURM_CONFIGURATION, tools};
+use super::{SLURM_CONFIGURATION, cure, tools};
 
 /// How long the first process may take for the next thing that it says.
 const NEXT_TIME: Duration = Duration::from_secs(60);
@@ -22,7 +25,7 @@ const END_TIME: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 /// Reads the text of the first process, which so is no argument that everybody sees, and runs it.
 const BEGIN: &str = "IFS= read -r -d '' text; eval \"$text\"";
 const CLUSTER: &str = include_str!("cluster.bash");
-/// The files of a cluster, in the order in which its first process reads them.
+/// The files of a cluster, in the order in which its first process reads them; what hosts see of this computer comes first.
 const FILES: [&str; 4] = [
     include_str!("host.bash"),
     include_str!("landeck-rsh"),
@@ -72,7 +75,9 @@ impl Maker {
         pass_lines(process.stdout.take(), sender.clone());
         pass_lines(process.stderr.take(), sender);
         let mut maker = Maker { input: process.stdin.take(), process, said, pid: 0, has_users };
-        for text in [CLUSTER].iter().chain(&FILES) {
+        let kept = Kept::find(wish);
+        let texts = kept.texts().chain(FILES.map(OsStr::new));
+        for text in std::iter::once(OsStr::new(CLUSTER)).chain(texts) {
             // Where it has ended at once, it says why.
             let _ = maker.tell(&[text.as_bytes(), b"\0"].concat());
         }
@@ -136,7 +141,7 @@ impl Maker {
                     let text = others.join("; ");
                     // The tool that makes the namespaces has nothing else to say.
                     return Err(match text.contains("unshare: ") {
-                        true => WhyNot::Refused(text),
+                        true => WhyNot::Refused(cure::with(&text)),
                         false => WhyNot::Failed(text),
                     });
                 }

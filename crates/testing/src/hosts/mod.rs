@@ -14,6 +14,8 @@
 //! hosts.kill(0).unwrap(); // n1 has no power any more
 //! ```
 
+mod cure;
+mod kept;
 mod maker;
 mod tools;
 mod wish;
@@ -26,6 +28,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use maker::Maker;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -73,10 +76,17 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// If a tool is missing, the kernel or this user's rights refuse namespaces, or a host does not start.
+    /// If a tool is missing, the kernel or this user's rights refuse hosts, or a host does not start.
     pub fn new(wish: &Wish) -> Result<Hosts, WhyNot> {
         wish.check()?;
         tools::check(wish)?;
+        Hosts::make(wish).map_err(|why| match (why, why_never()) {
+            (WhyNot::Failed(_), Some(never)) => WhyNot::Refused(never.to_owned()),
+            (why, _) => why,
+        })
+    }
+
+    fn make(wish: &Wish) -> Result<Hosts, WhyNot> {
         let mut maker = Maker::start(wish)?;
         for number in 1..=wish.hosts {
             maker.boot(number)?;
@@ -285,6 +295,17 @@ impl Hosts {
             .map(drop)
             .map_err(|error| WhyNot::Failed(format!("Slurm does not come up: {error}")))
     }
+}
+
+/// Why this computer makes not even one host, found out once; `None` if it does.
+fn why_never() -> Option<&'static str> {
+    static NEVER: OnceLock<Option<String>> = OnceLock::new();
+    let find = || match Hosts::make(&Wish::hosts(1)).err()? {
+        WhyNot::Refused(text) => Some(text),
+        WhyNot::Failed(text) => Some(cure::with(&text)),
+        WhyNot::Wish(_) | WhyNot::Missing { .. } => None,
+    };
+    NEVER.get_or_init(find).as_deref()
 }
 
 /// Runs a command to its good end.

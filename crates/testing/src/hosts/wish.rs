@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 
 /// The greatest number of hosts: one byte of an address numbers them.
 const HOSTS_MAX: usize = 250;
@@ -34,6 +35,9 @@ pub struct Wish {
     pub families: Families,
     /// The percentage of packets that each host loses as it receives.
     pub drop_percent: f64,
+    /// Files and folders that hosts see wherever they lie. The checkout, the build folder, the working directory and the
+    /// programs of the search path need not be named.
+    pub visible: Vec<PathBuf>,
 }
 
 /// The kinds of addresses of a cluster.
@@ -63,6 +67,7 @@ impl Wish {
             mtu: None,
             families: Families::V4,
             drop_percent: 0.0,
+            visible: Vec::new(),
         }
     }
 
