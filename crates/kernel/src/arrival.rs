@@ -24,7 +24,7 @@ use crate::told::Told;
 use crate::transfer::{
     Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,
 };
-use crate::work::Work;
+use crate::work::{Parting, Work};
 
 /// The most bytes that unexpected messages may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
@@ -419,15 +419,23 @@ impl Core {
         let id = self.copied.holder_of(RequestId::from_bits(send));
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
-            Work::Offered { to, area, tag, .. } if to == from => {
-                *work = Work::Parting { to, area, tag, position: 0, receive, upto, mark: 0 };
+            Work::Offered { to, context, area, tag, .. } if to == from => {
+                let (position, mark) = (0, 0);
+                *work = Work::Parting(Parting {
+                    to,
+                    context,
+                    area,
+                    tag,
+                    position,
+                    receive,
+                    upto,
+                    mark,
+                });
                 self.active.push(id);
             }
-            Work::Parting { to, area, tag, position, receive: named, upto: before, mark }
-                if to == from && named == receive =>
-            {
-                let upto = before.max(upto);
-                *work = Work::Parting { to, area, tag, position, receive, upto, mark };
+            Work::Parting(parting) if parting.to == from && parting.receive == receive => {
+                let upto = parting.upto.max(upto);
+                *work = Work::Parting(Parting { upto, ..parting });
             }
             Work::Chunking(chunking) if chunking.to == from => {
                 let parting = self.part_rest_of(chunking, receive, upto);

@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::request::RequestId;
 use crate::sending::sent;
 use crate::transfer::{CopiedSend, PAIR_BYTES, Reply, TRIPLE_BYTES, encode_pair};
-use crate::work::Work;
+use crate::work::{Parting, Work};
 
 impl<N: Channel> Endpoint<N> {
     /// The way of a message to another host whose group wants tokens.
@@ -216,10 +216,10 @@ impl Core {
 
     /// Goes on in parts with a send in chunks, whose rest the receiver asks for.
     pub(crate) fn part_rest_of(&mut self, chunking: Chunking, receive: u64, upto: u64) -> Work {
-        let Chunking { to, tag, area, position, named, .. } = chunking;
+        let Chunking { to, context, tag, area, position, named, .. } = chunking;
         let header = Header { kind: Kind::Chunk, ..naming(named) };
         self.replies.push(Reply::new(to, header, &[]));
-        Work::Parting { to, area, tag, position, receive, upto, mark: 0 }
+        Work::Parting(Parting { to, context, area, tag, position, receive, upto, mark: 0 })
     }
 
     pub(crate) fn arrive_emptied(&mut self, from: Peer, header: &Header) {

@@ -730,7 +730,7 @@ impl<N: Channel> Endpoint<N> {
             || self.core.active.iter().any(|&id| {
                 matches!(
                     self.core.requests.get(id),
-                    Some(Work::Filling(_) | Work::Parting { .. } | Work::Chunking(_))
+                    Some(Work::Filling(_) | Work::Parting(_) | Work::Chunking(_))
                 )
             })
             || self.far.as_ref().is_some_and(|network| network.has_unsent())

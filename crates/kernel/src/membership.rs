@@ -9,6 +9,10 @@ use landeck_memory::{FarProcess, Segment, SlotState};
 
 use crate::failure::Failure;
 use crate::succession::Succession;
+use crate::work::Work;
+
+/// The number of no context: no process was ever lost there.
+const NO_CONTEXT: u32 = u32::MAX;
 
 /// The changes of the membership that this endpoint has acted upon.
 pub(crate) struct Membership {
@@ -34,6 +38,8 @@ pub(crate) struct Membership {
     pub(crate) unacknowledged: HashSet<u32>,
     /// The members of each context, unless they are all processes of the first world.
     pub(crate) contexts: HashMap<u32, Vec<Peer>>,
+    /// The contexts in which everything ends when one of their members dies.
+    pub(crate) joint: HashSet<u32>,
     /// Members that are gone although another process has their slot.
     pub(crate) succession: Succession,
     pub(crate) revoked: HashSet<u32>,
@@ -66,6 +72,7 @@ impl Membership {
             far_contexts: Vec::new(),
             unacknowledged: HashSet::new(),
             contexts: HashMap::new(),
+            joint: HashSet::new(),
             succession: Succession::default(),
             revoked: HashSet::new(),
         }
@@ -101,6 +108,7 @@ impl Membership {
             self.far_contexts.remove(place);
         }
         self.contexts.remove(&context);
+        self.joint.remove(&context);
     }
 
     /// A counter that grows whenever a process is newly gone or a context is revoked.
@@ -124,7 +132,8 @@ impl Membership {
         if self.revoked.contains(&context) {
             return Err(Failure::Revoked);
         }
-        self.failure_of(context, to).map_or(Ok(()), Err)
+        let failure = self.joint_death(context).or_else(|| self.failure_of(context, to));
+        failure.map_or(Ok(()), Err)
     }
 
     /// Whether a context is revoked.
@@ -151,6 +160,37 @@ impl Membership {
         }
         let gone = self.gone.get(&peer.0).map(|&died| Failure::PeerGone { peer, died });
         gone.or_else(|| self.succession.failure_of(context, peer))
+    }
+
+    /// The failure by a member of a context that has died or is broken, if there is one. A member that has left in good
+    /// order had done everything that others wait for.
+    pub(crate) fn death_among(&self, context: u32, members: &[Peer]) -> Option<Failure> {
+        if self.nobody_is_gone() {
+            return None;
+        }
+        let mut failures = members.iter().filter_map(|&member| self.failure_of(context, member));
+        failures.find(|failure| !failure.is_departure())
+    }
+
+    /// The death with which everything in this context has ended.
+    pub(crate) fn joint_death(&self, context: u32) -> Option<Failure> {
+        if !self.joint.contains(&context) {
+            return None;
+        }
+        self.death_among(context, self.contexts.get(&context)?)
+    }
+
+    /// The reason why an operation that goes on can never complete. A receive from any source has none of its own.
+    pub(crate) fn failure_of_work(&self, work: &Work) -> Option<Failure> {
+        if let Some(death) = work.context().and_then(|context| self.joint_death(context)) {
+            return Some(death);
+        }
+        // Transfers with a former process of a slot ended when its end was seen.
+        let context = match work {
+            Work::Posted { wanted, .. } => wanted.context,
+            _ => NO_CONTEXT,
+        };
+        self.failure_of(context, work.depends_on()?)
     }
 
     /// The reason why a receive from any source in this context may never complete.

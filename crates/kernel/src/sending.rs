@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::request::{Completion, RequestId};
 use crate::status::Status;
 use crate::transfer::{Filling, encode_pair};
-use crate::work::Work;
+use crate::work::{Parting, Work};
 
 /// The longest message that gets a block with room for all of it.
 pub(crate) const WHOLE_BYTES: u64 = 256 << 10;
@@ -392,7 +392,7 @@ impl<N: Channel> Endpoint<N> {
                 let moved = draining.advance(&self.core.cells);
                 (draining.status.peer, moved, draining.is_complete())
             }
-            Some(Work::Parting { .. }) => return self.move_parts(id),
+            Some(Work::Parting(_)) => return self.move_parts(id),
             Some(Work::Chunking(_)) => return self.move_chunks(id),
             Some(Work::Reading(_)) => return self.move_reading(id),
             _ => return (false, false),
@@ -420,11 +420,10 @@ impl<N: Channel> Endpoint<N> {
 
     fn move_parts(&mut self, id: RequestId) -> (bool, bool) {
         let Some(work) = self.core.requests.get_mut(id) else { return (false, false) };
-        let Work::Parting { to, area, tag, position, receive, upto, mark } =
-            std::mem::replace(work, Work::Free)
-        else {
+        let Work::Parting(parting) = std::mem::replace(work, Work::Free) else {
             return (false, false);
         };
+        let Parting { to, context, area, tag, position, receive, upto, mark } = parting;
         let (before, total) = (position, area.packed_bytes());
         let end = upto.min(total);
         let most = self.channel(to).data_bytes_max();
@@ -446,9 +445,9 @@ impl<N: Channel> Endpoint<N> {
             _ if position >= total && self.channel(to).is_received(to, mark) => {
                 Work::Done(sent(to, tag, total))
             }
-            _ => Work::Parting { to, area, tag, position, receive, upto, mark },
+            _ => Work::Parting(Parting { to, context, area, tag, position, receive, upto, mark }),
         };
-        let goes_on = matches!(next, Work::Parting { .. });
+        let goes_on = matches!(next, Work::Parting(_));
         self.core.requests.put(id, next);
         (position != before || !goes_on, goes_on)
     }
@@ -493,10 +492,8 @@ impl Core {
     ) -> bool {
         let named = u64::from(header.tag) << 32 | u64::from(header.context);
         let area = self.active.iter().find_map(|&id| match self.requests.get(id) {
-            Some(Work::Parting { to: peer, area, position, receive, .. })
-                if (*peer, *receive) == (to, named) =>
-            {
-                Some((area, position.checked_sub(behind)?))
+            Some(Work::Parting(parting)) if (parting.to, parting.receive) == (to, named) => {
+                Some((&parting.area, parting.position.checked_sub(behind)?))
             }
             _ => None,
         });

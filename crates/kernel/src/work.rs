@@ -30,7 +30,7 @@ pub(crate) enum Work {
     Offered { to: Peer, context: u32, area: Area, tag: u32, is_standard: bool, is_told: bool },
     /// A send sends the requested parts up to the position that the receiver has allowed. Then it waits until they are
     /// received before a mark of the channel.
-    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64, upto: u64, mark: u64 },
+    Parting(Parting),
     /// A send sends its message in chunks, as far as it has tokens.
     Chunking(Chunking),
     /// A receive collects the parts that it asked for.
@@ -45,15 +45,44 @@ pub(crate) enum Work {
     Done(Completion),
 }
 
+/// A send whose receiver asks for its parts.
+pub(crate) struct Parting {
+    pub(crate) to: Peer,
+    pub(crate) context: u32,
+    pub(crate) area: Area,
+    pub(crate) tag: u32,
+    pub(crate) position: u64,
+    /// The request of the receiver, which the parts name.
+    pub(crate) receive: u64,
+    /// The position that the receiver has allowed.
+    pub(crate) upto: u64,
+    pub(crate) mark: u64,
+}
+
 impl Work {
+    /// The context of an operation that goes on.
+    pub(crate) fn context(&self) -> Option<u32> {
+        match self {
+            Self::Posted { wanted, .. } => Some(wanted.context),
+            Self::Queued { header, .. } => Some(header.context),
+            Self::Offered { context, .. } => Some(*context),
+            Self::Filling(filling) => Some(filling.context),
+            Self::Parting(parting) => Some(parting.context),
+            Self::Chunking(chunking) => Some(chunking.context),
+            Self::Draining(draining) => Some(draining.context),
+            Self::Collecting(collecting) => Some(collecting.context),
+            Self::Reading(reading) => Some(reading.context),
+            Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
+        }
+    }
+
     /// The peer without which the operation cannot complete; `None` for a receive from any source.
     pub(crate) fn depends_on(&self) -> Option<Peer> {
         match self {
             Self::Posted { wanted, .. } => wanted.source.map(Peer),
-            Self::Queued { to, .. } | Self::Offered { to, .. } | Self::Parting { to, .. } => {
-                Some(*to)
-            }
+            Self::Queued { to, .. } | Self::Offered { to, .. } => Some(*to),
             Self::Filling(filling) => Some(filling.to),
+            Self::Parting(parting) => Some(parting.to),
             Self::Chunking(chunking) => Some(chunking.to),
             Self::Draining(draining) => Some(draining.status.peer),
             Self::Collecting(collecting) => Some(collecting.status.peer),

@@ -8,6 +8,7 @@ mod counting_network;
 mod endpoints;
 mod full_heap;
 mod heap_return;
+mod joint_contexts;
 mod leaving;
 mod meeting;
 mod one_copy;

@@ -66,6 +66,9 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
     let asked =
         receiver.receive(Wanted { context: CONTEXT, source: Some(0), tag: Some(1) }, area(&into));
     let sends = [1, 2].map(|tag| pending(sender.send(Peer(1), CONTEXT, tag, area(&data)).unwrap()));
+    let asked_for_parts =
+        receiver.receive(Wanted { context: CONTEXT, source: Some(0), tag: Some(3) }, area(&into));
+    let in_parts = pending(sender.send_synchronous(Peer(1), CONTEXT, 3, area(&data)).unwrap());
     let collective =
         receiver.receive(Wanted { context: COLLECTIVE, source: None, tag: None }, area(&into));
     let other =
@@ -75,8 +78,10 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
         sender.progress();
     });
     board.revoke();
-    assert!(sends.into_iter().all(|id| is_revoked(&mut sender, id)));
-    assert!([asked, collective].into_iter().all(|id| is_revoked(&mut receiver, id)));
+    assert!(sends.into_iter().chain([in_parts]).all(|id| is_revoked(&mut sender, id)));
+    assert!(
+        [asked, asked_for_parts, collective].into_iter().all(|id| is_revoked(&mut receiver, id))
+    );
     assert!(matches!(sender.send(Peer(1), COLLECTIVE, 1, area(&data)), Err(Failure::Revoked)));
     (0..4).for_each(|_| {
         receiver.progress_thoroughly();

@@ -149,13 +149,19 @@ impl World {
 
     /// Returns a world of the same members with a context of its own, for a library built upon this
     /// world: its messages never match those of this world. Creating it needs no agreement and no
-    /// memory. It supports messages only, no collective operations.
+    /// memory. It supports messages only, no collective operations. All its members stand together:
+    /// when one of them dies, all messages in it end with [`ErrorKind::PeerFailed`], which names the
+    /// dead, also those between the living. A member that gives up because of the dead leaves no
+    /// other one waiting.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
-        self.shared.engine.enter()?.set_members_of(context, self.context, self.members.to_vec());
+        let mut engine = self.shared.engine.enter()?;
+        engine.set_members_of(context, self.context, self.members.to_vec());
+        engine.end_with_first_death(context);
+        drop(engine);
         Ok(self.part(context, self.members.clone()))
     }
 

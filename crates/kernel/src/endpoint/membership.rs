@@ -5,15 +5,12 @@ use landeck_board::{is_revoked, needs_of_first_world};
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{End, FarProcess, SlotState};
 
-use super::Endpoint;
+use super::{Endpoint, LOOKS_BEFORE_SLEEP};
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::membership::{Board, Membership};
 use crate::request::RequestId;
 use crate::work::Work;
-
-/// The number of no context: no process was ever lost there.
-const NO_CONTEXT: u32 = u32::MAX;
 
 /// How a receive reacts to a sender that has left in good order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +38,12 @@ impl<N: Channel> Endpoint<N> {
         let of_gone = members.iter().map(|peer| peer.0).filter(|slot| gone.contains_key(slot));
         succession.begin(context, of_gone);
         self.core.membership.set_members(context, members);
+    }
+
+    /// From now on everything in a context ends when one of its members dies: an operation that needs only the living may
+    /// be one that they have given up because of the dead.
+    pub fn end_with_first_death(&mut self, context: u32) {
+        self.core.membership.joint.insert(context);
     }
 
     /// Sets the place of the shared words that tell of a context's revocation, and the context that is revoked with it.
@@ -71,17 +74,7 @@ impl<N: Channel> Endpoint<N> {
             .core
             .requests
             .pending()
-            .filter(|&id| match self.core.requests.get(id) {
-                Some(Work::Posted { wanted, .. }) => wanted.context == context,
-                Some(Work::Queued { header, .. }) => header.context == context,
-                Some(Work::Offered { context: of_send, .. }) => *of_send == context,
-                Some(Work::Filling(filling)) => filling.context == context,
-                Some(Work::Chunking(chunking)) => chunking.context == context,
-                Some(Work::Draining(draining)) => draining.context == context,
-                Some(Work::Collecting(collecting)) => collecting.context == context,
-                Some(Work::Reading(reading)) => reading.context == context,
-                _ => false,
-            })
+            .filter(|&id| self.core.requests.get(id).and_then(Work::context) == Some(context))
             .collect();
         for id in doomed {
             self.core.end(id, Work::failed(Failure::Revoked));
@@ -288,6 +281,9 @@ impl<N: Channel> Endpoint<N> {
 
     /// Ends every request that depends on a process that is gone.
     fn fail_hopeless(&mut self) {
+        if !self.core.membership.joint.is_empty() {
+            self.take_what_has_arrived();
+        }
         if self.core.is_busy() {
             self.advance(); // a transfer whose data are all there completes
         }
@@ -297,15 +293,21 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
+    /// What living members have sent still counts in a context that ends with the first death.
+    fn take_what_has_arrived(&mut self) {
+        for _ in 0..LOOKS_BEFORE_SLEEP {
+            if !self.near.poll_thoroughly(&mut self.core) {
+                break;
+            }
+        }
+        if let Some(network) = &mut self.far {
+            network.poll_thoroughly(&mut self.core);
+        }
+    }
+
     fn fail_if_hopeless(&mut self, id: RequestId, patience: Patience) {
         let Some(work) = self.core.requests.get(id) else { return };
-        let Some(peer) = work.depends_on() else { return };
-        // Transfers with a former process of a slot ended when its end was seen.
-        let context = match work {
-            Work::Posted { wanted, .. } => wanted.context,
-            _ => NO_CONTEXT,
-        };
-        let Some(failure) = self.core.membership.failure_of(context, peer) else { return };
+        let Some(failure) = self.core.membership.failure_of_work(work) else { return };
         let is_posted = matches!(work, Work::Posted { .. });
         if !(is_posted && patience == Patience::OfLooks && failure.is_departure()) {
             self.core.end(id, Work::failed(failure));
@@ -338,13 +340,7 @@ impl<N: Channel> Endpoint<N> {
     /// The failure by a member of a context that has died or is broken, if there is one. A member that has left in good
     /// order had done everything that others wait for.
     pub fn death_among(&self, context: u32, members: &[Peer]) -> Option<Failure> {
-        let membership = &self.core.membership;
-        if membership.nobody_is_gone() {
-            return None;
-        }
-        let mut failures =
-            members.iter().filter_map(|&member| membership.failure_of(context, member));
-        failures.find(|failure| !failure.is_departure())
+        self.core.membership.death_among(context, members)
     }
 
     /// The verdict for a waiting process after a change of the membership. A request that cannot complete is ended,
@@ -398,7 +394,10 @@ impl<N: Channel> Endpoint<N> {
             return Some(Failure::Revoked);
         }
         match wanted.source {
-            Some(source) => membership.failure_of(wanted.context, Peer(source)),
+            Some(source) => {
+                let death = membership.joint_death(wanted.context);
+                death.or_else(|| membership.failure_of(wanted.context, Peer(source)))
+            }
             None => membership.failure_of_anybody(wanted.context, self.core.slot),
         }
     }

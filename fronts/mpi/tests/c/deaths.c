@@ -317,22 +317,76 @@ static int two_at_once(void)
     int code = MPI_Iallgather(ours + 1, 1, MPI_INT, theirs, 1, MPI_INT, world, &requests[1]);
     if (code != MPI_SUCCESS) return code;
     code = MPI_Waitall(2, requests, statuses);
-    code = first_error(code, statuses, 2);
-    return code;
+    return first_error(code, statuses, 2);
 }
-static MPI_Comm ring;
+static MPI_Comm star, ring, chain;
 static int neighbors(void)
 {
     /* Everybody has the victim for a neighbour. */
-    if (ring == MPI_COMM_NULL) {
+    if (star == MPI_COMM_NULL) {
         int all[64], count = 0;
         for (int other = 0; other < size; other++)
             if (rank == victim ? other != victim : other == victim) all[count++] = other;
         TRY(MPI_Dist_graph_create_adjacent(world, count, all, MPI_UNWEIGHTED, count, all, MPI_UNWEIGHTED,
-                                           MPI_INFO_NULL, 0, &ring));
-        MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+                                           MPI_INFO_NULL, 0, &star));
+        MPI_Comm_set_errhandler(star, MPI_ERRORS_RETURN);
     }
-    return MPI_Neighbor_alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, ring);
+    return MPI_Neighbor_alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, star);
+}
+/* In a ring most ranks have neighbours that live, and that give up because of theirs. */
+static int make_ring(void)
+{
+    int shape[1] = {size}, is_round[1] = {1};
+    if (ring != MPI_COMM_NULL) return MPI_SUCCESS;
+    TRY(MPI_Cart_create(world, 1, shape, is_round, 0, &ring));
+    return MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+}
+static int ring_allgather(void)
+{
+    TRY(make_ring());
+    return MPI_Neighbor_allgather(ours, 1, MPI_INT, theirs, 1, MPI_INT, ring);
+}
+static int ring_alltoall_long(void)
+{
+    TRY(make_ring());
+    return MPI_Neighbor_alltoall(ours, LONG_ITEMS, MPI_INT, theirs, LONG_ITEMS, MPI_INT, ring);
+}
+static int ring_started(void)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    TRY(make_ring());
+    TRY(MPI_Ineighbor_allgather(ours, 1, MPI_INT, theirs, 1, MPI_INT, ring, &requests[0]));
+    TRY(MPI_Ineighbor_alltoall(ours, 100, MPI_INT, theirs + 2, 100, MPI_INT, ring, &requests[1]));
+    int code = MPI_Waitall(2, requests, statuses);
+    return first_error(code, statuses, 2);
+}
+static int ring_tested(void)
+{
+    MPI_Request request;
+    TRY(make_ring());
+    int flag = 0, code = MPI_Ineighbor_alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, ring, &request);
+    while (code == MPI_SUCCESS && !flag) code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return code;
+}
+static int ring_kept(void)
+{
+    int code = make_ring();
+    if (code == MPI_SUCCESS && kept == MPI_REQUEST_NULL)
+        code = MPI_Neighbor_alltoall_init(ours, 100, MPI_INT, theirs, 100, MPI_INT, ring, MPI_INFO_NULL, &kept);
+    if (code == MPI_SUCCESS) code = MPI_Start(&kept);
+    return wait_for(code, &kept);
+}
+/* Each rank hears from the one before it alone, and waits for nobody to whom it tells. */
+static int chain_allgatherv(void)
+{
+    int before = (rank + size - 1) % size, behind = (rank + 1) % size, count = 10, place = 0;
+    if (chain == MPI_COMM_NULL) {
+        TRY(MPI_Dist_graph_create_adjacent(world, 1, &before, MPI_UNWEIGHTED, 1, &behind, MPI_UNWEIGHTED,
+                                           MPI_INFO_NULL, 0, &chain));
+        MPI_Comm_set_errhandler(chain, MPI_ERRORS_RETURN);
+    }
+    return MPI_Neighbor_allgatherv(ours, 10, MPI_INT, theirs, &count, &place, MPI_INT, chain);
 }
 static int barrier_across(void) { return MPI_Barrier(across); }
 static int allreduce_across(void) { return MPI_Allreduce(ours, theirs, 100, MPI_INT, MPI_SUM, across); }
@@ -498,7 +552,8 @@ static const struct operation operations[] = {
     OPERATION(iscan_then_barrier), OPERATION(kept_scan_then_barrier), OPERATION(exscan_then_barrier),
     OPERATION(iexscan_then_barrier), OPERATION(kept_exscan_then_barrier), OPERATION(bcast_long),
     OPERATION(bcast_of_another), OPERATION(gather_long), OPERATION(alltoall_long), OPERATION(allreduce_long),
-    OPERATION(allreduce_own), OPERATION(iallreduce_own), OPERATION(tested_ialltoall), OPERATION(two_at_once), OPERATION(neighbors),
+    OPERATION(allreduce_own), OPERATION(iallreduce_own), OPERATION(tested_ialltoall), OPERATION(two_at_once), OPERATION(neighbors), OPERATION(ring_allgather), OPERATION(ring_alltoall_long),
+    OPERATION(ring_started), OPERATION(ring_tested), OPERATION(ring_kept), OPERATION(chain_allgatherv),
     OPERATION(barrier_across), OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup),
     OPERATION(dup_with_info), OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type),
     OPERATION(create), OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once),
@@ -529,7 +584,7 @@ static void prepare(void)
         places[at] = at * 65;
         types[at] = MPI_INT;
     }
-    ring = MPI_COMM_NULL;
+    star = ring = chain = MPI_COMM_NULL;
     MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF, world, half, across};
     for (int at = 0; at < 5; at++) MPI_Comm_set_errhandler(all[at], MPI_ERRORS_RETURN);
 }
