@@ -26,6 +26,10 @@ const FURTHER_FAILURES: Duration = Duration::from_secs(2);
 /// When the user is told that hosts are waited for, and how often again.
 const PROGRESS_AFTER: Duration = Duration::from_secs(3);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+/// How often a host is tried whose server has too many starting sessions, and how long it is left alone after the first
+/// time; after the next ones longer.
+const TRIES_MAX: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
 /// The number of hosts that a message names.
 const NAMED_MAX: usize = 8;
 
@@ -58,6 +62,9 @@ struct Place {
     addresses: Vec<IpAddr>,
     state: PlaceState,
     since: Instant,
+    /// How often its remote shell was refused by a busy server, and when the next one may begin.
+    refused: u32,
+    not_before: Instant,
 }
 
 /// A remote shell.
@@ -95,6 +102,8 @@ impl Gathering {
             addresses: Vec::new(),
             state: PlaceState::Waiting,
             since: now,
+            refused: 0,
+            not_before: now,
         };
         Self {
             way,
@@ -222,7 +231,8 @@ impl Gathering {
             if running == STARTS_AT_ONCE || !self.refusals.is_empty() {
                 return;
             }
-            if self.places[number].state == PlaceState::Waiting {
+            let place = &self.places[number];
+            if place.state == PlaceState::Waiting && Instant::now() >= place.not_before {
                 running += 1;
                 self.begin_shell(context, vec![number]);
             }
@@ -286,6 +296,7 @@ impl Gathering {
                     let its = self.shells[shell].places.clone();
                     self.refuse(&its, why);
                 }
+                StartProgress::Busy(why) => self.try_again(context, shell, why),
                 StartProgress::Introduced(line) => self.take_introduction(context, shell, &line),
             }
         }
@@ -297,6 +308,24 @@ impl Gathering {
         if let Some(output) = start.output().filter(|_| shell.watched[0]) {
             unwatch(context, output);
             shell.watched[0] = false;
+        }
+    }
+
+    /// Lets a host wait for its next turn whose server was busy, unless it has had enough of them.
+    fn try_again(&mut self, context: &mut Context<'_>, shell: usize, why: String) {
+        let its = self.shells[shell].places.clone();
+        for &number in &its {
+            self.stop_shell(context, number);
+            let place = &mut self.places[number];
+            place.refused += 1;
+            if place.refused == TRIES_MAX {
+                let why = format!(
+                    "{why}\n  It was tried {TRIES_MAX} times: its MaxStartups may be too low"
+                );
+                return self.refuse(&its, why);
+            }
+            place.state = PlaceState::Waiting;
+            place.not_before = Instant::now() + PAUSE * place.refused;
         }
     }
 

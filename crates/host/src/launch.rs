@@ -14,7 +14,7 @@ use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The default time between asking processes to end and killing them.
@@ -160,11 +160,11 @@ pub enum LaunchError {
     },
     /// The daemon that connects hosts is not installed.
     #[error(
-        "landeckd, which connects hosts, is neither in {} nor in PATH; install it beside landeck", .folder.display()
+        "landeckd, which connects hosts, is {}; install it beside landeck", missing_in(.folder.as_deref())
     )]
     NoDaemon {
-        /// The folder of the launcher.
-        folder: PathBuf,
+        /// The folder of the launcher, if the system tells it.
+        folder: Option<PathBuf>,
     },
     /// Hosts cannot take part in the job.
     #[error("{text}")]
@@ -192,6 +192,14 @@ pub enum LaunchError {
         /// The kernel's error.
         source: io::Error,
     },
+}
+
+/// Where the daemon was looked for.
+fn missing_in(folder: Option<&Path>) -> String {
+    match folder {
+        Some(folder) => format!("neither in {} nor in PATH", folder.display()),
+        None => "not in PATH, and without /proc nobody knows where landeck itself is".to_owned(),
+    }
 }
 
 /// The reason why a directory cannot be used, in words.

@@ -175,7 +175,7 @@ pub fn from_sge(text: &str) -> Result<Vec<HostRequest>, HostListError> {
 }
 
 fn host(name: String, slots: u32) -> HostRequest {
-    HostRequest { name, slots, max_slots: None }
+    HostRequest::new(name, slots)
 }
 
 /// Gives each node its number of tasks.

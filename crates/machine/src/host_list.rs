@@ -21,6 +21,25 @@ pub struct HostRequest {
     pub slots: u32,
     /// The number of processes that it never exceeds; `None` permits oversubscription.
     pub max_slots: Option<u32>,
+    /// The user as whom a remote shell logs in there; `None` leaves that to it.
+    pub login: Option<String>,
+}
+
+impl HostRequest {
+    /// A host with this number of slots.
+    #[must_use]
+    pub fn new(name: impl Into<String>, slots: u32) -> HostRequest {
+        HostRequest { name: name.into(), slots, max_slots: None, login: None }
+    }
+
+    /// The host as a remote shell is told of it: `NAME` or `USER@NAME`.
+    #[must_use]
+    pub fn target(&self) -> String {
+        match &self.login {
+            Some(login) => format!("{login}@{}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The position of a fault in a list of hosts.
@@ -81,6 +100,12 @@ pub enum HostFault {
     /// There are too many hosts.
     #[error("the list has more than 65,535 hosts; name fewer")]
     Hosts,
+    /// The word before the `@` is no possible name of a user.
+    #[error("\"{0}\": the name of a user is wanted before the @, as in ada@node1")]
+    Login(String),
+    /// The entries of one host name several users.
+    #[error("host {0} is reached as several users; name one")]
+    Logins(String),
     /// The entries of one host add up to too many slots.
     #[error("host {0} has more than 65,535 slots; give fewer")]
     Sum(String),
@@ -130,8 +155,8 @@ impl HostFault {
     }
 }
 
-/// Parses the value of `--host`: names with numbers of slots, as in `a:2,b,[fe80::1]:4`. A name without a number has
-/// one slot. Entries of one name add up.
+/// Parses the value of `--host`: names with numbers of slots, as in `a:2,b,ada@c,[fe80::1]:4`. A name without a number
+/// has one slot. Entries of one name add up.
 ///
 /// # Errors
 /// [`HostListError`] with the number of the entry.
@@ -139,20 +164,22 @@ pub fn from_words(text: &str) -> Result<Vec<HostRequest>, HostListError> {
     let mut sum = Sum::default();
     for (at, entry) in text.split(',').enumerate() {
         let number = at + 1;
-        let (name, slots) = entry_of(entry.trim()).map_err(|fault| fault.in_entry(number))?;
-        let host = HostRequest { name, slots: slots.unwrap_or(1), max_slots: None };
+        let (login, name, slots) =
+            entry_of(entry.trim()).map_err(|fault| fault.in_entry(number))?;
+        let host = HostRequest { login, ..HostRequest::new(name, slots.unwrap_or(1)) };
         sum.add(host).map_err(|fault| fault.in_entry(number))?;
     }
     Ok(sum.hosts)
 }
 
 /// Parses a hostfile: a host in each line as `h`, `h:n`, or `h slots=n max_slots=m` (also `max-slots`). Text behind
-/// `#` is a comment. Lines of one name add up.
+/// `#` is a comment, and so is a byte order mark at the beginning. Lines of one name add up.
 ///
 /// # Errors
 /// [`HostListError`] with the number of the line; a file without a host is one.
 pub fn from_file(text: &str) -> Result<Vec<HostRequest>, HostListError> {
     let mut sum = Sum::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
         let line = line.split('#').next().unwrap_or_default();
@@ -209,6 +236,9 @@ pub fn merge(list: &[HostRequest], same: &[(usize, usize)]) -> MergedHosts {
             let (slots, most) = together(&hosts[index], host);
             hosts[index].slots = slots.min(SLOTS_EACH_MAX);
             hosts[index].max_slots = most;
+            if hosts[index].login.is_none() {
+                hosts[index].login.clone_from(&host.login);
+            }
         }
     }
     MergedHosts { hosts, index_of }
@@ -250,6 +280,13 @@ impl Sum {
             if slots > SLOTS_EACH_MAX {
                 return Err(HostFault::Sum(excerpt(&host.name)));
             }
+            match (&self.hosts[at].login, &host.login) {
+                (Some(one), Some(other)) if one != other => {
+                    return Err(HostFault::Logins(excerpt(&host.name)));
+                }
+                (None, Some(_)) => self.hosts[at].login = host.login,
+                _ => {}
+            }
             self.hosts[at].slots = slots;
             self.hosts[at].max_slots = most;
             return Ok(());
@@ -284,7 +321,7 @@ fn together(one: &HostRequest, other: &HostRequest) -> (u32, Option<u32>) {
 fn line_of(line: &str) -> Result<Option<HostRequest>, HostFault> {
     let mut words = line.split_whitespace();
     let Some(first) = words.next() else { return Ok(None) };
-    let (name, mut slots) = entry_of(first)?;
+    let (login, name, mut slots) = entry_of(first)?;
     let mut most = None;
     for word in words {
         let (place, what, digits) = match word.split_once('=') {
@@ -300,12 +337,26 @@ fn line_of(line: &str) -> Result<Option<HostRequest>, HostFault> {
     let slots = slots.unwrap_or(1);
     match most {
         Some(most) if most < slots => Err(HostFault::Most { most, slots }),
-        max_slots => Ok(Some(HostRequest { name, slots, max_slots })),
+        max_slots => Ok(Some(HostRequest { name, slots, max_slots, login })),
     }
 }
 
-/// The name and the number in `NAME`, `NAME:SLOTS`, `[ADDRESS]` or `[ADDRESS]:SLOTS`.
-fn entry_of(entry: &str) -> Result<(String, Option<u32>), HostFault> {
+/// A user, a host and a number of slots.
+type Entry = (Option<String>, String, Option<u32>);
+
+/// The parts of `NAME`, `NAME:SLOTS`, `[ADDRESS]` or `[ADDRESS]:SLOTS`, each perhaps behind `USER@`.
+fn entry_of(whole: &str) -> Result<Entry, HostFault> {
+    let Some((login, entry)) = whole.split_once('@') else {
+        let (name, slots) = host_of(whole)?;
+        return Ok((None, name, slots));
+    };
+    check_name(login).map_err(|_| HostFault::Login(excerpt(whole)))?;
+    let (name, slots) = host_of(entry)?;
+    Ok((Some(login.to_owned()), name, slots))
+}
+
+/// The name and the number of a host.
+fn host_of(entry: &str) -> Result<(String, Option<u32>), HostFault> {
     let (name, rest) = match entry.strip_prefix('[') {
         Some(bracketed) => {
             let (address, rest) =

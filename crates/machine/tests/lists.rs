@@ -37,7 +37,11 @@ fn wrong_words_are_refused_with_their_place() {
         ("-oProxyCommand=x", "entry 1: \"-oProxyCommand=x\" cannot be the name of a host"),
         ("-v:2", "entry 1: \"-v\" cannot be the name of a host"),
         ("a b", "entry 1: \"a b\" cannot be the name of a host"),
-        ("user@a", "entry 1: \"user@a\" cannot be the name of a host"),
+        ("user@", "entry 1: the name of a host is missing"),
+        ("@a", "entry 1: \"@a\": the name of a user is wanted before the @, as in ada@node1"),
+        ("-l@a", "entry 1: \"-l@a\": the name of a user is wanted before the @"),
+        ("ada@bob@a", "entry 1: \"bob@a\" cannot be the name of a host"),
+        ("ada@a,bob@a", "entry 2: host a is reached as several users; name one"),
         ("[fe80::1", "entry 1: \"[fe80::1\" cannot be the name of a host"),
         ("[fe80::1]2", "entry 1: \"[fe80::1]2\" cannot be the name of a host"),
         ("[a]", "entry 1: \"[a]\" cannot be the name of a host"),
@@ -47,6 +51,26 @@ fn wrong_words_are_refused_with_their_place() {
         let error = from_words(words).unwrap_err().to_string();
         assert!(error.starts_with(wanted), "{words}: {error}");
     }
+}
+
+#[test]
+fn a_host_may_be_reached_as_a_user() {
+    let targets = |list: Vec<HostRequest>| -> Vec<String> {
+        list.iter().map(|host| format!("{}:{}", host.target(), host.slots)).collect()
+    };
+    let list = from_words("ada@a:2,b,a,bob@[fe80::1]:3").unwrap();
+    assert_eq!(targets(list), ["ada@a:3", "b:1", "bob@fe80::1:3"]);
+    let list = from_file("a\nada@a slots=2\n").unwrap();
+    assert_eq!(targets(list.clone()), ["ada@a:3"]);
+    assert_eq!(list[0].name, "a");
+    let list = from_words("a,ada@b").unwrap();
+    assert_eq!(targets(merge(&list, &[(0, 1)]).hosts), ["ada@a:2"]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_name() {
+    assert_eq!(text(&from_file("\u{feff}a:2\nb\n").unwrap()), "a:2,b:1");
+    assert!(from_file("a\n\u{feff}b\n").is_err());
 }
 
 #[test]

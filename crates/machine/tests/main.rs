@@ -10,12 +10,12 @@ use landeck_machine::HostRequest;
 
 /// A host with so many slots.
 fn host(name: &str, slots: u32) -> HostRequest {
-    HostRequest { name: name.into(), slots, max_slots: None }
+    HostRequest::new(name, slots)
 }
 
 /// A host with so many slots and a limit.
 fn limited(name: &str, slots: u32, most: u32) -> HostRequest {
-    HostRequest { name: name.into(), slots, max_slots: Some(most) }
+    HostRequest { max_slots: Some(most), ..HostRequest::new(name, slots) }
 }
 
 /// A list in the form `a:2,b:1/4`.

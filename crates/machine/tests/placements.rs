@@ -110,9 +110,8 @@ proptest! {
             .into_iter()
             .enumerate()
             .map(|(at, (slots, extra))| HostRequest {
-                name: format!("n{at}"),
-                slots,
                 max_slots: extra.map(|extra| slots + extra),
+                ..HostRequest::new(format!("n{at}"), slots)
             })
             .collect();
         let by = if by_node { RanksBy::Node } else { RanksBy::Slot };

@@ -1,7 +1,7 @@
 //! The options for several hosts, and the hosts that a job runs on: those of the command line, else those of an
 //! allocation, else this one.
 
-use crate::values::{time, whole};
+use crate::values::{shell_words, time, whole};
 use clap::{ArgAction, Args, ValueEnum};
 use landeck::Incast;
 use landeck::unstable::host::budget::PROCESSES_MAX;
@@ -33,10 +33,11 @@ const WRONG_USAGE: u8 = 2;
 pub(crate) struct HostsArguments {
     /// Hosts with their slots: a:2,b.
     ///
-    /// Also --hosts, and repeated. A host without a number has one slot; entries of one host add up; IPv6 addresses
-    /// stand in brackets. --host localhost means this host alone [default: the hosts of a Slurm, PBS, LSF or SGE
-    /// allocation, else this host].
+    /// Also --hosts, and repeated. A host without a number has one slot; entries of one host add up; ada@a logs in as
+    /// ada; IPv6 addresses stand in brackets. --host localhost means this host alone [default: the hosts of a Slurm,
+    /// PBS, LSF or SGE allocation, else this host].
     #[arg(
+        short = 'H',
         long = "host",
         alias = "hosts",
         value_name = "LIST",
@@ -150,6 +151,11 @@ enum PathAsked {
 }
 
 impl HostsArguments {
+    /// Whether an option names hosts.
+    pub(crate) fn names_hosts(&self) -> bool {
+        !self.hosts.is_empty() || self.hostfile.is_some() || self.ppn.is_some()
+    }
+
     /// The variables that tell the processes which path and which pace are asked for.
     pub(crate) fn variables(&self) -> Vec<Export> {
         let pace = self.incast.as_ref();
@@ -205,6 +211,8 @@ pub(crate) enum HostsError {
     PerHost { ppn: u32, per_host: u32 },
     #[error("--rsh: the hosts are not started by such a command; leave it out, or use --start ssh")]
     NoRsh,
+    #[error("--host {login}@{host}: {reason}")]
+    Login { login: String, host: String, reason: &'static str },
     #[error("-n {wanted}: {reason}")]
     Processes { wanted: u32, reason: String },
 }
@@ -216,7 +224,7 @@ impl HostsError {
             HostsError::PerHost { .. } | HostsError::NoRsh | HostsError::Processes { .. } => {
                 WRONG_USAGE
             }
-            HostsError::List(_) => WRONG_USAGE,
+            HostsError::List(_) | HostsError::Login { .. } => WRONG_USAGE,
             HostsError::Allocation(_) | HostsError::Unreadable { .. } => LAUNCHER_FAILED,
             HostsError::File { .. } | HostsError::Placement(_) => LAUNCHER_FAILED,
         }
@@ -259,6 +267,9 @@ impl HostsAsked {
             return one_host(launch, per_host.or(default));
         };
         let is_here = |host: &HostRequest| is_this_host(&host.name, &around.own);
+        for host in list.iter().filter(|host| is_here(host)) {
+            check_login_here(host, around)?;
+        }
         let here: Vec<usize> = (0..list.len()).filter(|at| is_here(&list[*at])).collect();
         let pairs: Vec<(usize, usize)> = here.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let list = merge(&list, &pairs).hosts;
@@ -272,7 +283,16 @@ impl HostsAsked {
             return Ok(());
         }
         processes_of(&numbers(launch).collect::<Vec<_>>(), &list, per_host)?;
-        launch.hosts = Some(self.wish(list, per_host, is_of_slurm));
+        let wish = self.wish(list, per_host, is_of_slurm);
+        if wish.start != HostStart::Ssh
+            && let Some((host, login)) =
+                wish.list.iter().find_map(|host| Some((host, host.login.clone()?)))
+        {
+            let reason =
+                "the hosts are started without logging in; leave the user out, or use --start ssh";
+            return Err(HostsError::Login { login, host: host.name.clone(), reason });
+        }
+        launch.hosts = Some(wish);
         Ok(())
     }
 
@@ -339,6 +359,19 @@ impl HostsAsked {
             start,
             ..defaults
         }
+    }
+}
+
+/// Fails if this host is to be reached as another user: nobody logs in here.
+fn check_login_here(host: &HostRequest, around: &Surroundings<'_>) -> Result<(), HostsError> {
+    let own = ["USER", "LOGNAME"].into_iter().find_map(|name| (around.variable)(name));
+    match &host.login {
+        Some(login) if own.as_ref() != Some(login) => {
+            let reason =
+                "this is the host that the job is started on, as its user; leave the other one out";
+            Err(HostsError::Login { login: login.clone(), host: host.name.clone(), reason })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -430,9 +463,9 @@ fn host_words(text: &str) -> Result<HostWords, String> {
     from_words(text).map(HostWords).map_err(|error| error.to_string())
 }
 
-/// Parses a command with its options.
+/// Parses a command with its options, quoted as in a shell.
 pub(crate) fn command_words(text: &str) -> Result<RshWords, &'static str> {
-    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    let words = shell_words(text).ok_or("a quote or a backslash stands open at its end")?;
     match words.is_empty() {
         true => Err("a command is wanted, such as ssh or \"ssh -p 2222\""),
         false => Ok(RshWords(words)),

@@ -179,7 +179,7 @@ impl Launch {
 /// How the daemons of other hosts are started.
 fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
     let own = std::env::current_exe().ok();
-    let folder = own.and_then(|own| own.parent().map(PathBuf::from)).unwrap_or_default();
+    let folder = own.and_then(|own| own.parent().map(PathBuf::from));
     let daemon = find_daemon().ok_or(LaunchError::NoDaemon { folder })?;
     let tool = match wish.start {
         HostStart::Ssh if wish.rsh == ["ssh"] => StartTool::Ssh,
@@ -194,7 +194,9 @@ fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
     for network in &wish.networks {
         arguments.extend(["--network".to_owned(), network.to_string()]);
     }
-    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone(), arguments })
+    let login = |host: &HostRequest| Some((host.name.clone(), host.login.clone()?));
+    let logins = wish.list.iter().filter_map(login).collect();
+    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone(), arguments, logins })
 }
 
 /// The wishes that all daemons must know.

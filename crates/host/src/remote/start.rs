@@ -4,7 +4,7 @@
 //! standard input. Both streams can carry its trunk afterwards, unless they are srun's, which belong to all hosts. What a
 //! remote shell says on its standard error is kept for the message in case of failure.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -24,8 +24,18 @@ pub const START_TIME: Duration = Duration::from_secs(30);
 pub const INTRODUCTION: &str = "landeckd 1 ";
 /// The line that says that a host has no daemon.
 const MISSING: &str = "landeckd is missing";
-/// The number of bytes that are read before the introduction, such as a greeting, and that are kept of complaints.
+/// The line by which a host says that its shell has run our line and found a daemon.
+const RUN: &str = "landeckd is started";
+/// The number of bytes of a greeting that are read before the introduction.
+const GREETING_BYTES_MAX: usize = 1 << 20;
+/// The number of bytes that are kept of a line, and of complaints.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
+/// The number of lines that a message repeats of what a remote shell has said.
+const REPEATED_LINES: usize = 5;
+/// What ssh says when a server closes a connection before it has said anything: it has too many starting sessions.
+const TOO_MANY_STARTING: &str = "_exchange_identification: ";
+/// The exit code by which ssh says that it has failed itself.
+const SSH_FAILED: i32 = 255;
 /// The size of the pipe for answers: those for thousands of hosts, which one srun may not have read yet.
 const ANSWERS_BYTES: usize = 1 << 20;
 /// The number of hosts that a message names.
@@ -42,6 +52,8 @@ pub struct StartWay {
     pub prefix: Option<PathBuf>,
     /// The arguments of `landeckd bootstrap`.
     pub arguments: Vec<String>,
+    /// The users as whom the remote shell logs in, by the names of hosts.
+    pub logins: BTreeMap<String, String>,
 }
 
 /// The program that reaches other hosts.
@@ -64,6 +76,8 @@ pub enum StartProgress {
     Introduced(String),
     /// It will not start, for this reason.
     Failed(String),
+    /// The other side has refused to begin, for this reason, and may take the same again soon.
+    Busy(String),
 }
 
 /// A remote shell that starts a daemon, or has started one; with srun, the daemons of several hosts.
@@ -71,6 +85,8 @@ pub enum StartProgress {
 pub struct RemoteStart {
     /// The hosts as the user named them, in one text.
     host: String,
+    /// The host as the remote shell is told of it.
+    target: String,
     tool: String,
     child: Child,
     input: Option<OwnedFd>,
@@ -78,7 +94,11 @@ pub struct RemoteStart {
     errors: Option<OwnedFd>,
     line: Vec<u8>,
     complaints: Vec<u8>,
+    /// The last lines on the standard output that are none of ours.
+    greeting: VecDeque<String>,
     skipped: usize,
+    /// Whether the host's shell has run our line.
+    has_run: bool,
     deadline: Instant,
     /// The number of daemons that have yet to introduce themselves.
     awaited: usize,
@@ -128,7 +148,17 @@ impl StartWay {
 
     /// The command that starts a daemon on each of these hosts, which are several only for srun.
     fn command(&self, hosts: &[&str]) -> (String, Command) {
-        self.tool.command(hosts, &self.script())
+        let targets: Vec<String> = hosts.iter().map(|host| self.target(host)).collect();
+        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        self.tool.command(&targets, &self.script())
+    }
+
+    /// A host as the remote shell is told of it.
+    fn target(&self, host: &str) -> String {
+        match self.logins.get(host) {
+            Some(login) => format!("{login}@{host}"),
+            None => host.to_owned(),
+        }
     }
 
     /// Runs the first daemon that is there: at the launcher's own path, below the prefix, in PATH.
@@ -147,8 +177,8 @@ impl StartWay {
             arguments += " --shared --name \"$SLURMD_NODENAME\"";
         }
         format!(
-            "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then exec \"$p\" bootstrap{arguments}; fi; \
-             done; echo {own_name}{MISSING}",
+            "for p in {}; do if command -v \"$p\" >/dev/null 2>&1; then echo {own_name}{RUN}; \
+             exec \"$p\" bootstrap{arguments}; fi; done; echo {own_name}{MISSING}",
             words.join(" ")
         )
     }
@@ -193,6 +223,7 @@ impl RemoteStart {
         }
         Ok(RemoteStart {
             host,
+            target: hosts.first().map(|host| way.target(host)).unwrap_or_default(),
             tool,
             child,
             input,
@@ -200,7 +231,9 @@ impl RemoteStart {
             errors,
             line: Vec::new(),
             complaints: Vec::new(),
+            greeting: VecDeque::new(),
             skipped: 0,
+            has_run: false,
             deadline: Instant::now() + START_TIME,
             awaited: hosts.len(),
             progress: VecDeque::new(),
@@ -310,6 +343,7 @@ impl RemoteStart {
     fn take_bytes(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             match byte {
+                _ if !self.is_awaited() => return,
                 b'\n' => self.take_line(),
                 _ if self.line.len() < KEPT_BYTES_MAX => self.line.push(byte),
                 _ => {}
@@ -335,11 +369,26 @@ impl RemoteStart {
                 "host {name}: there is no landeckd, neither where it is on this host nor in PATH. Install Landeck \
                  there, or name its folder with --remote-prefix"
             )));
+        } else if line.ends_with(RUN) {
+            self.has_run = true;
         } else {
-            self.skipped += line.len();
-            if self.skipped > KEPT_BYTES_MAX {
-                self.fail_with("its shell writes without end before the daemon starts");
-            }
+            self.greet(line);
+        }
+    }
+
+    /// Takes a line that is none of ours: a greeting, or the reason why nothing starts.
+    fn greet(&mut self, line: String) {
+        self.skipped += line.len() + 1;
+        if self.greeting.len() == REPEATED_LINES {
+            self.greeting.pop_front();
+        }
+        self.greeting.push_back(line);
+        if self.skipped > GREETING_BYTES_MAX {
+            let what = format!(
+                "its shell has written more than {} MiB before the daemon starts",
+                GREETING_BYTES_MAX >> 20
+            );
+            self.fail_with(&what);
         }
     }
 
@@ -358,25 +407,44 @@ impl RemoteStart {
             }
             let _ = rustix::io::ioctl_fionbio(errors, true);
         }
-        let status = match self.child.wait() {
-            Ok(status) => match status.signal() {
-                Some(signal) => format!("{} was killed by signal {signal}", self.tool),
-                None => {
-                    format!("{} ended with exit code {}", self.tool, status.code().unwrap_or(1))
+        let (what, code) = match self.child.wait() {
+            Ok(status) => match (status.signal(), status.code()) {
+                (Some(signal), _) => (format!("{} was killed by signal {signal}", self.tool), None),
+                (None, code) => {
+                    (format!("{} ended with exit code {}", self.tool, code.unwrap_or(1)), code)
                 }
             },
-            Err(error) => error.to_string(),
+            Err(error) => (error.to_string(), None),
         };
-        self.fail_with(&status);
+        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim_end().to_owned();
+        if !line.is_empty() {
+            self.greet(line);
+        }
+        let is_busy = String::from_utf8_lossy(&self.complaints).contains(TOO_MANY_STARTING);
+        let is_silent = !self.has_run && code.is_some_and(|code| code != SSH_FAILED);
+        let text = self.failure(&what, is_silent.then(|| not_run(&self.tool, &self.target)));
+        self.progress.push_back(match is_busy {
+            true => StartProgress::Busy(text),
+            false => StartProgress::Failed(text),
+        });
     }
 
     fn fail_with(&mut self, what: &str) {
+        let text = self.failure(what, None);
+        self.progress.push_back(StartProgress::Failed(text));
+    }
+
+    /// Ends the wait for daemons. Returns the message, with what was said, and the usual cure where that has none.
+    fn failure(&mut self, what: &str, usual: Option<String>) -> String {
         self.awaited = 0;
         // The text has them, so nobody else says them again.
         let complaints = std::mem::take(&mut self.complaints);
-        let said = String::from_utf8_lossy(&complaints).trim_end().to_owned();
-        let text = failure_text(&self.host, what, &said);
-        self.progress.push_back(StartProgress::Failed(text));
+        let greeting = std::mem::take(&mut self.greeting);
+        let complaints = String::from_utf8_lossy(&complaints);
+        let complaints = last_lines(&complaints).into_iter().map(str::to_owned);
+        let said: Vec<String> = complaints.chain(greeting).collect();
+        let said = said.join("\n");
+        failure_text(&self.host, &self.target, what, &said, usual)
     }
 }
 
@@ -396,18 +464,33 @@ fn listed(hosts: &[&str]) -> String {
     }
 }
 
-/// The message about a start that failed, with what the remote shell has said and the cure if there is one.
-pub fn failure_text(host: &str, what: &str, said: &str) -> String {
-    let mut text = format!("host {host}: {what}");
-    let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let lines: Vec<&str> = lines.collect();
-    for line in &lines[lines.len().saturating_sub(5)..] {
-        text += &format!("\n  {line}");
-    }
-    if let Some(cure) = cure(host, said) {
-        text += &format!("\n  {cure}");
-    }
-    text
+/// The message about a start that failed: what the remote shell has said, and the cure for that, else the usual one.
+pub fn failure_text(
+    host: &str,
+    target: &str,
+    what: &str,
+    said: &str,
+    usual: Option<String>,
+) -> String {
+    let cure = cure(target, said).or(usual);
+    let head = format!("host {host}: {what}");
+    let lines = said.lines().filter(|line| !line.trim().is_empty()).map(|line| line.trim_end());
+    let lines = lines.map(str::to_owned).chain(cure).map(|line| format!("\n  {line}"));
+    std::iter::once(head).chain(lines).collect()
+}
+
+/// The last lines of a text that are not blank, as many as a message repeats.
+pub fn last_lines(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(REPEATED_LINES)..].to_vec()
+}
+
+/// The cure where a remote shell has come in, and the host has not run our line.
+pub fn not_run(tool: &str, target: &str) -> String {
+    format!(
+        "The command was not run there: a profile, a forced command or the login shell has ended first. Try: {tool} \
+         {target} true"
+    )
 }
 
 /// The cure for what a remote shell has said.
@@ -430,14 +513,15 @@ fn cure(host: &str, said: &str) -> Option<String> {
 
 /// The path of the daemon: beside the running program, in libexec of its installation, or in PATH.
 pub fn find_daemon() -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    let folder = own.parent()?;
-    let beside = folder.join("landeckd");
-    let libexec = folder.parent().map(|prefix| prefix.join("libexec/landeckd"));
+    // Without /proc nobody knows where this program is.
+    let own = std::env::current_exe().ok();
+    let folder = own.as_deref().and_then(Path::parent);
+    let beside = folder.map(|folder| folder.join("landeckd"));
+    let libexec = folder.and_then(Path::parent).map(|prefix| prefix.join("libexec/landeckd"));
     let search = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&search).map(|folder| folder.join("landeckd"));
     let is_program = |path: &PathBuf| is_executable(path);
-    [Some(beside), libexec].into_iter().flatten().chain(in_path).find(is_program)
+    [beside, libexec].into_iter().flatten().chain(in_path).find(is_program)
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -461,6 +545,7 @@ mod tests {
             daemon: "/opt/it's/landeckd".into(),
             prefix: Some("/srv/l".into()),
             arguments: vec!["--network".to_owned(), "fd00::/8".to_owned()],
+            logins: [("n7", "ada")].map(|(host, login)| (host.into(), login.into())).into(),
         }
     }
 
@@ -499,6 +584,10 @@ mod tests {
             (name.as_str(), &words(&other)[..2]),
             ("my-rsh", &["-q", "n1"].map(String::from)[..])
         );
+        for tool in [StartTool::Ssh, rsh("my-rsh -q")] {
+            let (_, with_login) = way(tool).command(&["n7"]);
+            assert!(words(&with_login).contains(&"ada@n7".to_owned()), "{with_login:?}");
+        }
         let (_, srun) = way(StartTool::Srun).command(&["n1", "n2"]);
         let args = words(&srun);
         assert!(args.starts_with(&["-N", "2", "-n", "2"].map(String::from)), "{args:?}");
@@ -552,6 +641,42 @@ mod tests {
         poll(&mut [PollFd::new(&output, PollFlags::IN)], None).unwrap();
         let mut bytes = [0; 64];
         assert_eq!(rustix::io::read(&output, &mut bytes), Ok(9));
+    }
+
+    #[test]
+    fn what_ends_before_our_line_is_shown_with_its_cure() {
+        let failed = |script: &str| match outcome(script).1 {
+            StartProgress::Failed(text) => text,
+            other => panic!("{other:?}"),
+        };
+        let text = failed("echo; echo 'This account is currently not available.'; exit 1");
+        let wanted = "host n2: sh ended with exit code 1\n  This account is currently not available.\n  The command \
+                      was not run there";
+        assert!(text.starts_with(wanted) && text.ends_with("Try: sh n2 true"), "{text}");
+        let text = failed("printf 'forced command'; exit 0");
+        assert!(text.contains("exit code 0\n  forced command\n  The command was not"), "{text}");
+        // Our line has run, and its daemon ends.
+        let text = failed("echo 'landeckd is started'; echo dying >&2; exit 3");
+        assert!(text.ends_with("exit code 3\n  dying"), "{text}");
+    }
+
+    #[test]
+    fn a_long_greeting_is_read_and_an_endless_one_told_once() {
+        let script = "seq 30000; echo 'landeckd 1 key 0.1'; read answer";
+        assert!(matches!(outcome(script).1, StartProgress::Introduced(_)));
+        let (mut start, progress) = outcome("yes welcome");
+        let StartProgress::Failed(text) = progress else { panic!("{progress:?}") };
+        assert!(text.contains("more than 1 MiB") && text.ends_with("\n  welcome"), "{text}");
+        assert_eq!(start.take_progress(), None);
+        assert!(text.lines().count() <= 1 + REPEATED_LINES, "{text}");
+    }
+
+    #[test]
+    fn a_server_with_too_many_starting_sessions_is_busy() {
+        let words = "kex_exchange_identification: Connection closed by remote host";
+        let (_, progress) = outcome(&format!("echo '{words}' >&2; exit 255"));
+        let StartProgress::Busy(text) = progress else { panic!("{progress:?}") };
+        assert!(text.contains(words), "{text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use landeck::unstable::host::hosts_wish::PortRange;
 use landeck::unstable::host::remote::start::{
-    STARTS_AT_ONCE, StartTool, failure_text, find_daemon, quoted,
+    STARTS_AT_ONCE, StartTool, failure_text, find_daemon, last_lines, not_run, quoted,
 };
 use landeck::unstable::machine::HostRequest;
 use landeck::unstable::machine::host_list::is_this_host;
@@ -23,6 +23,8 @@ const RELEASE: &str = "landeck-doctor 1 release ";
 const NO_PROGRAM: &str = "landeck-doctor 1 no landeck";
 /// The line that says that a host has no daemon.
 const NO_DAEMON: &str = "landeck-doctor 1 no landeckd";
+/// The release of this program.
+const OWN_RELEASE: &str = concat!("landeck ", env!("CARGO_PKG_VERSION"));
 /// The most bytes that are read from a host.
 const REPORT_BYTES_MAX: u64 = 1 << 20;
 
@@ -76,14 +78,14 @@ impl Remote {
         )
     }
 
-    fn command(&self, host: &str, own_host: &str, script: &str) -> (String, Command) {
-        if is_this_host(host, own_host) {
+    fn command(&self, host: &HostRequest, own_host: &str, script: &str) -> (String, Command) {
+        if is_this_host(&host.name, own_host) {
             let mut shell = Command::new("sh");
             shell.args(["-c", script]);
             return ("sh".to_owned(), shell);
         }
         let tool = self.rsh.clone().map_or(StartTool::Ssh, StartTool::Rsh);
-        tool.command(&[host], script)
+        tool.command(&[&host.target()], script)
     }
 }
 
@@ -92,14 +94,18 @@ pub(super) fn examine_all(remote: &Remote, hosts: &[HostRequest]) -> Vec<HostRep
     let script = remote.script(std::env::current_exe().ok(), find_daemon());
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let examine = |host: &HostRequest| {
-        let (tool, command) = remote.command(&host.name, &own, &script);
+        let (tool, command) = remote.command(host, &own, &script);
         match answer_of(&tool, command) {
-            Ok(text) => {
-                report_of(&host.name, &text, concat!("landeck ", env!("CARGO_PKG_VERSION")))
-            }
+            Ok(text) => report_of(host, &tool, &text, OWN_RELEASE),
             Err((what, said)) => HostReport {
                 host: host.name.clone(),
-                faults: vec![failure_text(&host.name, &what, &said)],
+                faults: vec![failure_text(
+                    &host.name,
+                    &host.target(),
+                    &what,
+                    &last_lines(&said).join("\n"),
+                    None,
+                )],
                 findings: Vec::new(),
             },
         }
@@ -174,7 +180,8 @@ fn read_apart(
 }
 
 /// The report in what a host has written. A greeting of its shell may stand in front of it.
-fn report_of(host: &str, text: &str, own_release: &str) -> HostReport {
+fn report_of(asked: &HostRequest, tool: &str, text: &str, own_release: &str) -> HostReport {
+    let host = &asked.name;
     let mut faults = Vec::new();
     let mut has_program = false;
     for line in text.lines() {
@@ -201,9 +208,12 @@ fn report_of(host: &str, text: &str, own_release: &str) -> HostReport {
     let findings: Vec<Value> = findings.and_then(Result::ok).unwrap_or_default();
     if findings.is_empty() && faults.is_empty() {
         let what = if has_program { "its landeck doctor" } else { "its remote shell" };
-        faults.push(format!("host {host}: {what} has written no report"));
+        let what = format!("{what} has written no report");
+        let (said, target) = (last_lines(text).join("\n"), asked.target());
+        let usual = (!has_program).then(|| not_run(tool, &target));
+        faults.push(failure_text(host, &target, &what, &said, usual));
     }
-    HostReport { host: host.to_owned(), faults, findings }
+    HostReport { host: host.clone(), faults, findings }
 }
 
 /// The reports as lines that begin with their hosts. What is good is counted.
@@ -229,7 +239,9 @@ pub(super) fn as_text(reports: &[HostReport]) -> String {
             let consequence = word(finding, "consequence");
             text += &format!("{host}: {sign}  {subject:<17} {found}; {consequence}\n");
         }
-        text += &format!("{host}:    good  {good} of {} checks\n", findings.len());
+        if !findings.is_empty() {
+            text += &format!("{host}:    good  {good} of {} checks\n", findings.len());
+        }
     }
     let wrong = reports.iter().filter(|report| report.is_wrong()).count();
     text + &match wrong {
@@ -252,6 +264,10 @@ mod tests {
     const GOOD: &str =
         r#"[{"subject": "kernel", "health": "good", "found": "6.1", "consequence": "none"}]"#;
 
+    fn report_of(host: &str, text: &str, own_release: &str) -> HostReport {
+        super::report_of(&HostRequest::new(host, 1), "ssh", text, own_release)
+    }
+
     #[test]
     fn a_host_with_the_same_release_is_good() {
         let text = format!("Welcome to n2\n{RELEASE}{OWN}\n{GOOD}\n");
@@ -270,7 +286,12 @@ mod tests {
         let missing = faults(&format!("{NO_DAEMON}\n{RELEASE}{OWN}\n{GOOD}\n"));
         assert!(missing.contains("there is no landeckd"), "{missing}");
         assert!(faults(&format!("{NO_PROGRAM}\n")).contains("there is no landeck,"));
-        assert!(faults("").contains("remote shell has written no report"));
+        let silent = faults("\nThis account is currently not available.\n");
+        let wanted = "host n2: its remote shell has written no report\n  This account is currently not available.\n  The \
+                      command was not run there";
+        assert!(silent.starts_with(wanted) && silent.ends_with("ssh n2 true"), "{silent}");
+        let report = report_of("n2", "", OWN);
+        assert!(!as_text(&[report]).contains("checks"));
         let wrong = GOOD.replace("good", "wrong");
         let report = report_of("n2", &format!("{RELEASE}{OWN}\n{wrong}\n"), OWN);
         assert!(report.is_wrong());
@@ -285,7 +306,7 @@ mod tests {
         let remote = Remote { rsh: Some(rsh.to_vec()), prefix: None, ports: None };
         let script = remote.script(Some("/nowhere/landeck".into()), None);
         // The shell takes the host as its name, and the line as its argument.
-        let (tool, mut command) = remote.command("far-away", "n1", &script);
+        let (tool, mut command) = remote.command(&HostRequest::new("far-away", 1), "n1", &script);
         command.env("PATH", "/usr/bin:/bin");
         let text = answer_of(&tool, command).unwrap();
         assert!(text.contains(NO_PROGRAM) && text.contains(NO_DAEMON), "{text}");

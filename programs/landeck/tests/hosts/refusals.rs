@@ -49,7 +49,14 @@ fn hosts_that_another_shell_does_not_reach() {
     };
     on(&["--rsh", "no-such-rsh"]).assert(LAUNCHER_FAILED, &["host n2", "no-such-rsh", "--rsh"]);
     on(&["--rsh", "false"]).assert(LAUNCHER_FAILED, &["host n2", "exit code 1"]);
-    on(&["--rsh", "sh -c 'echo rubbish'"]).assert(LAUNCHER_FAILED, &["host n2"]);
+    on(&["--rsh", "sh -c 'echo rubbish'"])
+        .assert(LAUNCHER_FAILED, &["host n2", "exit code 0", "rubbish", "was not run there"]);
+    // What nologin, a forced command or a profile has printed.
+    on(&["--rsh", "sh -c 'echo This account is not available.; exit 1'"])
+        .assert(LAUNCHER_FAILED, &["host n2", "exit code 1\n  This account is not available."]);
+    let endless = on(&["--rsh", "yes Welcome"]);
+    endless.assert(LAUNCHER_FAILED, &["host n2", "more than 1 MiB"]);
+    assert!(endless.err.lines().count() < 10, "{endless:?}");
     cluster.shell(0, "echo 'echo $((2*21)) reasons >&2; exit 3' >/tmp/complain");
     let complaint = on(&["--rsh", "sh /tmp/complain"]);
     complaint.assert(LAUNCHER_FAILED, &["host n2", "exit code 3"]);

@@ -140,3 +140,25 @@ fn one_srun_starts_all_hosts_of_an_allocation() {
     ended.assert(127, &["/no/such/program"]);
     cluster.hosts.kill(2).unwrap();
 }
+
+#[test]
+fn a_shell_that_greets_at_length_a_busy_server_and_another_user_are_no_hindrance() {
+    let test = "a_shell_that_greets_at_length_a_busy_server_and_another_user_are_no_hindrance";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let script = "echo $1 >>/tmp/targets\n\
+        if [ $(wc -l </tmp/targets) -le 2 ]; then\n\
+            echo kex_exchange_identification: Connection closed by remote host >&2; exit 255\n\
+        fi\n\
+        seq 30000; exec landeck-rsh \"$@\"\n";
+    cluster.shell(0, &format!("cat >'/tmp/my shell' <<'END'\n{script}END"));
+    let arguments = ["run", "--rsh", "sh '/tmp/my shell'", "-H", "n1,ada@n2", "hostname"];
+    let ended = cluster.run_clean(&mut cluster.landeck(&arguments));
+    assert_eq!(ended.assert(0, &[]).sorted(), ["n1", "n2"]);
+    assert_eq!(cluster.shell(0, "sort /tmp/targets | uniq -c").trim(), "3 ada@n2");
+    let here = ["run", "--rsh", "landeck-rsh", "--host", "ada@n1,n2", "hostname"];
+    cluster
+        .run_clean(&mut cluster.landeck(&here))
+        .assert(2, &["ada@n1", "leave the other one out"]);
+    let by_hand = ["run", "--start", "by-hand", "--host", "n1,ada@n2", "hostname"];
+    cluster.run_clean(&mut cluster.landeck(&by_hand)).assert(2, &["ada@n2", "--start ssh"]);
+}
