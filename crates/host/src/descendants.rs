@@ -93,7 +93,8 @@ fn scanned_children() -> Vec<u32> {
     pids.filter(|&pid| parent_of(pid) == Some(own)).collect()
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
+/// The parent of a process, as /proc tells it.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything; the state and the parent follow it.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -15,12 +15,16 @@ use landeck_wire::{HostId, JobId};
 use rustix::fs::{Mode, OFlags};
 
 use crate::address::{Address, own_uid};
+use crate::descendants::parent_of;
 use crate::index::Index;
 use crate::say::quoted;
 use crate::socket::{self, JoinError};
 
 /// How long an agent has to answer before the open files are searched.
 const ANSWER_TIME: Duration = Duration::from_millis(250);
+/// The name of the launcher's file, and how many processes are between it and the agent at most.
+const LAUNCHER: &str = "landeck";
+const ABOVE_MAX: usize = 4;
 /// The name of a segment's file, as the kernel shows it.
 const FILE_NAME: &str = "/memfd:landeck (deleted)";
 
@@ -43,6 +47,21 @@ impl ObservedJob {
     pub const fn id(&self) -> JobId {
         JobId(self.segment.plan().job)
     }
+
+    /// The PID of the launcher, whose end ends the job: the nearest process above the agent that runs `landeck`. `None`
+    /// under other launchers, on hosts that it does not run on, and where it cannot be seen.
+    pub fn launcher_pid(&self) -> Option<u32> {
+        let above = std::iter::successors(self.agent_pid, |&pid| parent_of(pid));
+        above.skip(1).take(ABOVE_MAX).find(|&pid| runs_launcher(pid))
+    }
+}
+
+/// Whether a process runs `landeck`, by whatever name it was called.
+fn runs_launcher(pid: u32) -> bool {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    // A replaced file has " (deleted)" behind its name.
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split(' ').next() == Some(LAUNCHER)
 }
 
 /// The reason why a job cannot be observed.

@@ -3,6 +3,7 @@
 use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
 use crate::hosts::{HostsArguments, HostsAsked, MapByAsked, map_by, processes};
+use crate::mpiexec;
 use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
@@ -345,7 +346,10 @@ struct JobArguments {
     /// The files are called rank-N.stdout and rank-N.stderr.
     #[arg(long, value_name = "DIRECTORY", help_heading = OUTPUT)]
     output_dir: Option<PathBuf>,
-    /// The receiver of the standard input: all, none, or a rank
+    /// The receiver of the standard input: all, none, or a rank.
+    ///
+    /// In a shell's loop that reads a list, as in while read x; do landeck run ...; done, say none: the job would read
+    /// the rest of the list.
     #[arg(
         long,
         value_name = "WHO",
@@ -583,13 +587,50 @@ fn with_program_marked(
             let mut double = OsString::from("-");
             double.push(&words[at]);
             words[at] = double;
+        } else if let Some(spelled) = with_number_apart(&words[at]) {
+            words[at] = spelled;
         }
+        check_place(&words[at], definition)?;
         at += if takes_next(&words[at], definition) { 2 } else { 1 };
     }
     if at < words.len() {
         words.insert(at, "--".into());
     }
     Ok(words)
+}
+
+/// The word `--np=2` for `-np2`, whose number would be read as one of `-n`.
+fn with_number_apart(word: &OsStr) -> Option<OsString> {
+    let word = word.to_str()?;
+    let numbers = ["np", "ppn"].into_iter().filter_map(|name| {
+        let digits = word.strip_prefix('-')?.strip_prefix(name)?;
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| format!("--{name}={digits}").into())
+    });
+    numbers.into_iter().next()
+}
+
+/// Rejects an option of the whole job behind a colon, and an option of other launchers with one dash, which would be
+/// read as several short ones.
+fn check_place(word: &OsStr, definition: &clap::Command) -> Result<(), Usage> {
+    let Some(word) = word.to_str() else { return Ok(()) };
+    let option = word.split('=').next().unwrap_or_default();
+    let refused = |text: String| Err(Usage(clap::Error::raw(ErrorKind::UnknownArgument, text)));
+    if argument(option, definition).is_some() {
+        return Ok(());
+    }
+    let whole = self::definition();
+    let is_of_job = whole.find_subcommand("run").is_some_and(|run| argument(option, run).is_some());
+    if is_of_job {
+        return refused(format!(
+            "{option} is for the whole job: write it before the first program\n"
+        ));
+    }
+    let is_single = !option.starts_with("--") && option.len() > 2;
+    match mpiexec::elsewhere(option).filter(|_| is_single) {
+        Some(hint) => refused(format!("{hint}\n")),
+        None => Ok(()),
+    }
 }
 
 /// Rejects `--tag rank`, which may mean the value or a program of that name.
@@ -611,17 +652,21 @@ fn check_tag(words: &[OsString]) -> Result<(), Usage> {
 
 /// Whether the word after this option is its value.
 fn takes_next(word: &OsStr, definition: &clap::Command) -> bool {
-    let Some(word) = word.to_str() else { return false };
-    let is_it = |argument: &&clap::Arg| match word.strip_prefix("--") {
+    word.to_str().and_then(|word| argument(word, definition)).is_some_and(|argument| {
+        argument.get_action().takes_values() && !argument.is_require_equals_set()
+    })
+}
+
+/// The definition of an option.
+fn argument<'a>(option: &str, definition: &'a clap::Command) -> Option<&'a clap::Arg> {
+    let is_it = |argument: &&clap::Arg| match option.strip_prefix("--") {
         Some(long) => {
             let others = argument.get_all_aliases().unwrap_or_default();
             argument.get_long() == Some(long) || others.contains(&long)
         }
-        None => argument.get_short().is_some_and(|short| word[1..] == *short.to_string()),
+        None => argument.get_short().is_some_and(|short| option[1..] == *short.to_string()),
     };
-    definition.get_arguments().find(is_it).is_some_and(|argument| {
-        argument.get_action().takes_values() && !argument.is_require_equals_set()
-    })
+    definition.get_arguments().find(is_it)
 }
 
 fn bind_to() -> impl TypedValueParser<Value = BindTo> {
@@ -715,7 +760,9 @@ mod tests {
 
     #[test]
     fn the_number_of_processes_is_written_in_many_ways() {
-        for line in ["-n 3 x", "-n3 x", "-np 3 x", "--np 3 x", "--np=3 x", "--tag -np 3 x"] {
+        for line in
+            ["-n 3 x", "-n3 x", "-np 3 x", "-np3 x", "--np 3 x", "--np=3 x", "--tag -np 3 x"]
+        {
             assert_eq!(launch(line).programs[0].processes, Some(3), "{line}");
         }
         assert_eq!(launch("x").programs[0].processes, None);
@@ -745,7 +792,17 @@ mod tests {
         assert_eq!(b.arguments, ["-n", "9"]);
         assert_eq!(job.programs[2].processes, None);
         assert!(run("a :").unwrap_err().contains("PROGRAM"));
-        assert!(run("a : --timeout 3 b").unwrap_err().contains("--timeout"));
+        for (option, words) in [
+            ("--timeout", "--timeout 3"),
+            ("--host", "--host b"),
+            ("-H", "-H b"),
+            ("--tag", "--tag=host"),
+        ] {
+            let error = run(&format!("a : -n 1 {words} b")).unwrap_err();
+            let wanted =
+                format!("{option} is for the whole job: write it before the first program");
+            assert!(error.contains(&wanted), "{error}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod clusters;
 mod doctor;
 mod generate;
 mod hosts;
+mod misplaced;
 mod mpiexec;
 mod plan;
 mod seeing;
@@ -54,7 +55,12 @@ fn main() -> ExitCode {
 fn follow(line: Vec<OsString>) -> ExitCode {
     let written = line.clone();
     match cli::parse(line) {
-        Ok(Command::Run(launch, wishes, hosts)) => run(*launch, wishes, &hosts),
+        Ok(Command::Run(launch, wishes, hosts)) => {
+            if let Some(note) = misplaced::note(&written, &launch, &hosts) {
+                complain(format_args!("landeck: {note}"));
+            }
+            run(*launch, wishes, &hosts)
+        }
         Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
         Ok(Command::TuneHosts(hosts)) => said(tune::several(&hosts)),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),

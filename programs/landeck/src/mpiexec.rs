@@ -40,13 +40,15 @@ For all programs, to be given before the first:
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
   -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node
   -report-bindings      show the binding of each process
+  -stdin WHO            the receiver of the standard input: 0 (the default), another rank, all, none
   -timeout SECONDS      end the job after this time
   -initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return
   -disable-auto-cleanup go on after a process has failed
-  -hosts A:2,B,...      the hosts, with their slots; also -host
+  -hosts A:2,B,...      the hosts, with their slots; also -host, -H
   -f FILE               a file with a host in each line; also -hostfile, -machinefile
   -ppn N, -N N          number of processes on each host (its slots if not given); when all hosts are
                         full, the first is next. Without hosts, -N is as -n, and -ppn means nothing
+  -pernode              one process on each host
   -launcher HOW         ssh, rsh, slurm or manual
   -launcher-exec CMD    the command that reaches another host
   -oversubscribe, -allow-run-as-root
@@ -125,8 +127,12 @@ enum Meaning {
     Processes,
     /// Processes on each host; on one host it is the number of processes.
     PerHost,
+    /// One process on each host.
+    OnePerHost,
     /// Processes on each host; on one host it means nothing.
     SlotsPerHost,
+    /// The receiver of the standard input.
+    Input,
     /// The hosts.
     Hosts,
     /// A file with the hosts.
@@ -165,8 +171,8 @@ enum Meaning {
 
 use Meaning::{
     AsItIs, Bare, BindTo, Directory, ErrorHandler, Export, GoOn, Help, HostFile, Hosts, Inherit,
-    Launcher, LauncherCommand, MapBy, NotHere, Only, PerHost, Processes, Report, Set, SlotsPerHost,
-    Tag, TimeLimit, Version,
+    Input, Launcher, LauncherCommand, MapBy, NotHere, OnePerHost, Only, PerHost, Processes, Report,
+    Set, SlotsPerHost, Tag, TimeLimit, Version,
 };
 
 const PLACES: &str = "ranks are placed by --ppn and --map-by; leave the option out";
@@ -174,10 +180,27 @@ const NETWORKS: &str = "hosts try their networks; use landeck run --network CIDR
 const LAUNCHERS: &str = "choose ssh, rsh, slurm or manual; -launcher-exec gives another command";
 const FILES: &str = "use landeck run --output-dir DIRECTORY";
 const TREE: &str = "there are no other launchers below this one; leave the option out";
+const COMPONENTS: &str = "it sets parameters of another implementation, which has other parts; leave it out with its \
+                          values. `landeck run -h` lists what can be chosen here";
+const MAPS: &str = "landeck run --dry-run and --report-bindings say where each process is";
+const MAPPING: &str = "-map-by (slot, core, l3, numa, node) and -ppn say where ranks are placed";
+const BINDING: &str = "-bind-to says what a process is bound to (none, hwthread, core, l3, numa, package), and -map-by \
+                       pe=N gives it N cores";
+const PREFIX: &str = "it names another implementation's folder; landeck run --remote-prefix DIRECTORY names Landeck's on \
+                      the other hosts, if that differs";
+const DEBUGGING: &str = "landeck why --stacks shows where a running job is; start a debugger as the program, as in \
+                         mpiexec -n 2 xterm -e gdb ./program";
+const RESTARTS: &str =
+    "landeck run --on-failure says what follows a failure (abort, notify, restart)";
+const OF_SRUN: &str = "it is an option of srun: -n gives the number of processes, -host the hosts, -ppn the processes on \
+                       each, and -map-by pe=N their cores";
+const STACKS: &str = "landeck run --timeout TIME --stacks shows them";
 
 const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["n", "np", "c"], Processes),
     (&["N", "npernode"], PerHost),
+    (&["pernode"], OnePerHost),
+    (&["stdin", "s"], Input),
     (&["env"], Set { all: false }),
     (&["genv"], Set { all: true }),
     (&["x"], Export),
@@ -195,7 +218,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["timeout"], TimeLimit),
     (&["disable-auto-cleanup"], GoOn),
     (&["initial-errhandler", "initial_errhandler"], ErrorHandler),
-    (&["host", "hosts"], Hosts),
+    (&["host", "hosts", "H"], Hosts),
     (&["f", "hostfile", "machinefile"], HostFile),
     (&["ppn", "perhost"], SlotsPerHost),
     (&["launcher", "bootstrap"], Launcher),
@@ -219,22 +242,71 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         &["memory-alloc-kinds"],
         NotHere("the only kinds are mpi and system, and they are always there"),
     ),
+    // Of Open MPI.
+    (&["mca", "gmca", "pmixmca", "prtemca", "omca", "tune", "am"], NotHere(COMPONENTS)),
+    (&["prefix", "noprefix", "no-prefix", "path", "launch-agent"], NotHere(PREFIX)),
+    (&["display-map", "display-allocation", "display-devel-map", "display"], NotHere(MAPS)),
+    (&["report-pid", "report-uri", "do-not-launch", "show-progress"], NotHere(MAPS)),
+    (
+        &["bynode", "byslot", "bycore", "bysocket", "by-node", "by-slot", "rank-by"],
+        NotHere(MAPPING),
+    ),
+    (
+        &["npersocket", "loadbalance", "nolocal", "rankfile", "rf", "default-hostfile"],
+        NotHere(MAPPING),
+    ),
+    (&["nooversubscribe", "no-oversubscribe"], NotHere("max_slots=N in a hostfile limits a host")),
+    (
+        &["cpus-per-proc", "cpus-per-rank", "cpu-set", "cpu-list", "use-hwthread-cpus"],
+        NotHere(BINDING),
+    ),
+    (&["bind-to-core", "bind-to-socket", "bind-to-none"], NotHere(BINDING)),
+    (&["output-filename", "xterm", "merge-stderr-to-stdout"], NotHere(FILES)),
+    (&["timestamp-output", "xml"], NotHere("use -tag-output, or landeck run --tag=host")),
+    (&["q", "quiet"], NotHere("nothing is said but failures; leave the option out")),
+    (&["app"], NotHere("write its lines with colons between them")),
+    (&["preload-binary", "preload-files"], NotHere("copy the files to the hosts first")),
+    (&["debug", "tv", "gdb", "debug-daemons", "leave-session-attached"], NotHere(DEBUGGING)),
+    (&["get-stack-traces", "report-state-on-timeout"], NotHere(STACKS)),
+    (&["enable-recovery", "disable-recovery", "max-restarts", "continuous"], NotHere(RESTARTS)),
+    // Of Intel MPI.
+    (&["check_mpi", "gtool", "trace", "aps", "ilp64"], NotHere(COMPONENTS)),
+    (&["rr", "grr", "print-rank-map"], NotHere(MAPPING)),
+    // Of Slurm's srun.
+    (&["ntasks", "nodes", "nodelist", "ntasks-per-node", "cpus-per-task"], NotHere(OF_SRUN)),
 ];
 
 /// The hint for an option of other launchers given to `landeck run`; `None` if no launcher has it.
 pub(crate) fn elsewhere(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;
-    Some(match meaning {
-        NotHere(reason) => format!("{option} is not supported: {reason}"),
-        AsItIs => format!("{option} is always so; leave the option out"),
-        Launcher => format!("{option} is an option of mpiexec; write --start"),
-        LauncherCommand => format!("{option} is an option of mpiexec; write --rsh"),
-        Tag => format!("{option} is an option of mpiexec; write --tag"),
-        _ => {
-            format!("{option} is an option of mpiexec; `landeck run -h` lists those there are here")
-        }
-    })
+    let here = match meaning {
+        NotHere(reason) => return Some(format!("{option} is not supported: {reason}")),
+        AsItIs => return Some(format!("{option} is always so; leave the option out")),
+        Processes => "-n",
+        PerHost | SlotsPerHost => "--ppn",
+        OnePerHost => "--ppn 1",
+        Hosts => "--host",
+        HostFile => "--hostfile",
+        Launcher => "--start",
+        LauncherCommand => "--rsh",
+        Input => "--stdin",
+        Set { .. } | Export => "-x NAME=VALUE",
+        Only { .. } => "--env-none, and -x NAME for each",
+        Bare { .. } => "--env-none",
+        Inherit { .. } => return Some(format!("{option} is always so; leave the option out")),
+        Directory => "--wdir",
+        Tag => "--tag",
+        BindTo => "--bind-to",
+        MapBy => "--map-by",
+        Report => "--report-bindings",
+        TimeLimit => "--timeout",
+        GoOn => "--on-failure notify",
+        ErrorHandler => "-x LANDECK_MPI_INITIAL_ERRHANDLER=NAME",
+        Help => "--help",
+        Version => return Some(format!("{option}: `landeck --version` says it")),
+    };
+    Some(format!("{option} is an option of mpiexec; write {here}"))
 }
 
 /// Parses a line that begins with the name of the command.
@@ -395,6 +467,11 @@ impl JobWords {
                 check_error_handler(&flag.written, &name)?;
                 self.of_each.extend(["-x".into(), joined(INITIAL.as_ref(), "=", &name)]);
             }
+            OnePerHost if self.has_hosts => self.once("--ppn", "1".into(), &flag.written)?,
+            OnePerHost => {
+                program.processes.get_or_insert("1".into());
+            }
+            Input => self.options.extend(["--stdin".into(), value("all, none or a rank")?]),
             Hosts => {
                 let hosts = value("names of hosts")?;
                 self.names_hosts = true;
@@ -490,8 +567,9 @@ impl Meaning {
         match self {
             Set { all } | Only { all } | Bare { all } | Inherit { all } => all,
             Tag | BindTo | MapBy | Report | TimeLimit | GoOn | ErrorHandler => true,
-            HostFile | Launcher | LauncherCommand => true,
-            Processes | PerHost | SlotsPerHost | Export | Directory | Hosts | AsItIs => false,
+            HostFile | Launcher | LauncherCommand | Input => true,
+            Processes | PerHost | OnePerHost | SlotsPerHost | Export | Directory | Hosts
+            | AsItIs => false,
             Help | Version | NotHere(_) => false,
         }
     }
@@ -517,6 +595,10 @@ impl Words<'_> {
             Some((name, value)) => (name, Some(value.into())),
             None => (name, None),
         };
+        let (name, attached) = match number_behind(name).filter(|_| attached.is_none()) {
+            Some((name, number)) => (name, Some(number.into())),
+            None => (name, attached),
+        };
         Some(Flag { written: written.clone(), name: name.to_owned(), attached })
     }
 
@@ -532,6 +614,14 @@ impl Words<'_> {
         self.rest = rest;
         Ok(first.clone())
     }
+}
+
+/// The option and the number in a word like `np4`.
+fn number_behind(word: &str) -> Option<(&str, &str)> {
+    let (name, digits) = word.split_at(word.find(|letter: char| letter.is_ascii_digit())?);
+    let is_it = ["n", "np", "N", "ppn"].contains(&name)
+        && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_it.then_some((name, digits))
 }
 
 /// Translates MPICH's names of places.
@@ -625,6 +715,12 @@ mod tests {
             ("a -n 9 -l", "-n 1 -- a -n 9 -l"),
             ("-n 4 ./a b", "-n 4 -- ./a b"),
             ("-np 4 a", "-n 4 -- a"),
+            ("-np4 a", "-n 4 -- a"),
+            ("-n4 a : -n2 b", "-n 4 -- a : -n 2 -- b"),
+            ("-pernode a", "-n 1 -- a"),
+            ("-pernode -H a,b x", "--ppn 1 --host a,b --one-by-default -- x"),
+            ("-H a:2,b -np 3 x", "--host a:2,b -n 3 -- x"),
+            ("--stdin none a", "--stdin none -n 1 -- a"),
             ("--np=4 a", "-n 4 -- a"),
             ("-l -n 2 a", "--tag -n 2 -- a"),
             ("-env K V a", "-n 1 -x K=V -- a"),
@@ -682,7 +778,11 @@ mod tests {
         for (line, words) in [
             ("-frobnicate a", "-frobnicate: there is no such option"),
             ("-l=3 a", "-l=3: there is no such option"),
-            ("-n4 a", "-n4: there is no such option"),
+            ("-n4x a", "-n4x: there is no such option"),
+            ("--mca btl tcp,self -n 2 a", "--mca is not supported: it sets parameters of another"),
+            ("--prefix /opt/ompi a", "--prefix is not supported: it names another"),
+            ("--display-map a", "--display-map is not supported: landeck run --dry-run"),
+            ("--bynode a", "--bynode is not supported: -map-by"),
             ("-rankmap (block) a", "-rankmap is not supported: ranks are placed by --ppn"),
             ("-launcher lsf a", "-launcher lsf is not supported: choose ssh, rsh, slurm or manual"),
             ("-host a -n 1 x : -host b y", "-host is for all programs: write it before the first"),

@@ -7,6 +7,12 @@ use landeck::unstable::host::program::is_near;
 use std::error::Error as _;
 use std::ffi::OsString;
 
+/// Words by which users try to end a job.
+const ENDING: [&str; 7] = ["stop", "kill", "cancel", "abort", "end", "terminate", "quit"];
+/// What ends a job.
+const HOW_TO_END: &str = "a job ends with its launcher: press Ctrl-C there, or `kill PID` with its number, which \
+                          `landeck ps` shows";
+
 /// A wrong command line of `landeck`.
 pub(crate) struct Usage<'a> {
     error: &'a Error,
@@ -48,10 +54,14 @@ impl Usage<'_> {
         let value = self.strings(ContextKind::InvalidValue).concat();
         let see = format!("`{} -h` lists those there are", self.name);
         match self.error.kind() {
+            ErrorKind::UnknownArgument if argument.is_empty() => first_words(self.error),
             ErrorKind::UnknownArgument => self.unknown(&argument, see),
             ErrorKind::InvalidSubcommand => {
                 let near = self.strings(ContextKind::SuggestedSubcommand);
                 let word = self.strings(ContextKind::InvalidSubcommand).concat();
+                if ENDING.contains(&word.as_str()) {
+                    return format!("there is no command {word}; {HOW_TO_END}");
+                }
                 let is_meant = |near: &&String| near.starts_with(&word) || is_near(near, &word);
                 let near = did_you_mean(near.first().filter(is_meant));
                 format!("there is no command {word}; {}", near.unwrap_or(see))
@@ -200,6 +210,18 @@ mod tests {
                 "--rankmap is not supported: ranks are placed by --ppn and --map-by; leave",
             ),
             ("run -l ./p", "-l is an option of mpiexec; write --tag"),
+            ("run -pernode ./p", "-pernode is an option of mpiexec; write --ppn 1"),
+            ("run -genv A 1 ./p", "-genv is an option of mpiexec; write -x NAME=VALUE"),
+            ("run --mca btl self ./p", "--mca is not supported: it sets parameters of another"),
+            ("run --display-map ./p", "--display-map is not supported: landeck run --dry-run"),
+            ("run --ntasks 4 ./p", "--ntasks is not supported: it is an option of srun: -n gives"),
+            (
+                "run --host a,b -n 1 ./x : -n 1 --host b ./y",
+                "--host is for the whole job: write it before the first program",
+            ),
+            ("run --rsh ssh' ./p", "--rsh ssh': a quote or a backslash stands open at its end"),
+            ("stop", "there is no command stop; a job ends with its launcher: press Ctrl-C there"),
+            ("kill 123", "there is no command kill; a job ends with its launcher"),
             ("why --tsacks", "there is no option --tsacks; did you mean --stacks?"),
             ("run --output d ./p", "there is no option --output; did you mean --output-dir?"),
             ("why one two", "two is one word too many; `landeck why -h` says what is wanted"),

@@ -60,6 +60,8 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     let agent = job
         .agent_pid
         .map_or_else(|| "its agent does not answer".to_owned(), |pid| format!("agent pid {pid}"));
+    let launcher = job.launcher_pid().map(|pid| format!("launcher pid {pid}, "));
+    let agent = launcher.unwrap_or_default() + &agent;
     let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
     let processes = if plan.ranks == 1 { "process" } else { "processes" };
     let spans = picture.names.span_hosts();
@@ -153,6 +155,7 @@ fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
         "name": plan.name.to_string(),
         "processes": plan.ranks,
         "agent_pid": job.agent_pid,
+        "launcher_pid": job.launcher_pid(),
         "is_ending": picture.state == JobState::Ending,
         "age_s": now_ns().saturating_sub(plan.began_ns) as f64 / 1e9,
         "members": members.collect::<Vec<_>>(),
