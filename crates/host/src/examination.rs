@@ -308,9 +308,15 @@ fn debugger() -> Finding {
 }
 
 fn remote_shell() -> Finding {
-    let consequence = "none: jobs stay on one host so far";
-    let found = in_path("ssh").map_or_else(|| "none".to_owned(), |ssh| ssh.display().to_string());
-    Finding::new("ssh", Health::Good, found, consequence)
+    match in_path("ssh") {
+        Some(ssh) => Finding::new("ssh", Health::Good, ssh.display().to_string(), "none"),
+        None => Finding::new(
+            "ssh",
+            Health::Lacking,
+            "none",
+            "jobs on several hosts need another command (--rsh), Slurm, or --start by-hand; or install an ssh client",
+        ),
+    }
 }
 
 fn fabric() -> Finding {
@@ -382,6 +388,11 @@ mod tests {
         for finding in &findings {
             assert!(!finding.found.is_empty() && !finding.consequence.is_empty(), "{finding:?}");
         }
+        let has_ssh = in_path("ssh").is_some();
+        let ssh = findings.iter().find(|finding| finding.subject == "ssh").unwrap();
+        let (health, word) =
+            if has_ssh { (Health::Good, "none") } else { (Health::Lacking, "--rsh") };
+        assert!(ssh.health == health && ssh.consequence.contains(word), "{ssh:?}");
         let subjects: std::collections::HashSet<_> =
             findings.iter().map(|finding| finding.subject).collect();
         assert_eq!(subjects.len(), findings.len());

@@ -1,5 +1,5 @@
-//! The libraries that a program is linked with. If one of them is another implementation's MPI library, the program's
-//! processes cannot join a job.
+//! The libraries that a program is linked with, and its machine. If one of the libraries is another implementation's MPI
+//! library, the program's processes cannot join a job.
 //!
 //! Reads the dynamic section of an ELF file of this host's kind. Scripts, static programs and damaged files count as
 //! linked with no known library.
@@ -20,6 +20,22 @@ const DYNAMIC_ENTRY_BYTES: usize = 16;
 /// The magic number, 64 bits, and this host's byte order.
 const MAGIC: [u8; 6] =
     [0x7f, b'E', b'L', b'F', 2, if cfg!(target_endian = "little") { 1 } else { 2 }];
+/// Where a file says its byte order (1 is little), and its machine.
+const BYTE_ORDER_AT: usize = 5;
+const MACHINE_AT: usize = 18;
+/// The numbers of machines, with their names.
+const MACHINES: [(u16, &str); 10] = [
+    (3, "x86"),
+    (8, "mips"),
+    (20, "powerpc"),
+    (21, "powerpc64"),
+    (22, "s390x"),
+    (40, "arm"),
+    (62, "x86_64"),
+    (183, "aarch64"),
+    (243, "riscv64"),
+    (258, "loongarch64"),
+];
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const DT_NULL: u64 = 0;
@@ -56,6 +72,28 @@ pub fn foreign_mpi(program: &Path) -> Option<ForeignMpi> {
         let (_, implementation) = FOREIGN.iter().find(|(start, _)| library.starts_with(start))?;
         Some(ForeignMpi { library, implementation })
     })
+}
+
+/// The hint for a file that the kernel does not recognise as a program.
+pub fn why_not_executed(program: &Path) -> String {
+    let file = fs::metadata(program).ok().filter(|data| data.is_file());
+    let file = file.and_then(|_| File::open(program).ok());
+    let start = file.and_then(|file| read(&file, 0, MACHINE_AT + 2));
+    let Some(start) = start.filter(|start| start.starts_with(&MAGIC[..4])) else {
+        return "; a script begins with a line like #!/bin/sh".to_owned();
+    };
+    let number = [start[MACHINE_AT], start[MACHINE_AT + 1]];
+    let is_little = start[BYTE_ORDER_AT] == 1;
+    let number = if is_little { u16::from_le_bytes(number) } else { u16::from_be_bytes(number) };
+    let name = MACHINES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name);
+    match name {
+        Some(std::env::consts::ARCH) => "; the file is damaged, or not whole".to_owned(),
+        _ => {
+            let name = name.map_or_else(|| format!("machine number {number}"), str::to_owned);
+            let own = std::env::consts::ARCH;
+            format!("; it is a program for {name}, and this host is {own}: compile it for {own}")
+        }
+    }
 }
 
 /// The libraries that a program names; `None` if that cannot be told.
@@ -223,6 +261,33 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;
             let _ = of_bytes("damaged", &damaged);
+        }
+    }
+
+    #[test]
+    fn a_program_of_another_machine_is_recognised() {
+        let why = |name: &str, bytes: &[u8]| {
+            let path = std::env::temp_dir().join(format!("landeck-{name}-{}", std::process::id()));
+            fs::write(&path, bytes).unwrap();
+            let why = why_not_executed(&path);
+            fs::remove_file(path).unwrap();
+            why
+        };
+        let mut foreign = elf(&[]);
+        let (number, name) = MACHINES[if std::env::consts::ARCH == "aarch64" { 6 } else { 7 }];
+        foreign[MACHINE_AT..MACHINE_AT + 2].copy_from_slice(&number.to_ne_bytes());
+        let said = why("foreign", &foreign);
+        assert!(
+            said.starts_with(&format!("; it is a program for {name}, and this host is")),
+            "{said}"
+        );
+        foreign[BYTE_ORDER_AT] = 2;
+        foreign[MACHINE_AT..MACHINE_AT + 2].copy_from_slice(&22_u16.to_be_bytes());
+        assert!(why("big", &foreign).contains("a program for s390x"));
+        let own = fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(why("own", &own[..64]).contains("damaged"));
+        for script in ["echo 1\n", "", "\x7fELF"] {
+            assert!(why("script", script.as_bytes()).contains("#!/bin/sh"), "{script}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::guardian::{OnFailure, Restart};
 use crate::launch::{Explanation, LAUNCHER_FAILED, Launch, TIMED_OUT};
-use crate::linkage::{ForeignMpi, foreign_mpi};
+use crate::linkage::{ForeignMpi, foreign_mpi, why_not_executed};
 use crate::output::{Output, Stream};
 use crate::plan::PlannedProgram;
 use crate::process::{StartError, Step};
@@ -462,10 +462,12 @@ impl<'a> Record<'a> {
 
     fn say_not_started(&self, rank: u32, error: StartError, code: u8, output: &mut Output) {
         let hint = match (error.step, error.errno) {
-            (Step::Execute, libc::ENOEXEC) => "; a script begins with a line like #!/bin/sh",
-            (Step::Execute, libc::ENOENT) => "; does the interpreter that it names exist?",
-            (Step::Create, _) => "; is there a limit of processes (ulimit -u)?",
-            _ => "",
+            (Step::Execute, libc::ENOEXEC) => why_not_executed(self.file_of(rank).as_ref()),
+            (Step::Execute, libc::ENOENT) => {
+                "; does the interpreter that it names exist?".to_owned()
+            }
+            (Step::Create, _) => "; is there a limit of processes (ulimit -u)?".to_owned(),
+            _ => String::new(),
         };
         let host = self.host_of.get(rank as usize).map_or("", |&host| self.host(host));
         output.say(&format!(

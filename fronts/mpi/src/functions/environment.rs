@@ -1,6 +1,6 @@
 //! Beginning and end, the versions, the clock, and memory.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use landeck::unstable::memory::fork;
 use landeck_c_boundary::pointer;
@@ -120,11 +120,19 @@ pub(crate) unsafe fn get_processor_name(
     name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Result<(), Mistake> {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host_name();
     // SAFETY: the program has so much room.
-    unsafe {
-        give_text(("name", name), MAX_PROCESSOR_NAME, host.trim_end(), ("resultlen", resultlen))
-    }
+    unsafe { give_text(("name", name), MAX_PROCESSOR_NAME, &host, ("resultlen", resultlen)) }
+}
+
+/// The name of this host as the kernel has it, with or without a /proc.
+fn host_name() -> String {
+    /// The kernel allows 64 bytes.
+    const HOST_NAME_BYTES: usize = 256;
+    let mut bytes = [0; HOST_NAME_BYTES];
+    // SAFETY: the kernel writes at most so many bytes, and the last one stays zero.
+    unsafe { libc::gethostname(bytes.as_mut_ptr().cast(), bytes.len() - 1) };
+    CStr::from_bytes_until_nul(&bytes).unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The kinds of hardware that there are, and whether this process is bound to a single one of each.
