@@ -9,10 +9,10 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use landeck_diagnosis::Onlooker;
 //! use landeck_host::observe;
-//! for host in observe::jobs() {
-//!     let mut onlooker = Onlooker::new(observe::observe(host)?);
+//! for job in observe::jobs() {
+//!     let mut onlooker = Onlooker::new(job);
 //!     let (_, report) = onlooker.report();
-//!     println!("{host}: {}", report.verdict());
+//!     println!("{}: {}", onlooker.job().id(), report.verdict());
 //! }
 //! # Ok(()) }
 //! ```

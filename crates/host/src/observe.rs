@@ -31,8 +31,10 @@ const FILE_NAME: &str = "/memfd:landeck (deleted)";
 /// A job under observation.
 #[derive(Debug)]
 pub struct ObservedJob {
-    /// The identity of its segment on this host.
+    /// The identity of the segment: that of the job's part on this host, if it has one here.
     pub host: HostId,
+    /// Whether this part of the job runs on this host. Hosts that share the directory of the index see the other parts too.
+    pub is_here: bool,
     /// Its memory.
     pub segment: Observed,
     /// The PID of the agent's process; `None` if it did not answer or cannot be seen.
@@ -133,18 +135,42 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
             Err(error) => error,
         };
         // On several hosts the job has an identity of its own.
-        let mut all = jobs().into_iter().filter_map(|host| observe(host).ok());
+        let mut all = jobs().into_iter();
         return all.find(|job| job.id().0 == host.0).ok_or(FindError::Observe(error));
     }
     if let Some(reference) = reference {
         let mut meant = candidates(reference);
         meant.retain(|job| is_called(job, reference));
+        let mut meant = one_part_of_each(meant);
         if meant.len() == 1 {
             return Ok(meant.swap_remove(0));
         }
     }
     // None or several fit: the answer then lists all jobs.
-    find_among(jobs().into_iter().filter_map(|host| observe(host).ok()).collect(), reference)
+    find_among(parts(), reference)
+}
+
+/// This user's jobs on this host, each once, however many parts of it are seen.
+pub fn jobs() -> Vec<ObservedJob> {
+    one_part_of_each(parts())
+}
+
+/// The parts of this user's jobs that are seen from here.
+fn parts() -> Vec<ObservedJob> {
+    segments().into_iter().filter_map(|host| observe(host).ok()).collect()
+}
+
+/// One part of each job: that on this host, if there is one.
+fn one_part_of_each(parts: Vec<ObservedJob>) -> Vec<ObservedJob> {
+    let mut each: Vec<ObservedJob> = Vec::new();
+    for part in parts {
+        match each.iter_mut().find(|known| known.id() == part.id()) {
+            Some(known) if part.is_here && !known.is_here => *known = part,
+            Some(_) => {}
+            None => each.push(part),
+        }
+    }
+    each
 }
 
 /// The jobs that may have this name: by the index, which requires contacting none of them, and the jobs that it does
@@ -165,28 +191,28 @@ fn is_called(job: &ObservedJob, reference: &str) -> bool {
         || job.host.to_string().starts_with(reference)
 }
 
-fn find_among(
-    mut all: Vec<ObservedJob>,
-    reference: Option<&str>,
-) -> Result<ObservedJob, FindError> {
-    let name = |job: &ObservedJob| (job.id(), job.segment.plan().name.to_string());
+fn find_among(parts: Vec<ObservedJob>, reference: Option<&str>) -> Result<ObservedJob, FindError> {
+    let names = |jobs: &[ObservedJob]| {
+        jobs.iter().map(|job| (job.id(), job.segment.plan().name.to_string())).collect()
+    };
     let is_meant = |job: &ObservedJob| reference.is_none_or(|reference| is_called(job, reference));
-    if all.is_empty() {
+    if parts.is_empty() {
         return Err(FindError::NoJob);
     }
-    let meant: Vec<usize> = (0..all.len()).filter(|&at| is_meant(&all[at])).collect();
-    match meant[..] {
-        [one] => Ok(all.swap_remove(one)),
-        [] => Err(FindError::Unknown {
+    let (meant, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_meant);
+    let mut meant = one_part_of_each(meant);
+    match meant.len() {
+        1 => Ok(meant.swap_remove(0)),
+        0 => Err(FindError::Unknown {
             reference: reference.unwrap_or_default().to_owned(),
-            jobs: all.iter().map(name).collect(),
+            jobs: names(&one_part_of_each(others)),
         }),
-        _ => Err(FindError::Several { jobs: meant.iter().map(|&at| name(&all[at])).collect() }),
+        _ => Err(FindError::Several { jobs: names(&meant) }),
     }
 }
 
-/// This user's jobs on this host, in the order of their identities.
-pub fn jobs() -> Vec<HostId> {
+/// The segments of this user's jobs that are seen from here, in the order of their identities.
+fn segments() -> Vec<HostId> {
     let listed = Index::of_user().map(|index| index.jobs()).unwrap_or_default();
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let all: BTreeSet<u64> =
@@ -211,22 +237,24 @@ fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
 /// # Errors
 /// [`ObserveError`]; also if the job has ended.
 pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
-    let asked = socket::observe(&Address::of_job(host), ANSWER_TIME).or_else(|error| {
-        // The job may be in another network namespace.
-        let entry = Index::of_user().and_then(|index| index.address(host)).ok_or(error)?;
-        socket::observe(&entry, ANSWER_TIME)
-    });
-    let error = match asked {
-        Ok((file, pid)) => return observed(host, file, Some(pid)),
-        Err(source) => ObserveError::Unreachable { host, source },
+    let error = match socket::observe(&Address::of_job(host), ANSWER_TIME) {
+        Ok((file, pid)) => return observed(host, true, file, Some(pid)),
+        Err(error) => error,
+    };
+    // The job may be in another network namespace.
+    let entry = Index::of_user().and_then(|index| index.address(host)).ok_or(error);
+    let source = match entry.and_then(|entry| socket::observe(&entry, ANSWER_TIME)) {
+        Ok((file, pid)) => return observed(host, false, file, Some(pid)),
+        Err(source) => source,
     };
     let open = segments_open_in_processes();
-    let found = open.filter_map(|file| observed(host, file, None).ok()).next();
-    found.ok_or(error)
+    let found = open.filter_map(|file| observed(host, true, file, None).ok()).next();
+    found.ok_or(ObserveError::Unreachable { host, source })
 }
 
 fn observed(
     host: HostId,
+    is_here: bool,
     file: OwnedFd,
     agent_pid: Option<u32>,
 ) -> Result<ObservedJob, ObserveError> {
@@ -237,7 +265,7 @@ fn observed(
     }
     let agent_is_seen = agent_pid != Some(0);
     let agent_pid = agent_pid.filter(|&pid| pid != 0);
-    Ok(ObservedJob { host, segment, agent_pid, agent_is_seen })
+    Ok(ObservedJob { host, is_here, segment, agent_pid, agent_is_seen })
 }
 
 /// The segments that processes of this user have open, read-only.
@@ -272,7 +300,7 @@ mod tests {
         let segment = segment(1);
         let host = HostId(segment.plan().host);
         let agent = serve_in_thread(&segment, 0, None).unwrap();
-        assert!(jobs().contains(&host));
+        assert!(segments().contains(&host));
         let job = observe(host).unwrap();
         assert_eq!(job.agent_pid, Some(std::process::id()));
         let (_, records) = job.segment.membership();
@@ -282,7 +310,7 @@ mod tests {
         assert_eq!(written, Err(rustix::io::Errno::BADF), "it cannot be written");
         drop(agent);
         // A child that another test is starting holds the socket until it executes its program.
-        while jobs().contains(&host) {
+        while segments().contains(&host) {
             std::thread::yield_now();
         }
     }
@@ -327,12 +355,25 @@ mod tests {
         let error = find(Some(&twins)).unwrap_err();
         assert!(matches!(&error, FindError::Several { jobs } if jobs.len() == 2), "{error}");
         let job = HostId(segment(6).plan().host);
-        let plan = SegmentPlan { job: job.0, ranks: 3, ..segment(7).plan().clone() };
+        let own_of_parts = format!("parts {id}");
+        let plan = SegmentPlan { job: job.0, ranks: 3, ..named(7, &own_of_parts).plan().clone() };
         let part = Segment::create(&plan).unwrap();
         let _agent = serve_in_thread(&part, 0, None).unwrap();
         let found = find(Some(&job.to_string())).unwrap();
         assert_eq!((found.id().0, found.host.0), (job.0, plan.host), "a part of a job on hosts");
         assert_eq!(find(Some(&HostId(plan.host).to_string())).unwrap().id().0, job.0);
+        // Another part of the same job, as hosts that share the index see it: the job is one job.
+        let plan = SegmentPlan { job: job.0, ranks: 3, ..named(8, &own_of_parts).plan().clone() };
+        let other = Segment::create(&plan).unwrap();
+        let _other_agent = serve_in_thread(&other, 0, None).unwrap();
+        for reference in [&job.to_string(), &job.to_string()[..15], &own_of_parts] {
+            match find(Some(reference)) {
+                Ok(found) => assert_eq!(found.id().0, job.0),
+                Err(error) => assert!(reference.len() == 15, "{error}"),
+            }
+        }
+        let listed = super::jobs().into_iter().filter(|listed| listed.id().0 == job.0);
+        assert_eq!(listed.count(), 1);
         let error = find(Some("nobody is called so")).unwrap_err();
         assert!(matches!(error, FindError::Unknown { .. }), "{error}");
     }

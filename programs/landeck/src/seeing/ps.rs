@@ -37,9 +37,7 @@ impl PsArguments {
         let jobs: Vec<ObservedJob> = match &self.job {
             Some(_) => vec![observe::find(self.job.as_deref())?],
             // A job that has ended meanwhile is not among them.
-            None => {
-                observe::jobs().into_iter().filter_map(|host| observe::observe(host).ok()).collect()
-            }
+            None => observe::jobs(),
         };
         let jobs = jobs.into_iter().map(Onlooker::new);
         let most = if self.job.is_some() { usize::MAX } else { LISTED_MAX };
