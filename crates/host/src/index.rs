@@ -3,8 +3,9 @@
 //! It is `$XDG_RUNTIME_DIR/landeck`, else `/tmp/landeck-<user number>`, and only its user may enter it. An entry is
 //! `<host identity>-<number of the name>.job`, the joining socket of that job as a file. So a container that has the
 //! directory reaches the job without sharing a network namespace with it, and a search for a name asks only those jobs
-//! that may have it. An agent removes its entry when it ends. A killed agent cannot: any process that finds an entry at
-//! which nobody listens removes it, and every new job looks at a few.
+//! that may have it. An agent removes its entry when it ends. A killed agent cannot: then the launcher or the daemon does,
+//! which sees its end. Where those are killed too, any process that finds an entry at which nobody listens removes it, and
+//! every new job looks at a few.
 //!
 //! The directory stays even without entries: a container that has it mounted would not see a new one, and no other user
 //! can take its name while it exists.
@@ -144,6 +145,16 @@ impl Index {
         Ok(Entry { socket, path })
     }
 
+    /// Removes what the agent of a job has left, which was killed.
+    fn forget(&self, host: HostId) {
+        let its = self.listed().into_iter().filter(|listed| listed.host == host);
+        let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
+        for path in its.map(|listed| listed.path).chain([unfinished]) {
+            // It may have been removed before.
+            let _ = fs::remove_file(path);
+        }
+    }
+
     /// The jobs that have entries. Entries at which nobody listens are removed.
     pub fn jobs(&self) -> Vec<HostId> {
         self.sweep(usize::MAX)
@@ -213,6 +224,13 @@ impl Listed {
             let _ = fs::remove_file(&self.path);
         }
         is_there
+    }
+}
+
+/// Removes what the killed agent of a job has left in the index of this user.
+pub(crate) fn forget(host: HostId) {
+    if let Some(index) = Index::of_user() {
+        index.forget(host);
     }
 }
 
@@ -302,6 +320,12 @@ mod tests {
             let mut entry = index.enter(HostId(host), &JobName::new("heat")).unwrap();
             entry.path = PathBuf::from("/nowhere"); // as if it were never dropped
         };
+        kill(5);
+        assert_eq!(count(index.directory()), 1);
+        index.forget(HostId(6));
+        assert_eq!(count(index.directory()), 1);
+        index.forget(HostId(5));
+        assert_eq!(count(index.directory()), 0, "who sees the end of the agent");
         (0..20).for_each(kill);
         assert!(count(index.directory()) <= LOOKED_AT + 1, "new ones made room");
         let live = index.enter(HostId(99), &JobName::new("heat")).unwrap();

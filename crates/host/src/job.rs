@@ -4,6 +4,7 @@ use crate::address::{Address, is_listened_to};
 use crate::guardian::{Command, Event};
 use crate::hosts_plan::HostsPlan;
 use crate::hosts_wish::HostsWish;
+use crate::index;
 use crate::input::{Input, InputTo};
 use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, system};
 use crate::output::Output;
@@ -183,6 +184,9 @@ impl Job<'_> {
             self.was_busy = true;
             if let Event::Started { .. } = event {
                 self.serve_groups()?;
+            }
+            if matches!(event, Event::GuardianGone) {
+                index::forget(HostId(self.started.witness.segment().plan().host));
             }
             self.is_over |= matches!(event, Event::AllEnded | Event::GuardianGone);
             if let Some(happened) = self.started.witness.understand(event) {

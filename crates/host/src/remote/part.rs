@@ -22,6 +22,7 @@ use super::spec::JobSpec;
 use crate::budget::{Limits, fit_segment, make_room_for_descriptors};
 use crate::environment::{Identity, Node};
 use crate::guardian::{Command, Event, Order, ServedGuardian, Start};
+use crate::index;
 use crate::input::Readers;
 use crate::job::STACKS_MAX;
 use crate::launch::{LaunchError, system};
@@ -437,6 +438,7 @@ impl HostPart {
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;
+                index::forget(HostId(self.segment().plan().host));
                 for (slot, pid) in std::mem::take(&mut self.running) {
                     self.tell_end(slot, pid, libc::SIGKILL);
                 }

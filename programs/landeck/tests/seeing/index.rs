@@ -32,6 +32,26 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
     assert_eq!(entries(), 0);
 }
 
+#[test]
+fn what_a_killed_guardian_leaves_goes_with_its_launcher() {
+    if is_member() {
+        return take_part(|_, _| stay());
+    }
+    let mut job = Watched::start(2, "index::what_a_killed_guardian_leaves_goes_with_its_launcher");
+    job.until_said(&["ps"], "rank 1");
+    let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
+    assert_eq!(entries(), 1);
+    let is_guardian = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "landeck-guard"
+    };
+    let mut processes = job.trail.processes().into_iter().map(|(pid, _)| pid);
+    let guardian = processes.find(is_guardian).unwrap();
+    kill_process(Pid::from_raw(guardian as i32).unwrap(), Signal::KILL).unwrap();
+    let ended = job.child.take().unwrap().wait().unwrap();
+    assert_eq!((ended.code(), entries()), (Some(137), 0));
+}
+
 /// Whether a process does nothing at present, because of a signal, or any more.
 fn is_halted(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
