@@ -12,7 +12,6 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use crate::daemon_message::DaemonMessage;
-use crate::envelope::CONTENT_BYTES_MAX;
 use crate::parts::PartOfHost;
 use crate::reactor::Reactor;
 
@@ -83,13 +82,7 @@ impl StackSearches {
         }
         // Its pipe is closed with it, which ends the watch.
         let Search { host, request, processes, bytes, .. } = self.all.remove(&token)?;
-        let mut texts: Vec<(ProcessId, String)> =
-            processes.into_iter().zip(read_stacks(&bytes)).collect();
-        let length =
-            |texts: &[(ProcessId, String)]| texts.iter().map(|(_, text)| text.len()).sum::<usize>();
-        while length(&texts) > CONTENT_BYTES_MAX / 2 {
-            texts.pop();
-        }
+        let texts = processes.into_iter().zip(read_stacks(&bytes)).collect();
         Some((host, DaemonMessage::Stacks { request, texts }))
     }
 }

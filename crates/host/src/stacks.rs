@@ -10,6 +10,10 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+/// The length of the stacks of one process: those of many must fit into one message.
+const STACKS_BYTES_MAX: usize = 128 * 1024;
+/// The debugger that is looked for in PATH.
+const DEBUGGER: &str = "gdb";
 /// The marks of Landeck's functions in a frame: source files, libraries, or names.
 const OWN_PLACES: [&str; 17] = [
     "crates/memory/src/",
@@ -33,24 +37,71 @@ const OWN_PLACES: [&str; 17] = [
 /// The marks of the C library's and Rust's functions.
 const SYSTEM_PLACES: [&str; 4] = ["/rustc/", "/sysdeps/", "/libc.so", "/ld-linux"];
 
-/// The stacks of a process, in indented lines. A debugger that has not finished by `deadline` is ended.
+/// The stacks of a process, in indented lines. A debugger that has not finished by `deadline` is ended, which the last line
+/// says.
 pub fn of_process(pid: u32, deadline: Instant) -> String {
-    let stacks = by_debugger(pid, deadline).unwrap_or_else(|| by_kernel(pid));
-    stacks.lines().map(|line| format!("    {line}\n")).collect()
+    by_either(DEBUGGER, pid, deadline)
 }
 
-fn by_debugger(pid: u32, deadline: Instant) -> Option<String> {
+fn by_either(debugger: &str, pid: u32, deadline: Instant) -> String {
+    let mut stacks = String::new();
+    let end = by_debugger(debugger, pid, deadline, &mut stacks);
+    if stacks.is_empty() {
+        stacks = by_kernel(pid);
+    }
+    if end == Some(DebuggerEnd::Late) {
+        stacks +=
+            "\n(the rest is missing: the debugger was ended, as the time for all stacks was over)";
+    }
+    limited(stacks.lines().map(|line| format!("    {line}\n")))
+}
+
+/// The first lines, as many as there is room for; the last one says how many are missing.
+fn limited(lines: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    let mut missing = 0;
+    for line in lines {
+        match text.len() + line.len() <= STACKS_BYTES_MAX {
+            true => text += &line,
+            false => missing += 1,
+        }
+    }
+    if missing > 0 {
+        text += &format!("    ({missing} lines of these stacks are left out)\n");
+    }
+    text
+}
+
+/// How a debugger has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DebuggerEnd {
+    Itself,
+    /// It was killed at the deadline, or not even started.
+    Late,
+}
+
+/// Adds the stacks that a debugger finds, as far as it gets by the deadline; `None` if there is no debugger.
+fn by_debugger(
+    program: &str,
+    pid: u32,
+    deadline: Instant,
+    stacks: &mut String,
+) -> Option<DebuggerEnd> {
+    let remaining = deadline.saturating_duration_since(Instant::now());
+    if remaining.is_zero() {
+        return Some(DebuggerEnd::Late);
+    }
     let output = File::from(rustix::fs::memfd_create("stacks", MemfdFlags::CLOEXEC).ok()?);
-    let mut debugger = Command::new("gdb");
+    let mut debugger = Command::new(program);
     debugger.args(["-nx", "-batch", "-p", &pid.to_string()]);
     debugger.args(["-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"]);
     debugger.stdin(Stdio::null()).stdout(output.try_clone().ok()?).stderr(Stdio::null());
     let mut child = debugger.spawn().ok()?;
     let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok()?;
-    let remaining = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(remaining).ok();
     let ended = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], timeout.as_ref());
-    if !matches!(ended, Ok(1)) {
+    let end = if matches!(ended, Ok(1)) { DebuggerEnd::Itself } else { DebuggerEnd::Late };
+    if end == DebuggerEnd::Late {
         let _ = child.kill();
     }
     let _ = child.wait();
@@ -58,7 +109,8 @@ fn by_debugger(pid: u32, deadline: Instant) -> Option<String> {
     let mut output = output;
     output.rewind().ok()?;
     output.read_to_string(&mut text).ok()?;
-    frames(&text)
+    *stacks += &frames(&text).unwrap_or_default();
+    Some(end)
 }
 
 /// The lines of the debugger that show threads and frames; `None` if there are none.
@@ -145,6 +197,7 @@ fn describe(status: &str, channel: &str, call: &str, stack: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
     #[test]
@@ -196,6 +249,32 @@ Thread 2 (LWP 4):
              system call 202\n[<0>] futex_wait+0x1/0x2"
         );
         assert_eq!(describe("", "0", "", ""), "state unknown, ? threads");
+    }
+
+    #[test]
+    fn a_debugger_that_is_ended_leaves_a_word() {
+        let slow = std::env::temp_dir().join(format!("landeck-slow-gdb-{}", std::process::id()));
+        let script = "#!/bin/sh\necho 'Thread 1 (LWP 3):'\necho '#0  read ()'\nexec sleep 60\n";
+        fs::write(&slow, script).unwrap();
+        fs::set_permissions(&slow, fs::Permissions::from_mode(0o700)).unwrap();
+        let until = |ms| Instant::now() + Duration::from_millis(ms);
+        let by = |until| by_either(slow.to_str().unwrap(), std::process::id(), until);
+        let text = by(until(500));
+        // On a busy machine it may have written nothing yet.
+        assert!(text.contains("#0  read ()") || text.contains("state "), "{text}");
+        assert!(text.ends_with("as the time for all stacks was over)\n"), "{text}");
+        let text = by(until(0));
+        assert!(text.contains("state ") && text.contains("the rest is missing"), "{text}");
+        fs::remove_file(&slow).unwrap();
+        let text = by(until(500));
+        assert!(text.contains("state ") && !text.contains("the rest"), "{text}");
+    }
+
+    #[test]
+    fn stacks_that_are_too_long_say_so() {
+        let lines = |count: usize| limited((0..count).map(|_| format!("{}\n", "x".repeat(1023))));
+        assert_eq!(lines(128).len(), STACKS_BYTES_MAX);
+        assert!(lines(130).ends_with("x\n    (2 lines of these stacks are left out)\n"));
     }
 
     #[test]

@@ -62,6 +62,8 @@ struct HostState {
 #[derive(Debug)]
 struct Question {
     until: Instant,
+    /// The time that the job had when it was asked. A debugger needs its own.
+    elapsed: Duration,
     /// The answers, by host.
     places: Vec<Option<Vec<String>>>,
     /// The reason why the job does not end, from the pictures of all hosts.
@@ -543,13 +545,15 @@ impl<'a> RemoteJob<'a> {
             return;
         };
         record.take_timeout();
+        let elapsed = self.began.elapsed();
         let stacks = self.launch.stacks;
         let time = if stacks { STACKS_MAX + PLACES_TIME } else { PLACES_TIME };
         let places = self.hosts.iter().map(|host| host.is_over.then(Vec::new)).collect();
         // A debugger stops processes, so this comes before the stacks.
         let job = self.job.map(|job| job.to_string());
         let explanation = self.launch.explain.zip(job).and_then(|(explain, job)| explain(&job));
-        self.question = Some(Question { until: Instant::now() + time, places, explanation });
+        let until = Instant::now() + time;
+        self.question = Some(Question { until, elapsed, places, explanation });
         self.command(None, PartCommand::Places { stacks });
     }
 
@@ -571,7 +575,7 @@ impl<'a> RemoteJob<'a> {
             }
         }
         texts.truncate(crate::record::LISTED_MAX);
-        let text = record.timeout_text(self.began.elapsed(), question.explanation, &texts);
+        let text = record.timeout_text(question.elapsed, question.explanation, &texts);
         self.output.say(&text);
         let grace = self.launch.grace;
         self.command(None, PartCommand::End { grace });
