@@ -26,6 +26,7 @@
 //! | [`incast`] | the wish for many-to-one steps, and the trial runs of its calibration |
 //! | [`pair`] | the positions of two processes on different hosts |
 //! | [`recorder`] | another channel with counts of its messages |
+//! | [`silence`] | how long a connection has carried nothing |
 //! | [`tokens`] | tokens for the fixed buffers of a receiver |
 
 #![forbid(unsafe_code)]
@@ -38,6 +39,7 @@ pub mod incast;
 pub mod loopback;
 pub mod pair;
 pub mod recorder;
+pub mod silence;
 pub mod tokens;
 
 use std::os::fd::BorrowedFd;

@@ -143,6 +143,8 @@ pub(crate) enum DaemonMessage {
         /// The stacks.
         texts: Vec<(ProcessId, String)>,
     },
+    /// Long packets do not pass between both hosts, as the sender has found.
+    Narrow,
     /// About lanes between processes of both hosts.
     Dial(DialMessage),
     /// The daemon ends in order. Nothing of its host's parts runs any more.

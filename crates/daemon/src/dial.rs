@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_transports::lanes::silence::keep_segments_short;
 use landeck_trust::lane::preamble_code;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, LaneKeys};
@@ -44,14 +45,14 @@ pub(crate) struct Challenged {
 }
 
 impl Dial {
-    /// Begins to connect.
+    /// Begins to connect, with short packets alone where long ones do not pass.
     ///
     /// # Errors
     /// The kernel's error.
     pub(crate) fn begin(
         reactor: &Reactor,
         token: u64,
-        address: SocketAddr,
+        (address, is_narrow): (SocketAddr, bool),
         now: Duration,
     ) -> io::Result<Self> {
         let family = match address {
@@ -61,6 +62,9 @@ impl Dial {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(family, SocketType::STREAM, flags, None)?;
         let _ = set_tcp_nodelay(&socket, true);
+        if is_narrow {
+            keep_segments_short(&socket);
+        }
         match connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),

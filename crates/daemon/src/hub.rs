@@ -210,7 +210,7 @@ impl Hub {
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let undelivered =
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
-        let lanes = Lanes::new(place, station.options.is_plain, timing.timeout(), undelivered);
+        let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
         reactor.watch(&datagrams, datagrams_token, EventFlags::IN)?;
         let mut hub = Self {
@@ -359,6 +359,9 @@ impl Hub {
         let holds = !self.watch.is_valid(now);
         if std::mem::replace(&mut self.holds, holds) != holds {
             self.with_lanes(|lanes, tools| lanes.hold(tools, holds));
+        }
+        for host in self.relay.take_narrow() {
+            self.trunks.narrow(host);
         }
         self.with_lanes(|lanes, tools| lanes.tick(tools));
         self.with_links(|links, tools| links.go_on(tools));

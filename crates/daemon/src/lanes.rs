@@ -10,7 +10,9 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, NameQuestion};
+use landeck_groups::hosts::{
+    DialMessage, DialOutput, Dialling, HostReach, HostTiming, NameQuestion,
+};
 use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
@@ -166,6 +168,8 @@ pub(crate) struct Lanes {
     is_plain: bool,
     /// T: how long a report waits for a word.
     timeout: Duration,
+    /// A connection that has carried nothing for so long is broken.
+    silence: Duration,
     undelivered_max: usize,
     machine_of_lanes: Dialling,
     listeners: HashMap<u64, (JobId, OwnedFd)>,
@@ -190,14 +194,16 @@ impl Lanes {
     pub(crate) fn new(
         (own, machine): (HostNumber, MachineId),
         is_plain: bool,
-        timeout: Duration,
+        timing: HostTiming,
         undelivered_max: usize,
     ) -> Self {
+        let timeout = timing.timeout();
         Self {
             own,
             machine,
             is_plain,
             timeout,
+            silence: timing.silence(),
             undelivered_max,
             machine_of_lanes: Dialling::new(timeout),
             listeners: HashMap::new(),
@@ -472,7 +478,10 @@ impl Lanes {
             .get(address)
             .copied()
             .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-            .and_then(|address: SocketAddr| Dial::begin(tools.reactor, token, address, tools.now));
+            .and_then(|address: SocketAddr| {
+                let is_narrow = tools.trunks.is_narrow(host);
+                Dial::begin(tools.reactor, token, (address, is_narrow), tools.now)
+            });
         match begun {
             Ok(dial) => {
                 self.dials.insert(token, DialOfLane { dial, name, host });

@@ -69,6 +69,8 @@ pub(crate) struct Link {
     pub(crate) entry: HostEntry,
     /// Whether this side opens a trunk if there is none.
     pub(crate) is_wanted: bool,
+    /// Whether long packets do not pass, so that further connections use short ones.
+    pub(crate) is_narrow: bool,
     /// The step that this side takes to get a trunk.
     pub(crate) attempt: Attempt,
     /// Why the last attempts failed, one text for each address.
@@ -108,6 +110,7 @@ impl Link {
         Self {
             entry,
             is_wanted: false,
+            is_narrow: false,
             attempt: Attempt::Pause(first_attempt),
             failures: Vec::new(),
             addresses,

@@ -251,7 +251,8 @@ impl Ongoing {
         while dial.current.is_none() {
             let Some(address) = dial.addresses.pop() else { return false };
             let token = tools.reactor.token();
-            let begun = Dial::begin(tools.reactor, token, address, tools.clock.now());
+            let is_narrow = tools.trunks.is_narrow(partner);
+            let begun = Dial::begin(tools.reactor, token, (address, is_narrow), tools.clock.now());
             dial.current = begun.ok().map(|begun| (token, begun));
         }
         true

@@ -19,6 +19,7 @@ use landeck_channel::BrokenPeer;
 use landeck_memory::Segment;
 use landeck_objects::region::{AccessError, RegionPlace, RegionView};
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
+use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::LaneKeys;
 use landeck_wire::relay::{
     RELAY_PART_BYTES, RelayOpening, RelayOperation, RelayOutcome, RelayRequest,
@@ -46,6 +47,8 @@ const STREAMS_MAX: usize = 4;
 /// How often one connection is read before the next one has its turn.
 const ROUNDS_MAX: usize = 16;
 const WAKE: u64 = u64::MAX;
+/// The time between two looks at connections that may carry nothing.
+const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the connection of a process that has ended may take to end: its last bytes may be under way.
 const LAST_BYTES_TIME: Duration = Duration::from_secs(5);
 
@@ -66,6 +69,8 @@ pub(crate) struct RelayCaller {
     pub(crate) host: HostNumber,
     /// The number that the daemon there has given the connection. Later ones are higher.
     pub(crate) number: u32,
+    /// The connection is broken when it has carried nothing for so long.
+    pub(crate) silence: Duration,
 }
 
 /// An order for the thread.
@@ -92,13 +97,15 @@ enum Order {
 #[derive(Debug, Default)]
 pub(crate) struct Relay {
     orders: Option<(Sender<Order>, Arc<OwnedFd>)>,
+    /// The hosts to whose processes long packets do not pass.
+    narrow: Option<Receiver<HostNumber>>,
 }
 
 impl Relay {
     /// Serves a process elsewhere from now on. If the thread cannot be started, its connection is closed.
     pub(crate) fn serve(&mut self, caller: RelayCaller) {
         if self.orders.is_none() {
-            self.orders = Self::start().ok();
+            *self = Self::start().unwrap_or_default();
         }
         self.order(Order::Serve(Box::new(caller)));
     }
@@ -137,15 +144,21 @@ impl Relay {
     /// A relay whose thread runs.
     #[cfg(test)]
     fn started() -> Self {
-        Self { orders: Self::start().ok() }
+        Self::start().unwrap_or_default()
     }
 
-    fn start() -> io::Result<(Sender<Order>, Arc<OwnedFd>)> {
+    /// Takes the hosts to whose processes long packets were found not to pass.
+    pub(crate) fn take_narrow(&self) -> Vec<HostNumber> {
+        self.narrow.iter().flat_map(Receiver::try_iter).collect()
+    }
+
+    fn start() -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (sender, orders) = channel();
-        let worker = Worker::new(orders, wake.clone())?;
+        let (tells_narrow, narrow) = channel();
+        let worker = Worker::new(orders, tells_narrow, wake.clone())?;
         std::thread::Builder::new().name("landeckd-relay".to_owned()).spawn(|| worker.run())?;
-        Ok((sender, wake))
+        Ok(Self { orders: Some((sender, wake)), narrow: Some(narrow) })
     }
 
     fn order(&self, order: Order) {
@@ -171,6 +184,7 @@ struct Worker {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     orders: Receiver<Order>,
+    tells_narrow: Sender<HostNumber>,
     clients: HashMap<u64, Client>,
     lasting: Lasting,
     last: u64,
@@ -188,14 +202,22 @@ struct Client {
     answer: Vec<u8>,
     /// The process is gone: when its connection is closed if it does not end by itself.
     ends_at: Option<Instant>,
+    /// The connection is broken when it has carried nothing for so long.
+    silence: Duration,
+    /// Something was sent that the process's host may not have, so the connection is looked at.
+    is_looked_at: bool,
 }
 
 impl Worker {
-    fn new(orders: Receiver<Order>, wake: Arc<OwnedFd>) -> io::Result<Self> {
+    fn new(
+        orders: Receiver<Order>,
+        tells_narrow: Sender<HostNumber>,
+        wake: Arc<OwnedFd>,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let (clients, lasting) = (HashMap::new(), Lasting::default());
-        Ok(Self { epoll, wake, orders, clients, lasting, last: 0 })
+        Ok(Self { epoll, wake, orders, tells_narrow, clients, lasting, last: 0 })
     }
 
     /// Serves until the daemon's loop is gone.
@@ -217,13 +239,16 @@ impl Worker {
                 }
             }
             self.close_late();
+            self.close_silent();
         }
     }
 
     /// How long to wait at most.
     fn time_left(&self) -> Option<Timespec> {
-        let first = self.clients.values().filter_map(|client| client.ends_at).min()?;
-        let left = first.saturating_duration_since(Instant::now());
+        let first = self.clients.values().filter_map(|client| client.ends_at).min();
+        let ends = first.map(|at| at.saturating_duration_since(Instant::now()));
+        let looks = self.clients.values().any(|client| client.is_looked_at);
+        let left = ends.into_iter().chain(looks.then_some(SILENCE_INTERVAL)).min()?;
         let (tv_sec, tv_nsec) = (left.as_secs() as i64, i64::from(left.subsec_nanos()));
         Some(Timespec { tv_sec, tv_nsec })
     }
@@ -236,6 +261,27 @@ impl Worker {
         for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
             self.remove(token, Ending::Gone);
         }
+    }
+
+    /// Closes connections that carry nothing. The process notices that its end is closed, or that nothing answers there, and
+    /// asks for another one.
+    fn close_silent(&mut self) {
+        let now = Duration::from_nanos(landeck_memory::system::now_ns());
+        let mut silent = Vec::new();
+        for (token, client) in self.clients.iter_mut().filter(|(_, client)| client.is_looked_at) {
+            match client.stream.look_at_silence(now, client.silence) {
+                Ok(()) => client.is_looked_at = client.stream.has_unacknowledged(),
+                Err(RelayEnd::Silent(silence)) => {
+                    if may_be_of_long_packets(&silence) {
+                        // If the loop is gone, so is the thread soon.
+                        let _ = self.tells_narrow.send(client.connection.host);
+                    }
+                    silent.push(*token);
+                }
+                Err(_) => silent.push(*token),
+            }
+        }
+        silent.into_iter().for_each(|token| self.remove(token, Ending::Broken));
     }
 
     /// Closes a connection.
@@ -305,7 +351,7 @@ impl Worker {
     }
 
     fn add(&mut self, caller: RelayCaller) {
-        let RelayCaller { socket, keys, process, far, segment, host, number } = caller;
+        let RelayCaller { socket, keys, process, far, segment, host, number, silence } = caller;
         let mut its: Vec<u64> = (self.clients.values().map(|client| &client.connection))
             .filter(|it| it.process == process && !self.lasting.is_source(process, it.token))
             .map(|it| it.token)
@@ -320,7 +366,17 @@ impl Worker {
         if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
             let connection = Connection { token, process, far, segment, host, number };
             let (session, view, answer, ends_at) = (None, None, Vec::new(), None);
-            let client = Client { stream, connection, session, view, watched, answer, ends_at };
+            let client = Client {
+                stream,
+                connection,
+                session,
+                view,
+                watched,
+                answer,
+                ends_at,
+                silence,
+                is_looked_at: true,
+            };
             self.clients.insert(token, client);
             self.serve(token);
         }
@@ -328,6 +384,7 @@ impl Worker {
 
     fn serve(&mut self, token: u64) {
         let Some(client) = self.clients.get_mut(&token) else { return };
+        client.is_looked_at = true;
         let ending = match client.serve(&mut self.lasting) {
             Ok(wanted) if wanted == client.watched => None,
             Ok(wanted) => {
@@ -638,7 +695,16 @@ mod tests {
             let (mine, socket) = conformance::tcp_pair();
             let (keys, segment) = (conformance::keys(true), segment.clone());
             let host = HostNumber(1);
-            relay.serve_here(RelayCaller { socket, keys, process, far: 0, segment, host, number });
+            relay.serve_here(RelayCaller {
+                socket,
+                keys,
+                process,
+                far: 0,
+                segment,
+                host,
+                number,
+                silence: Duration::from_secs(60),
+            });
             let mut stream = RelayStream::new(mine, &conformance::keys(false)).unwrap();
             stream.push(&opening.header(), &[], &[]).unwrap();
             let answer = hear(&mut stream).map(|(header, _)| header);

@@ -232,6 +232,17 @@ impl Trunk {
         self.phase == Phase::Open
     }
 
+    /// Whether this error shows that long packets do not pass: short ones did, and the probe did not.
+    pub(crate) fn is_narrow(&self, error: &TrunkError) -> bool {
+        let is_probe = matches!(self.phase, Phase::Probing { .. });
+        is_probe
+            && match error {
+                TrunkError::Probe => true,
+                TrunkError::System(error) => error.kind() == io::ErrorKind::TimedOut,
+                _ => false,
+            }
+    }
+
     /// When the trunk counts as failed.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         (!self.is_open()).then_some(self.deadline)

@@ -26,7 +26,7 @@ use crate::envelope::EnvelopeClass;
 use crate::link::{Attempt, Link, Parcel};
 use crate::listener::Caller;
 use crate::reactor::Reactor;
-use crate::trunk::{OPENING_TIME, Trunk, TrunkError};
+use crate::trunk::{Trunk, TrunkError};
 
 /// The label of the secret of two hosts.
 const SECRET_LABEL: &[u8] = b"landeck lanes 1";
@@ -34,6 +34,8 @@ const SECRET_LABEL: &[u8] = b"landeck lanes 1";
 const COURTESY: Duration = Duration::from_millis(300);
 /// Streams of ssh are used when no port was reached for this long.
 const STREAMS_AFTER: Duration = Duration::from_secs(4);
+/// A connection whose probe has carried nothing for so long has failed. It is less than the time for streams.
+const PROBE_TIME: Duration = Duration::from_millis(2_500);
 /// The kernel asks the other one this often whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 
@@ -44,6 +46,8 @@ pub(crate) enum TrunksEvent {
     Up(HostNumber),
     /// A host is not connected any more, and will not be again.
     Down(HostNumber, String),
+    /// Long packets do not pass between this host and another one.
+    Narrow(HostNumber),
     /// A content for this host has come.
     Content {
         /// The host that it comes from.
@@ -187,6 +191,25 @@ impl Trunks {
         entry.map(|all| crate::addresses::in_order(&self.own_addresses, all)).unwrap_or_default()
     }
 
+    /// Notes that long packets do not pass between this host and another one, as this host has found. Further connections
+    /// use short ones.
+    pub(crate) fn narrow(&mut self, host: HostNumber) {
+        if self.keep_short(host) {
+            self.events.push_back(TrunksEvent::Narrow(host));
+        }
+    }
+
+    /// Uses short packets for further connections to a host; returns whether that is new.
+    pub(crate) fn keep_short(&mut self, host: HostNumber) -> bool {
+        let link = self.links.get_mut(&host);
+        link.is_some_and(|link| !std::mem::replace(&mut link.is_narrow, true))
+    }
+
+    /// Whether connections to a host use short packets alone.
+    pub(crate) fn is_narrow(&self, host: HostNumber) -> bool {
+        self.links.get(&host).is_some_and(|link| link.is_narrow)
+    }
+
     /// The incarnation of the daemon that a host's trunk leads to.
     pub(crate) fn incarnation(&self, host: HostNumber) -> Option<HostIncarnation> {
         self.links.get(&host).map(|link| link.entry.incarnation)
@@ -270,7 +293,7 @@ impl Trunks {
             Err(why) => return self.events.push_back(TrunksEvent::Refused(token, why, address)),
         };
         let peer = preamble.from;
-        self.tune(&socket);
+        self.tune(&socket, false);
         let trunk = Trunk::over_socket(socket, token, session, (self.own, peer), now);
         self.keep(trunk, serves, Some(address), address.to_string());
         self.flush(reactor, token, now);
@@ -481,7 +504,7 @@ impl Trunks {
         let is_due = matches!(link.attempt, Attempt::Pause(until) if now >= until);
         let Some(address) = link.next_address().filter(|_| is_due) else { return };
         let token = reactor.token();
-        match Dial::begin(reactor, token, address, now) {
+        match Dial::begin(reactor, token, (address, link.is_narrow), now) {
             Ok(dial) => {
                 link.attempt = Attempt::Dial(token);
                 self.dials.insert(token, (host, dial));
@@ -540,7 +563,7 @@ impl Trunks {
         };
         link.attempt = Attempt::Opening(token);
         let address = challenged.address.to_string();
-        self.tune(&challenged.socket);
+        self.tune(&challenged.socket, false);
         let trunk = Trunk::over_socket(challenged.socket, token, session, (self.own, host), now);
         self.keep(trunk, Use::Link { host, by: self.own }, None, address);
         self.flush(reactor, token, now);
@@ -582,15 +605,17 @@ impl Trunks {
         }
     }
 
-    /// Sets what makes a dead connection fail, and the kernels of both sides show that they are there.
-    fn tune(&self, socket: &OwnedFd) {
+    /// Sets what makes a dead connection fail, and the kernels of both sides show that they are there. A trunk that is not
+    /// open yet fails earlier: another one may use short packets.
+    fn tune(&self, socket: &OwnedFd, is_open: bool) {
         // A kernel that lacks one of them notices later.
         let _ = set_socket_keepalive(socket, true);
         let _ = set_tcp_keepidle(socket, KEEPALIVE);
         let _ = set_tcp_keepintvl(socket, KEEPALIVE);
         let _ = set_tcp_keepcnt(socket, u32::try_from(self.silence.as_secs()).unwrap_or(3).max(2));
-        let milliseconds = u32::try_from(self.silence.as_millis()).unwrap_or(u32::MAX);
-        let _ = set_tcp_user_timeout(socket, milliseconds.max(OPENING_TIME.as_millis() as u32 / 2));
+        let limit = if is_open { self.silence.max(PROBE_TIME) } else { PROBE_TIME };
+        let milliseconds = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+        let _ = set_tcp_user_timeout(socket, milliseconds);
     }
 }
 

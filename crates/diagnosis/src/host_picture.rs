@@ -175,6 +175,8 @@ pub struct LanePicture {
     pub open_messages: u32,
     /// Since when none of the bytes has moved, in nanoseconds of the clock of the process's host.
     pub since_ns: u64,
+    /// Since when the other host has acknowledged none of them, though it could; 0 if it does.
+    pub silent_since_ns: u64,
 }
 
 /// A group whose members meet on a board of one host.
@@ -322,6 +324,7 @@ impl<'a> Look<'a> {
             unsent_bytes: lane.unsent_bytes,
             open_messages: lane.open_messages,
             since_ns: lane.since_ns,
+            silent_since_ns: lane.silent_since_ns,
         };
         Some(Member {
             presence,

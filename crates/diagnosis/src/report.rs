@@ -61,8 +61,8 @@ impl Report {
     /// a third picture is taken, at least [`LASTING`] later.
     pub fn of(before: &Picture, now: &Picture, look_again: &mut dyn FnMut() -> Picture) -> Self {
         let Conducts { all, mismatches } = conducts(before, now, look_again);
-        let verdict = verdict(&all, &mismatches);
         let words = Words { before, now, conducts: &all };
+        let verdict = verdict(&all, &mismatches).behind_silence(words.silent_senders());
         let missing =
             now.hosts.iter().filter_map(|host| Some((&host.name, host.missing.as_ref()?)));
         Self {
@@ -149,6 +149,16 @@ pub fn call_name(wait: &ObservedWait) -> String {
     }
 }
 
+/// A lane of which nothing was acknowledged for so long is one that the network carries nothing on: a packet that was lost
+/// is sent again after 0.2 s.
+const SILENT: Duration = Duration::from_millis(700);
+
+/// How long the network has carried nothing on a lane.
+fn silence(member: &Member, lane: &LanePicture) -> Duration {
+    let since_ns = if lane.silent_since_ns == 0 { member.at_ns } else { lane.silent_since_ns };
+    Duration::from_nanos(member.at_ns.saturating_sub(since_ns))
+}
+
 struct Words<'a> {
     before: &'a Picture,
     now: &'a Picture,
@@ -180,6 +190,7 @@ impl Words<'_> {
                 them(whom),
             ),
             Verdict::Held { whom, waiting } => self.held(whom, waiting),
+            Verdict::Silent(senders) => self.silent(senders),
             Verdict::NobodyActs(waiting) => format!(
                 "Stuck for {}: {}, and nobody is left who could send anything.",
                 said(self.longest(waiting)),
@@ -211,6 +222,40 @@ impl Words<'_> {
             }
             Verdict::Fine => "Not stuck: nobody waits for anybody longer than 0.1 s.".to_owned(),
         }
+    }
+
+    fn silent(&self, senders: &[u32]) -> String {
+        let lanes = senders.iter().filter_map(|&at| self.member(at)).filter_map(|member| {
+            let lane = member.lanes.iter().find(|lane| silence(member, lane) >= SILENT)?;
+            Some((member, lane))
+        });
+        let each: Vec<String> = lanes
+            .map(|(member, lane)| {
+                format!(
+                    "of {} from {} to {} nothing has been acknowledged for {}",
+                    size(lane.unsent_bytes),
+                    self.now.names.one(member.process),
+                    self.now.names.one(lane.to),
+                    duration(silence(member, lane)),
+                )
+            })
+            .collect();
+        let more = each.len().saturating_sub(NAMED_MAX);
+        let said = each[..each.len() - more].join(", ");
+        let more =
+            if more > 0 { format!(", and so on {more} more connections") } else { String::new() };
+        format!("The network carries nothing: {said}{more}.")
+    }
+
+    /// The places of the processes that the network carries nothing for.
+    fn silent_senders(&self) -> Vec<u32> {
+        let is_silent = |member: &Member| {
+            let mut lanes = member.lanes.iter();
+            let lives = member.is_seen && lasting(self.before, member).is_some();
+            lives && lanes.any(|lane| silence(member, lane) >= SILENT)
+        };
+        let all = (0u32..).zip(&self.now.members);
+        all.filter(|(_, member)| is_silent(member)).map(|(at, _)| at).collect()
     }
 
     fn held(&self, whom: &[u32], waiting: &[u32]) -> String {
@@ -302,6 +347,12 @@ impl Words<'_> {
                 Some(advice.to_owned())
             }
             Verdict::Stopped { whom, .. } => Some(self.let_go(whom)),
+            Verdict::Silent(_) => Some(
+                "Landeck opens another connection when this has lasted for three quarters of --host-timeout. If it comes \
+                 again, packets are lost on the way: a firewall that forgets connections, or a way that long packets do \
+                 not pass (MTU)."
+                    .to_owned(),
+            ),
             Verdict::Held { whom, .. } => Some(format!(
                 "Look where {}: landeck why --stacks. A handler of a signal that does not return, a debugger or a \
                  frozen container holds a process so, and a program that died below a shell looks so. If it is \
@@ -409,6 +460,10 @@ impl Words<'_> {
                 None => format!(", which does not read: it {}", busy(reader)),
             },
             None => String::new(),
+        };
+        let reader = match silence(member, lane) >= SILENT {
+            true => ": the network carries nothing there".to_owned(),
+            false => reader,
         };
         Some(format!(
             "{}: {} unsent to {} for {}{reader}",
@@ -536,9 +591,10 @@ impl Words<'_> {
     /// The places of the processes in a verdict.
     fn concerned(&self, verdict: &Verdict) -> Vec<u32> {
         let mut places: Vec<u32> = match verdict {
-            Verdict::Circle(all) | Verdict::NobodyActs(all) | Verdict::Elsewhere(all) => {
-                all.clone()
-            }
+            Verdict::Circle(all)
+            | Verdict::Silent(all)
+            | Verdict::NobodyActs(all)
+            | Verdict::Elsewhere(all) => all.clone(),
             Verdict::Mismatch(mismatch) => {
                 mismatch.calls.iter().flat_map(|(_, all)| all.clone()).collect()
             }

@@ -81,6 +81,8 @@ pub enum Verdict {
         /// The processes that wait for them, directly or not.
         waiting: Vec<u32>,
     },
+    /// The network carries nothing of what these processes have sent to other hosts.
+    Silent(Vec<u32>),
     /// These processes wait for any of several, and none of those can do anything.
     NobodyActs(Vec<u32>),
     /// The job continues, but other processes wait for these, which run.
@@ -123,6 +125,22 @@ pub fn verdict(conducts: &[Conduct], mismatches: &[Mismatch]) -> Verdict {
         return Verdict::Held { whom, waiting: Vec::new() };
     }
     graph.awaited(&waiting)
+}
+
+impl Verdict {
+    /// The verdict when the network carries nothing of what these processes have sent: what waits there may be what the
+    /// others wait for, so it explains waits of which no other cause is seen.
+    #[must_use]
+    pub fn behind_silence(self, senders: Vec<u32>) -> Self {
+        match self {
+            Self::Circle(_) | Self::NobodyActs(_) | Self::Awaited { .. } | Self::Elsewhere(_)
+                if !senders.is_empty() =>
+            {
+                Self::Silent(senders)
+            }
+            other => other,
+        }
+    }
 }
 
 /// The graph of needs.
@@ -452,6 +470,18 @@ mod tests {
             Mismatch { board: BoardPlace::WORLD, calls: vec![(1, vec![0]), (2, vec![1])] };
         let found = verdict(&[one(1), one(0)], std::slice::from_ref(&mismatch));
         assert_eq!(found, Verdict::Mismatch(mismatch));
+    }
+
+    #[test]
+    fn a_silent_network_explains_waits_without_another_cause() {
+        let circle = of(&[one(1), one(0)]);
+        assert_eq!(circle.clone().behind_silence(vec![]), circle);
+        assert_eq!(circle.behind_silence(vec![1]), Verdict::Silent(vec![1]));
+        let late = of(&[one(1), Runs]);
+        assert_eq!(late.behind_silence(vec![1]), Verdict::Silent(vec![1]));
+        let stopped = of(&[one(1), Stopped]);
+        assert_eq!(stopped.clone().behind_silence(vec![0]), stopped);
+        assert_eq!(Verdict::Fine.behind_silence(vec![0]), Verdict::Fine);
     }
 
     #[test]

@@ -7,10 +7,11 @@
 //! ```text
 //! own page, byte 320   since (64 bits): the wait that the rest is said of
 //!               328    how many entries
-//!               336    entries of three words, at most 7:
+//!               336    entries of four words, at most 5:
 //!                      peer (32) | messages that are not known to be received (32)
 //!                      unsent bytes
 //!                      since when none of them has moved
+//!                      since when the network acknowledges nothing; 0 if it does
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -22,9 +23,9 @@ use crate::segment::Segment;
 const LANES: u64 = 5 * LINE_BYTES;
 /// Words in front of the entries, and words of an entry.
 const HEAD_WORDS: usize = 2;
-const ENTRY_WORDS: usize = 3;
+const ENTRY_WORDS: usize = 4;
 /// The most entries.
-pub const LANES_MAX: usize = 7;
+pub const LANES_MAX: usize = 5;
 /// A process publishes its lanes at most once in this time, in nanoseconds.
 pub const LANES_EVERY_NS: u64 = 100_000_000;
 /// Words up to its end, from the start of the page.
@@ -41,6 +42,8 @@ pub struct LaneRecord {
     pub unsent_bytes: u64,
     /// Since when none of them has moved, in nanoseconds of the monotonic clock.
     pub since_ns: u64,
+    /// Since when the other host has acknowledged none of them, though it could; 0 if it does.
+    pub silent_since_ns: u64,
 }
 
 impl LaneRecord {
@@ -57,6 +60,7 @@ impl LaneRecord {
             open_messages: (words[0] >> 32) as u32,
             unsent_bytes: words[1],
             since_ns: words[2],
+            silent_since_ns: words[3],
         };
         entries.map(entry).collect()
     }
@@ -73,7 +77,7 @@ impl Segment {
         set(0, 0);
         for (number, lane) in lanes.iter().enumerate() {
             let first = u64::from(lane.peer) | u64::from(lane.open_messages) << 32;
-            let words = [first, lane.unsent_bytes, lane.since_ns];
+            let words = [first, lane.unsent_bytes, lane.since_ns, lane.silent_since_ns];
             let at = HEAD_WORDS + number * ENTRY_WORDS;
             (at..).zip(words).for_each(|(at, word)| set(at, word));
         }
@@ -102,6 +106,7 @@ mod tests {
             open_messages: u32::MAX,
             unsent_bytes,
             since_ns: 3,
+            silent_since_ns: 4,
         };
         segment.set_lanes(1, 5, vec![lane(20, 1 << 40), lane(u32::MAX, 1 << 50)]);
         let read = LaneRecord::of_wait(&page(&segment, 1), 5);
@@ -110,7 +115,7 @@ mod tests {
         assert_eq!(LaneRecord::of_wait(&page(&segment, 0), 0), []);
         segment.set_lanes(1, 9, (0..20).map(|peer| lane(peer, u64::from(peer))).collect());
         let read = LaneRecord::of_wait(&page(&segment, 1), 9);
-        assert_eq!((read.len(), read[0].peer, read[6].peer), (LANES_MAX, 19, 13));
+        assert_eq!((read.len(), read[0].peer, read[4].peer), (LANES_MAX, 19, 15));
         let counters = segment.counters(1);
         assert_eq!((counters.messages_sent, segment.waited_for(1)), (0, vec![]), "its neighbours");
         assert_eq!(LaneRecord::of_wait(&[u64::MAX; END_WORDS], u64::MAX).len(), LANES_MAX);

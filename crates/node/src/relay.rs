@@ -19,7 +19,7 @@ use landeck_engine::Shared;
 use landeck_host::address::connect_to_daemon;
 use landeck_kernel::Peer;
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
-use landeck_wire::handover::{HANDOVER_BYTES, Handover};
+use landeck_wire::handover::{HANDOVER_BYTES, Handover, RELAY_LANE};
 use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome, RelayRequest};
 use landeck_wire::{Header, HostId, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,6 +34,10 @@ const UNSENT_MAX: usize = 256 << 10;
 const OPEN_TIME: Duration = Duration::from_secs(30);
 /// How long a word may take that explains why a connection has ended.
 const WORD_TIME: Duration = Duration::from_secs(15);
+/// The time between two looks at a silence.
+const SILENCE_INTERVAL: Duration = Duration::from_millis(100);
+/// A call is given up if no connection brings an answer for so long, though each could be opened.
+const BARREN_TIME: Duration = Duration::from_secs(15);
 /// How often a waiting process looks whether the owner is gone, and advances its messages.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -47,9 +51,18 @@ pub(crate) struct Relay {
     link: Mutex<Link>,
 }
 
+/// The connection to a relay.
+struct Connection {
+    stream: RelayStream,
+    /// It is broken when it has carried nothing for so long.
+    silence: Duration,
+    /// When it is looked at again for that.
+    look_due: Duration,
+}
+
 #[derive(Default)]
 struct Link {
-    stream: Option<RelayStream>,
+    connection: Option<Connection>,
     /// The session that the requests belong to; 0 before the first.
     session: u64,
     /// The number of the last request.
@@ -94,28 +107,37 @@ impl Relay {
         mut take: impl FnMut(usize, &[u8]) -> bool,
     ) -> std::result::Result<(), RelayError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        if link.stream.is_none() || link.pid != std::process::id() {
+        if link.connection.is_none() || link.pid != std::process::id() {
             let session = RandomState::new().build_hasher().finish().max(1);
             let opening = RelayOpening { session, goes_on: false };
-            let stream = self.open_in_time(shared, owner, opening).map_err(RelayError::Failed)?;
-            let stream = Some(stream);
-            *link = Link { stream, session, last: 0, pid: std::process::id() };
+            let connection = self.open_in_time(shared, owner, opening, None);
+            let connection = Some(connection.map_err(RelayError::Failed)?);
+            *link = Link { connection, session, last: 0, pid: std::process::id() };
         }
         // Whatever ends this call early: answers may still come, and the next call begins a session of its own.
-        let Some(stream) = link.stream.take() else {
+        let Some(connection) = link.connection.take() else {
             return Err(RelayError::Failed(self.unreachable(shared, "no connection")));
         };
         let first = link.last.wrapping_add(1);
-        let mut exchange = Exchange { stream, first, sent: 0, answered: 0, refused: None };
+        let mut exchange = Exchange { connection, first, sent: 0, answered: 0, refused: None };
+        let (mut answered, mut answered_at) = (0, Instant::now());
         loop {
             match exchange.advance(count, &mut request, &mut take) {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(_) if exchange.refused.is_some() => break,
-                Err(RelayEnd::Closed | RelayEnd::System(_)) => {
+                Err(end @ (RelayEnd::Closed | RelayEnd::System(_) | RelayEnd::Silent(_))) => {
+                    let is_barren = exchange.answered == answered;
+                    if is_barren && answered_at.elapsed() >= BARREN_TIME {
+                        let why = format!("no connection to it brings an answer: {end}");
+                        return Err(RelayError::Failed(self.unreachable(shared, &why)));
+                    }
+                    if !is_barren {
+                        (answered, answered_at) = (exchange.answered, Instant::now());
+                    }
                     let opening = RelayOpening { session: link.session, goes_on: true };
-                    exchange.stream =
-                        self.open_in_time(shared, owner, opening).map_err(RelayError::Failed)?;
+                    let opened = self.open_in_time(shared, owner, opening, Some(&end));
+                    exchange.connection = opened.map_err(RelayError::Failed)?;
                     exchange.sent = exchange.answered;
                     continue;
                 }
@@ -125,12 +147,11 @@ impl Relay {
                 }
             }
             self.look(shared, owner).map_err(RelayError::Failed)?;
-            exchange.wait();
         }
-        let Exchange { stream, sent, answered, refused, .. } = exchange;
+        let Exchange { connection, sent, answered, refused, .. } = exchange;
         if sent == answered {
             link.last = link.last.wrapping_add(sent as u32);
-            link.stream = Some(stream);
+            link.connection = Some(connection);
         }
         refused.map_or(Ok(()), |(outcome, word)| Err(RelayError::Refused(outcome, word)))
     }
@@ -153,17 +174,19 @@ impl Relay {
         self.unreachable(shared, why)
     }
 
-    /// Has the daemon open a connection, and tries it again until a word explains why there is none, or time is up.
+    /// Has the daemon open a connection, and tries it again until a word explains why there is none, or time is up. The
+    /// daemon learns how the one before has ended.
     #[cold]
     fn open_in_time(
         &self,
         shared: &Shared,
         owner: Peer,
         opening: RelayOpening,
-    ) -> Result<RelayStream> {
+        mut before: Option<&RelayEnd>,
+    ) -> Result<Connection> {
         let until = Instant::now() + WORD_TIME;
         loop {
-            match self.open(shared, owner, opening) {
+            match self.open(shared, owner, opening, before.take()) {
                 Err(error) if self.look(shared, owner).is_ok() && Instant::now() < until => {
                     if matches!(error.kind, ErrorKind::NoRelay { .. }) {
                         pause();
@@ -177,19 +200,25 @@ impl Relay {
     }
 
     /// Has the daemon open a connection, and opens a session on it.
-    fn open(&self, shared: &Shared, owner: Peer, opening: RelayOpening) -> Result<RelayStream> {
-        let mut stream = self.connect(shared, owner)?;
+    fn open(
+        &self,
+        shared: &Shared,
+        owner: Peer,
+        opening: RelayOpening,
+        before: Option<&RelayEnd>,
+    ) -> Result<Connection> {
+        let mut connection = self.connect(shared, owner, before)?;
         let failed = |end: RelayEnd| self.unreachable(shared, &end.to_string());
         let header = opening.header();
-        stream.push(&header, &[], &[]).map_err(failed)?;
+        connection.stream.push(&header, &[], &[]).map_err(failed)?;
         let until = Instant::now() + OPEN_TIME;
         while Instant::now() < until {
-            stream.flush().map_err(failed)?;
-            let answer = stream.first().map_err(failed)?.map(|(answer, _)| answer);
+            connection.stream.flush().map_err(failed)?;
+            let answer = connection.stream.first().map_err(failed)?.map(|(answer, _)| answer);
             match answer {
                 Some(answer) if answer == header => {
-                    stream.consume();
-                    return Ok(stream);
+                    connection.stream.consume();
+                    return Ok(connection);
                 }
                 Some(Header::GOODBYE) => {
                     return Err(self.unreachable(shared, "it does not know this process any more"));
@@ -197,35 +226,53 @@ impl Relay {
                 Some(_) => return Err(failed(landeck_channel::BrokenPeer::Form.into())),
                 None => {}
             }
-            if !stream.fill().map_err(failed)? {
+            if !connection.stream.fill().map_err(failed)? {
                 self.look(shared, owner)?;
-                wait_for(&stream);
+                connection.wait().map_err(failed)?;
             }
         }
         Err(self.unreachable(shared, "it does not answer"))
     }
 
     /// Has the daemon open a connection.
-    fn connect(&self, shared: &Shared, owner: Peer) -> Result<RelayStream> {
+    fn connect(
+        &self,
+        shared: &Shared,
+        owner: Peer,
+        before: Option<&RelayEnd>,
+    ) -> Result<Connection> {
         let failed = |error: io::Error| self.unreachable(shared, &error.to_string());
         let daemon = connect_to_daemon(HostId(shared.segment.plan().host)).map_err(failed)?;
         let slot = shared.slot;
         let incarnation = shared.segment.incarnation(slot);
-        let wanted = Handover::Relay { slot, incarnation, host: u32::from(self.host_number) };
-        let sent = send(&daemon, &wanted.encode(), SendFlags::NOSIGNAL);
-        sent.map_err(|error| failed(error.into()))?;
+        let say = |message: &Handover| {
+            let sent = send(&daemon, &message.encode(), SendFlags::NOSIGNAL);
+            sent.map(drop).map_err(|error| failed(error.into()))
+        };
+        if let Some(&RelayEnd::Silent(silence)) = before {
+            let far = owner.0 - shared.segment.plan().slots();
+            say(&Handover::Silent { far, lane: RELAY_LANE, silence })?;
+        }
+        say(&Handover::Relay { slot, incarnation, host: u32::from(self.host_number) })?;
         let until = Instant::now() + OPEN_TIME;
-        loop {
+        let hear = || loop {
             if is_ready(&daemon, PollFlags::IN) {
-                break;
+                break receive(&daemon).map_err(failed);
             }
             self.look(shared, owner)?;
             if Instant::now() >= until {
                 return Err(self.unreachable(shared, "the daemon of this host does not answer"));
             }
+        };
+        let mut heard = hear()?;
+        let mut silence = WORD_TIME;
+        if let Some((Handover::Welcome { silence_ms }, _)) = heard {
+            silence = Duration::from_millis(silence_ms.into());
+            heard = hear()?;
         }
-        match receive(&daemon).map_err(failed)? {
+        match heard {
             Some((Handover::Lane { keys, .. }, Some(socket))) => RelayStream::new(socket, &keys)
+                .map(|stream| Connection { stream, silence, look_due: Duration::ZERO })
                 .map_err(|end| self.unreachable(shared, &end.to_string())),
             Some((Handover::Lane { .. }, None)) => {
                 Err(self.unreachable(shared, "this process has no room for a descriptor"))
@@ -247,7 +294,7 @@ impl Relay {
 
 /// Requests on their way.
 struct Exchange {
-    stream: RelayStream,
+    connection: Connection,
     first: u32,
     sent: usize,
     answered: usize,
@@ -266,22 +313,23 @@ impl Exchange {
             while self.refused.is_none()
                 && self.sent < count
                 && self.sent - self.answered < RELAY_WINDOW
-                && self.stream.unsent() < UNSENT_MAX
+                && self.connection.stream.unsent() < UNSENT_MAX
             {
                 let number = self.first.wrapping_add(self.sent as u32);
                 let (asked, bytes) = request(self.sent, number);
                 let (header, head) = asked.encode(bytes.len());
-                self.stream.push(&header, &head, bytes)?;
+                self.connection.stream.push(&header, &head, bytes)?;
                 self.sent += 1;
             }
-            self.stream.flush()?;
+            self.connection.stream.flush()?;
             let before = self.answered;
             self.take_answers(take)?;
             let is_whole = self.sent == count || self.refused.is_some();
             if is_whole && self.answered == self.sent {
                 return Ok(true);
             }
-            if self.answered == before && !self.stream.fill()? {
+            if self.answered == before && !self.connection.stream.fill()? {
+                self.connection.wait()?;
                 return Ok(false);
             }
         }
@@ -291,7 +339,8 @@ impl Exchange {
         &mut self,
         take: &mut impl FnMut(usize, &[u8]) -> bool,
     ) -> std::result::Result<(), RelayEnd> {
-        while let Some((header, data)) = self.stream.first()? {
+        let stream = &mut self.connection.stream;
+        while let Some((header, data)) = stream.first()? {
             let number = self.first.wrapping_add(self.answered as u32);
             let outcome = RelayOutcome::from_tag(header.tag);
             let is_expected = header.kind == Kind::RelayAnswer
@@ -309,21 +358,25 @@ impl Exchange {
                 self.refused = Some((outcome, word));
             }
             self.answered += 1;
-            self.stream.consume();
+            stream.consume();
         }
         Ok(())
     }
-
-    fn wait(&self) {
-        wait_for(&self.stream);
-    }
 }
 
-/// Waits a moment until something has come on a connection, or what waits has room.
-fn wait_for(stream: &RelayStream) {
-    let mut wanted = PollFlags::IN;
-    wanted.set(PollFlags::OUT, stream.unsent() > 0);
-    is_ready(stream, wanted);
+impl Connection {
+    /// Waits a moment until something has come, or what waits has room. An error if nothing gets through any more.
+    fn wait(&mut self) -> std::result::Result<(), RelayEnd> {
+        let mut wanted = PollFlags::IN;
+        wanted.set(PollFlags::OUT, self.stream.unsent() > 0);
+        is_ready(&self.stream, wanted);
+        let now = Duration::from_nanos(landeck_memory::system::now_ns());
+        if now < self.look_due {
+            return Ok(());
+        }
+        self.look_due = now + SILENCE_INTERVAL;
+        self.stream.look_at_silence(now, self.silence)
+    }
 }
 
 /// Lets a moment pass.

@@ -24,7 +24,7 @@ fn nobody_is_read_out_before_the_daemon_has_handed_over_the_lanes_that_came_firs
     gone.write_all(&Header::user(Kind::Eager, 0, 5, 6).encode()).unwrap();
     gone.write_all(&Header::GOODBYE.encode()).unwrap();
     drop(gone);
-    daemon.hand(0, &Handover::Welcome, None);
+    daemon.hand(0, &Handover::Welcome { silence_ms: 60_000 }, None);
     until("the message is there", || {
         channel.poll_thoroughly(&mut arrivals);
         channel.is_read_out(Peer(1)) && channel.is_read_out(Peer(2))

@@ -12,20 +12,23 @@
 //!                    7 Relay   slot (32) | incarnation (32) | host number (32)
 //!                   10 Granted far process (32) | position (64)
 //!                   11 Room
+//!                   13 Silent  far process (32) | lane (32) | flags (32) | silence (32) | unsent bytes (64)
 //!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
 //!                              with the socket beside it
 //!                    6 Unreachable  far process (32)
 //!                    8 Relayed host number (32) | 0 (32) | cipher (32) | keys as those of a lane, socket beside it
 //!                    9 NoRelay host number (32)
-//!                   12 Welcome
+//!                   12 Welcome silence (32)
 //! ```
 //!
 //! A far process goes by its place in the segment's table of far processes. Every message has the same length.
 //!
 //! `Relay` comes first on a connection of its own, without `Hello`, for the regions of that host. The answer is a `Lane`,
-//! or `Unreachable`, with the number of the host in the place of a far process. Behind a `Hello` it is for messages, and
+//! or `Unreachable`, with the number of the host in the place of a far process. A `Welcome` comes before, and a `Silent` may
+//! go before the question. Behind a `Hello` it is for messages, and
 //! the answer is `Relayed` or `NoRelay`. A `Broken` with the number [`RELAY_LANE`] tells of the connection to the relay of
-//! that process's host. `Granted` and `Room` are for the relay of the process's own host: it may bring
+//! that process's host. `Silent` is a `Broken` of a connection that has carried nothing for as long as `Welcome` allows, in
+//! milliseconds; its flags say that it did so from its beginning (1), and that others before it did (2). `Granted` and `Room` are for the relay of the process's own host: it may bring
 //! further frames of a far process, and the process's ring has room again.
 
 use crate::preamble::word;
@@ -65,6 +68,19 @@ impl std::fmt::Debug for LaneKeys {
     }
 }
 
+/// The silence of a connection that was given up for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneSilence {
+    /// How long nothing was acknowledged, in milliseconds.
+    pub silent_ms: u32,
+    /// The bytes that waited.
+    pub unsent_bytes: u64,
+    /// It began when the connection did.
+    pub is_from_begin: bool,
+    /// Several connections in a row have brought nothing over: the process asks for no other one.
+    pub is_hopeless: bool,
+}
+
 /// A message between a process and its daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handover {
@@ -90,6 +106,15 @@ pub enum Handover {
         lane: u32,
         /// The system's error; 0 if the stream just ended.
         errno: i32,
+    },
+    /// Bytes wait on a lane, and none of them was acknowledged for longer than [`Handover::Welcome`] allows: it is broken.
+    Silent {
+        /// The far process.
+        far: u32,
+        /// The number of the lane, or [`RELAY_LANE`].
+        lane: u32,
+        /// What was seen of it.
+        silence: LaneSilence,
     },
     /// The process needs numbers for groups.
     Numbers,
@@ -124,7 +149,10 @@ pub enum Handover {
         host: u32,
     },
     /// The lanes that had come before the process's `Hello` have been handed over.
-    Welcome,
+    Welcome {
+        /// A connection that has carried nothing for so long, in milliseconds, is to be given up.
+        silence_ms: u32,
+    },
     /// The socket beside this message is a lane.
     Lane {
         /// The far process.
@@ -157,6 +185,12 @@ impl Handover {
             }
             Self::Want { far } => put(&[2, *far]),
             Self::Broken { far, lane, errno } => put(&[3, *far, *lane, errno.cast_unsigned()]),
+            Self::Silent { far, lane, silence } => {
+                let LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless } = *silence;
+                let flags = u32::from(is_from_begin) | u32::from(is_hopeless) << 1;
+                let (low, high) = (unsent_bytes as u32, (unsent_bytes >> 32) as u32);
+                put(&[13, *far, *lane, flags, silent_ms, low, high]);
+            }
             Self::Numbers => put(&[4]),
             Self::Lane { far: first, lane: second, keys } => {
                 put(&[5, *first, *second, keys.cipher as u32]);
@@ -171,7 +205,7 @@ impl Handover {
                 put(&[10, *far, *position as u32, (*position >> 32) as u32]);
             }
             Self::Room => put(&[11]),
-            Self::Welcome => put(&[12]),
+            Self::Welcome { silence_ms } => put(&[12, *silence_ms]),
             Self::Unreachable { far } => put(&[6, *far]),
             Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
         }
@@ -212,7 +246,14 @@ impl Handover {
                 Self::Granted { far: first, position }
             }
             11 => Self::Room,
-            12 => Self::Welcome,
+            12 => Self::Welcome { silence_ms: first },
+            13 if third < 4 => {
+                let [silent_ms, low, high] = [16, 20, 24].map(|at| word(bytes, at));
+                let unsent_bytes = u64::from(low) | u64::from(high) << 32;
+                let (is_from_begin, is_hopeless) = (third & 1 != 0, third & 2 != 0);
+                let silence = LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless };
+                Self::Silent { far: first, lane: second, silence }
+            }
             _ => return None,
         })
     }
@@ -245,7 +286,17 @@ mod tests {
             Handover::Unreachable { far: u32::MAX },
             Handover::Granted { far: 4, position: u64::MAX - 7 },
             Handover::Room,
-            Handover::Welcome,
+            Handover::Welcome { silence_ms: 2_250 },
+            Handover::Silent {
+                far: 7,
+                lane: RELAY_LANE,
+                silence: LaneSilence {
+                    silent_ms: 2_251,
+                    unsent_bytes: 1 << 40 | 5,
+                    is_from_begin: false,
+                    is_hopeless: true,
+                },
+            },
             Handover::Relayed { host: 2, keys },
             Handover::NoRelay { host: 2 },
         ] {

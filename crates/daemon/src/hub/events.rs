@@ -5,6 +5,7 @@ use landeck_wire::{JobId, ProcessId};
 
 use super::*;
 use crate::trunk::TrunkError;
+use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
 
 impl Hub {
     /// Handles the events of trunks and lanes until there are none.
@@ -60,6 +61,7 @@ impl Hub {
         match event {
             TrunksEvent::Up(host) => self.up(host),
             TrunksEvent::Down(host, why) => self.down(host, why),
+            TrunksEvent::Narrow(host) => self.narrow(host),
             TrunksEvent::Content { from, class, content } => self.content(from, class, &content),
             TrunksEvent::Recognised(token) => self.listener.recognised(token),
             TrunksEvent::Refused(token, why, from) => self.listener.refused(token, why, from),
@@ -85,6 +87,17 @@ impl Hub {
         self.follow(events);
         self.with_lanes(|lanes, tools| lanes.host_up(tools, host));
         self.inbox.push_back(Incoming::Up(host));
+    }
+
+    /// Long packets do not pass between this host and another one: its daemon learns that, and so do people.
+    fn narrow(&mut self, host: HostNumber) {
+        self.send(host, &DaemonMessage::Narrow);
+        let name = self.members.host(host).map_or_else(|| host.0.to_string(), |it| it.name.clone());
+        let (own, bytes) = (&self.station.own.name, SHORT_SEGMENT_BYTES);
+        say::complain(format_args!(
+            "landeckd: a connection of {own} and {name} carried short packets, and long ones seem to be lost. Their further \
+             connections use segments of at most {bytes} bytes. Check the MTU on the way"
+        ));
     }
 
     fn down(&mut self, host: HostNumber, why: String) {

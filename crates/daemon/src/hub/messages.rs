@@ -100,6 +100,10 @@ impl Hub {
                 self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
                 Vec::new()
             }
+            DaemonMessage::Narrow => {
+                self.trunks.keep_short(from);
+                Vec::new()
+            }
             DaemonMessage::Goodbye { incarnation } => {
                 let now = self.now();
                 // The reason comes before the word that follows.

@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_host::report::size;
 use landeck_memory::process_names::process_in_words;
-use landeck_wire::handover::{Handover, RELAY_LANE};
+use landeck_transports::lanes::silence::may_be_of_long_packets;
+use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
@@ -110,6 +112,13 @@ impl Lanes {
         }
     }
 
+    /// The welcome of a process.
+    pub(super) fn welcome(&self) -> Handover {
+        Handover::Welcome {
+            silence_ms: u32::try_from(self.silence.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
+
     /// Sends a message to a process, which has gone if that is not possible.
     pub(super) fn tell(
         &mut self,
@@ -157,7 +166,7 @@ impl Lanes {
                 for lane in self.undelivered.remove(&process).unwrap_or_default() {
                     self.deliver(tools, token, process, lane);
                 }
-                self.tell(tools.reactor, token, &Handover::Welcome, None);
+                self.tell(tools.reactor, token, &self.welcome(), None);
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
@@ -178,33 +187,34 @@ impl Lanes {
             }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, lane, errno }, Some(own)) => {
-                let process = *part.far.get(*far as usize).ok_or(())?;
-                let (is_relay, is_final) = (*lane == RELAY_LANE, *errno == BROKEN_PEER);
-                if !is_relay {
-                    self.machine_of_lanes.broken(own, process, *lane);
-                }
-                // Another lane may be there already: the other process was the first to notice.
-                let has_next = *lane > 0
-                    && !is_relay
-                    && !is_final
-                    && self.machine_of_lanes.open_lane(own, process).is_some();
-                if has_next {
-                    return Ok(());
-                }
                 let what = match *errno {
                     0 => "the connection ended without a goodbye".to_owned(),
                     UNREACHABLE => NO_ADDRESS.to_owned(),
                     number => io::Error::from_raw_os_error(number).to_string(),
                 };
-                let (due, again) = self.times_of_report(tools.now);
                 let explained_by = match *lane {
-                    _ if is_final => ExplainedBy::Word,
+                    _ if *errno == BROKEN_PEER => ExplainedBy::Word,
                     RELAY_LANE => ExplainedBy::Relay,
                     0 if *errno != UNREACHABLE => ExplainedBy::Word,
                     _ => ExplainedBy::Lane,
                 };
-                let place = *far;
-                self.report(BrokenReport { job, own, place, what, due, again, explained_by });
+                self.broken(tools, (job, own), (*far, *lane), what, explained_by)?;
+            }
+            (Handover::Silent { far, lane, silence }, own) => {
+                part.far.get(*far as usize).ok_or(())?;
+                let host = part.host_of(*far);
+                if may_be_of_long_packets(silence) {
+                    tools.trunks.narrow(host);
+                }
+                // A connection for regions says no more: its call fails where there is no other one.
+                let Some(own) = own else { return Ok(()) };
+                let explained_by = match *lane {
+                    _ if silence.is_hopeless => ExplainedBy::Word,
+                    RELAY_LANE => ExplainedBy::Relay,
+                    _ => ExplainedBy::Lane,
+                };
+                let what = silence_in_words(silence);
+                self.broken(tools, (job, own), (*far, *lane), what, explained_by)?;
             }
             (Handover::Relay { slot, incarnation, host }, _) => {
                 let place = (*slot, *incarnation, *host);
@@ -212,6 +222,33 @@ impl Lanes {
             }
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
             _ => return Err(()),
+        }
+        Ok(())
+    }
+
+    /// Takes a process's report that a lane, or its connection to a relay, is broken. `Err` if no process reports so.
+    fn broken(
+        &mut self,
+        tools: &LaneTools,
+        (job, own): (JobId, ProcessId),
+        (place, lane): (u32, u32),
+        what: String,
+        explained_by: ExplainedBy,
+    ) -> Result<(), ()> {
+        let part = tools.parts.get(job).ok_or(())?;
+        let far = *part.far.get(place as usize).ok_or(())?;
+        let is_relay = lane == RELAY_LANE;
+        if !is_relay {
+            self.machine_of_lanes.broken(own, far, lane);
+        }
+        // Another lane may be there already: the other process was the first to notice.
+        let has_next = lane > 0
+            && !is_relay
+            && explained_by != ExplainedBy::Word
+            && self.machine_of_lanes.open_lane(own, far).is_some();
+        if !has_next {
+            let (due, again) = self.times_of_report(tools.now);
+            self.report(BrokenReport { job, own, place, what, due, again, explained_by });
         }
         Ok(())
     }
@@ -307,6 +344,17 @@ impl BrokenReport {
         };
         self.explained_by == ExplainedBy::Relay && self.own == own && is_there()
     }
+}
+
+/// A silence as the cause of a break.
+fn silence_in_words(silence: &LaneSilence) -> String {
+    let LaneSilence { silent_ms, unsent_bytes, is_hopeless, .. } = *silence;
+    let seconds = f64::from(silent_ms) / 1e3;
+    let ones_before = if is_hopeless { ", as the ones before it" } else { "" };
+    format!(
+        "it has carried nothing for {seconds:.1} s{ones_before}, and {} wait",
+        size(unsent_bytes)
+    )
 }
 
 /// The cause of a job's end in a sentence that names both ends.

@@ -137,7 +137,8 @@ impl Lanes {
             let Some(address) = address else { return self.refuse_relay(tools, wish) };
             wish.address += 1;
             let token = tools.reactor.token();
-            if let Ok(dial) = Dial::begin(tools.reactor, token, address, tools.now) {
+            let to = (address, tools.trunks.is_narrow(wish.host));
+            if let Ok(dial) = Dial::begin(tools.reactor, token, to, tools.now) {
                 self.relays.dials.insert(token, (dial, wish));
                 return;
             }
@@ -174,6 +175,9 @@ impl Lanes {
         let OfferedRelay { wish, socket, lane, keys, .. } = offered;
         let _ = tools.reactor.unwatch(&socket);
         let host = u32::from(wish.host.0);
+        if !wish.is_for_messages {
+            self.tell(tools.reactor, wish.resident, &self.welcome(), None);
+        }
         let message = match wish.is_for_messages {
             true => {
                 self.drop_relay_reports(tools, wish.own, wish.host);
@@ -286,6 +290,7 @@ impl Lanes {
         send(&caller.socket, &CONFIRMED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
             .map_err(|_| "its connection has ended")?;
         let _ = tools.reactor.unwatch(&caller.socket);
-        Ok(RelayCaller { socket: caller.socket, keys, process, far, segment, host, number })
+        let (socket, silence) = (caller.socket, self.silence);
+        Ok(RelayCaller { socket, keys, process, far, segment, host, number, silence })
     }
 }

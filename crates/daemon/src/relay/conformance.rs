@@ -193,7 +193,12 @@ impl RelayedHosts {
             Handover::Room => relay.has_room(own),
             Handover::Hello { .. } => {
                 let socket = self.hosts[number as usize].daemon.as_ref().unwrap();
-                send(socket, &Handover::Welcome.encode(), SendFlags::NOSIGNAL).unwrap();
+                send(
+                    socket,
+                    &Handover::Welcome { silence_ms: 60_000 }.encode(),
+                    SendFlags::NOSIGNAL,
+                )
+                .unwrap();
             }
             _ => {}
         }
@@ -203,9 +208,18 @@ impl RelayedHosts {
     pub(super) fn serve_relay(&self, host: u32, from: u32, socket: OwnedFd, process: ProcessId) {
         let segment = self.hosts[host as usize].segment.clone();
         let keys = keys(true);
-        let (far, host_number) = (from, HostNumber(from as u16));
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let caller = RelayCaller { socket, keys, process, far, segment, host: host_number, number };
+        let (far, number) = (from, NUMBER.fetch_add(1, Ordering::Relaxed));
+        let silence = std::time::Duration::from_secs(60);
+        let caller = RelayCaller {
+            host: HostNumber(from as u16),
+            socket,
+            keys,
+            process,
+            far,
+            segment,
+            number,
+            silence,
+        };
         self.hosts[host as usize].relay.serve_here(caller);
     }
 

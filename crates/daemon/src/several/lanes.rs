@@ -77,7 +77,8 @@ impl Process {
     /// The process after its daemon has answered, if no lane had come before.
     fn welcomed(segment: &Segment) -> Self {
         let process = Self::hello(segment);
-        assert_eq!(process.hear().unwrap().0, Some(Handover::Welcome));
+        let heard = process.hear().unwrap().0;
+        assert!(matches!(heard, Some(Handover::Welcome { silence_ms: 3_000 })), "{heard:?}");
         process
     }
 
@@ -107,7 +108,7 @@ impl Process {
         let (mut found, mut is_welcome) = (None, false);
         while found.is_none() || !is_welcome {
             match self.hear().unwrap() {
-                (Some(Handover::Welcome), None) => is_welcome = true,
+                (Some(Handover::Welcome { .. }), None) => is_welcome = true,
                 (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
                     let stream = TcpStream::from(socket);
                     stream.set_nonblocking(false).unwrap();

@@ -78,6 +78,9 @@ impl Trunks {
         let Some(one) = self.trunks.get(&token) else { return Ok(()) };
         let Use::Link { host, by } = one.serves else { return Err(TrunkError::Order) };
         let secret = one.trunk.export(SECRET_LABEL)?;
+        if let Some(socket) = one.trunk.socket() {
+            self.tune(socket, true);
+        }
         let link = self.links.get_mut(&host).ok_or(TrunkError::Order)?;
         match link.loser(token, by, now) {
             Some(loser) if loser == token => {
@@ -229,6 +232,9 @@ impl Trunks {
             self.events.push_back(TrunksEvent::Refused(token, refusal(error), address));
         }
         let Use::Link { host, by } = gone.serves else { return };
+        if gone.trunk.is_narrow(error) {
+            self.narrow(host);
+        }
         let Some(link) = self.links.get_mut(&host) else { return };
         let why = format!("{}: {error}", gone.address);
         if link.dropped(token, now) {

@@ -259,7 +259,7 @@ fn bytes_that_do_not_move_are_told_with_both_ends() {
     let since_ns = sender.at_ns - 4_000_000_000;
     let lane = |host, unsent_bytes, since_ns| {
         let to = process(host, 0);
-        LanePicture { to, unsent_bytes, open_messages: 3, since_ns }
+        LanePicture { to, unsent_bytes, open_messages: 3, since_ns, silent_since_ns: 0 }
     };
     sender.lanes = vec![lane(1, 1_258_291, since_ns), lane(2, 5, sender.at_ns)];
     let text = report(pictures.clone(), Vec::new()).text();
@@ -280,4 +280,33 @@ fn bytes_that_do_not_move_are_told_with_both_ends() {
     assert!(text.contains("does not read: it is stopped by a signal"), "{text}");
     pictures[0].members[0].record.state = SlotState::Dead;
     assert!(report(pictures, Vec::new()).lanes().is_empty());
+}
+
+#[test]
+fn a_network_that_carries_nothing_is_no_fault_of_the_program() {
+    let mut pictures = two_hosts();
+    waits(&mut pictures[0].members[0], Operation::Receive, Some(process(2, 1)));
+    let receiver = &mut pictures[1].members[1];
+    waits(receiver, Operation::Receive, Some(process(1, 0)));
+    let lane = |ms: u64| LanePicture {
+        to: process(1, 0),
+        unsent_bytes: 199_680,
+        open_messages: 3,
+        since_ns: receiver.at_ns - ms * 1_000_000,
+        silent_since_ns: receiver.at_ns - ms * 1_000_000,
+    };
+    let (new, old) = (lane(300), lane(2_000));
+    receiver.lanes = vec![new];
+    let reason = report(pictures.clone(), Vec::new()).reason().clone();
+    assert!(matches!(reason, Verdict::Circle(_)), "a packet may have been lost: {reason:?}");
+    pictures[1].members[1].lanes = vec![old];
+    let report = report(pictures, Vec::new());
+    assert_eq!(
+        report.verdict(),
+        "The network carries nothing: of 195.0 KiB from rank 3 on n2 (pid 413) to rank 0 on n1 (pid 410) nothing has been \
+         acknowledged for 2.0 s."
+    );
+    assert!(report.advice().is_some_and(|advice| advice.contains("MTU")));
+    assert!(report.text().contains("for 2.0 s: the network carries nothing there\n"));
+    assert!(!report.goes_on());
 }

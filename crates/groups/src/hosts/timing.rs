@@ -8,6 +8,8 @@ const MARGIN: Duration = Duration::from_millis(100);
 const LEASE_MIN: Duration = Duration::from_secs(10);
 /// The arbiter waits this long beyond the lease before it calls a host gone.
 const GONE_MARGIN: Duration = Duration::from_secs(1);
+/// A connection is not called silent earlier: a packet that was lost is sent again after 200 ms, 400 ms and so on.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// Heartbeats in a host's timeout.
 const BEATS: u32 = 10;
 
@@ -37,6 +39,13 @@ impl HostTiming {
     #[must_use]
     pub fn interval(self) -> Duration {
         self.timeout / BEATS
+    }
+
+    /// A connection on which bytes wait and none is acknowledged for so long is broken, and another one goes on. It is less
+    /// than T, so that the job goes on before a host that is silent as well would be called lost.
+    #[must_use]
+    pub fn silence(self) -> Duration {
+        (self.timeout * 3 / 4).max(SILENCE_MIN)
     }
 
     /// L: a host ends its part of the job this long after the heartbeat that the arbiter echoed last.

@@ -194,6 +194,16 @@ impl Hosts {
         self.set_cable(host, "up")
     }
 
+    /// Has the cable of a host swallow packets that are longer than this and come to it, without a word to their sender. The
+    /// hosts must send no longer ones at once than go on the cable: `ip link set eth0 gso_max_segs 1`.
+    ///
+    /// # Errors
+    ///
+    /// If its end of the cable cannot be set.
+    pub fn swallow_longer(&self, host: usize, bytes: u32) -> io::Result<()> {
+        self.set_link(host, &["mtu", &bytes.to_string()])
+    }
+
     /// Takes the power of a host: its cable is silent, and then all its processes are dead at once. No peer gets a last
     /// packet.
     ///
@@ -276,8 +286,13 @@ impl Hosts {
     }
 
     fn set_cable(&self, host: usize, state: &str) -> io::Result<()> {
+        self.set_link(host, &[state])
+    }
+
+    /// Sets the outer end of a host's cable.
+    fn set_link(&self, host: usize, wanted: &[&str]) -> io::Result<()> {
         let mut command = self.maker.enter(self.maker.pid(), &["--net"]);
-        command.args(["ip", "link", "set", &format!("host{}", host + 1), state]);
+        command.args(["ip", "link", "set", &format!("host{}", host + 1)]).args(wanted);
         complete(&mut command).map(drop)
     }
 

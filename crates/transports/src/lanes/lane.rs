@@ -4,12 +4,14 @@
 //! much they have received, and each goes on from there.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use landeck_channel::pair::{AHEAD_MAX, Pair, Positions};
+use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::Bytes;
 use landeck_memory::system::now_ns;
-use landeck_wire::handover::LaneKeys;
+use landeck_wire::handover::{LaneKeys, LaneSilence};
 use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -17,6 +19,7 @@ use rustix::io::Errno;
 use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::sight::Load;
+use super::silence::SilenceLooks;
 use super::socket::{self, Moved};
 use super::unconfirmed::{REPORT_BYTES, Unconfirmed};
 use kept::KeptFrame;
@@ -48,14 +51,26 @@ pub(super) struct Lane {
     pair: Pair<KeptFrame>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// The reason why the lane broke, until it is reported to the daemon. Zero if the stream just ended.
-    broke: Option<i32>,
+    /// The reason why the lane broke, until it is reported to the daemon.
+    broke: Option<Break>,
+    /// The looks at this connection, and the connections before that brought nothing over.
+    looks: SilenceLooks,
+    barren: Barren,
     /// The other side has sent what no process sends. No further connection is taken.
     is_refused: bool,
     /// The packets of this connection that came out of order until they were last asked for.
     disorder: u32,
     /// The process that owns the lane; in a forked child that is the parent.
     owner: u32,
+}
+
+/// The reason why a connection broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Break {
+    /// The system's error. Zero if the stream just ended.
+    System(i32),
+    /// It carried nothing.
+    Silent(LaneSilence),
 }
 
 /// The incoming half of a lane.
@@ -84,6 +99,8 @@ struct Outgoing {
     /// A message was sent since the last poll.
     in_burst: bool,
     unconfirmed: Unconfirmed,
+    /// The position that the other side has told of first on this connection.
+    began_at: Option<u64>,
     /// The position up to which the other side allows to send. Nothing is held back by it yet.
     granted: u64,
     /// This side sends nothing new any more.
@@ -121,6 +138,8 @@ impl Lane {
             incoming: Incoming::new(opening),
             outgoing: Outgoing::new(sealing),
             broke: None,
+            looks: SilenceLooks::default(),
+            barren: Barren::default(),
             is_refused: false,
             disorder: 0,
             owner: std::process::id(),
@@ -144,6 +163,7 @@ impl Lane {
         self.incoming.parts.begin_again();
         self.finish(0, epoll);
         (self.broke, self.incoming.opening, self.disorder) = (None, opening, 0);
+        self.looks = SilenceLooks::default();
         let (has_left, unconfirmed) =
             (self.outgoing.has_left, std::mem::take(&mut self.outgoing.unconfirmed));
         self.outgoing = Outgoing { has_left, unconfirmed, ..Outgoing::new(sealing) };
@@ -157,7 +177,9 @@ impl Lane {
         // The caller has compared the numbers.
         let opened = self.pair.open(number);
         debug_assert!(opened.is_ok());
-        if number != FIRST {
+        if number == FIRST {
+            self.outgoing.began_at = Some(self.pair.received_there());
+        } else {
             self.incoming.report(&self.pair, &mut self.outgoing, spare);
         }
         self.say_goodbye(spare);
@@ -201,8 +223,25 @@ impl Lane {
     }
 
     /// The reason why the lane broke, once.
-    pub(super) fn take_break(&mut self) -> Option<i32> {
+    pub(super) fn take_break(&mut self) -> Option<Break> {
         self.broke.take()
+    }
+
+    /// Looks at a time whether the connection carries what it is given. One that has carried nothing for `limit` ends here,
+    /// as one that breaks.
+    pub(super) fn look_at_silence(&mut self, now: Duration, limit: Duration, epoll: &OwnedFd) {
+        let Some(socket) = &self.socket else { return };
+        let Some(silence) = self.looks.look(socket, now, limit) else { return };
+        let received = self.pair.received_there();
+        let has_more = self.pair.pushed() > received;
+        let began_at = self.outgoing.began_at.unwrap_or(received);
+        let is_hopeless = self.barren.count(began_at, has_more);
+        self.end(Break::Silent(LaneSilence { is_hopeless, ..silence }), epoll);
+    }
+
+    /// Since when the connection carries nothing of what it was given, by the last look.
+    pub(super) fn silent_since(&self) -> Option<Duration> {
+        self.looks.since()
     }
 
     /// Whether bytes wait for the network. After a goodbye, also whether the other host is not known to have
@@ -437,6 +476,10 @@ impl Lane {
     /// Ends the connection; messages that have arrived stay until they are offered. After this side's goodbye the other
     /// side may close at any time, if it has received everything.
     pub(super) fn finish(&mut self, errno: i32, epoll: &OwnedFd) {
+        self.end(Break::System(errno), epoll);
+    }
+
+    fn end(&mut self, reason: Break, epoll: &OwnedFd) {
         let Some(socket) = self.socket.take() else { return };
         if !self.watched.is_empty() {
             let _ = epoll::delete(epoll, &socket);
@@ -444,7 +487,7 @@ impl Lane {
         self.outgoing.fall_silent();
         let is_in_order = self.outgoing.has_left && self.pair.may_change_path();
         if !is_in_order {
-            self.broke = Some(errno);
+            self.broke = Some(reason);
         }
     }
 
@@ -622,6 +665,7 @@ impl Outgoing {
             has_left: false,
             has_said_goodbye: false,
             unconfirmed: Unconfirmed::default(),
+            began_at: None,
             mute: None,
         }
     }
@@ -750,6 +794,7 @@ impl Outgoing {
                 let heard = pair.told(pair.lane(), Positions { received: position, granted });
                 heard.map_err(|_| BrokenPeer::Form)?;
                 self.unconfirmed.taken(position);
+                self.began_at.get_or_insert(position);
             }
             Kind::Granted if position >= self.granted => self.granted = position,
             _ => return Err(BrokenPeer::Form),

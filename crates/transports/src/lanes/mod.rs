@@ -24,6 +24,7 @@
 //! | `relayed` | the path over relays |
 //! | `lane` | one lane |
 //! | `daemon` | the socket to the daemon |
+//! | [`silence`] | whether a connection carries what it is given |
 //! | `sight` | since when a lane does not move, for observers |
 //! | `socket` | system calls |
 //! | `unconfirmed` | what the receiver is not known to have taken |
@@ -39,6 +40,7 @@ pub mod relay_ring;
 mod relayed;
 pub mod sealing;
 mod sight;
+pub mod silence;
 mod socket;
 mod unconfirmed;
 
@@ -60,7 +62,7 @@ pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 
 use daemon::{DaemonSocket, Heard};
 use framing::Spare;
-use lane::Lane;
+use lane::{Break, Lane};
 use relayed::Relayed;
 use sight::Stall;
 
@@ -74,6 +76,10 @@ const HEARD_MAX: u32 = 64;
 const ROUNDS_MAX: u32 = 64;
 /// A process with one lane reads it directly. Every so many polls it also looks at the daemon's socket.
 const DIRECT_LOOKS: u32 = 32;
+/// Every so many looks at all sockets, and before each sleep, the time says whether the next look at silences is due.
+const TIMED_LOOKS: u64 = 64;
+/// The time between two looks at silences.
+const SILENCE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The lanes of one process.
 pub struct Lanes {
@@ -104,6 +110,10 @@ pub struct Lanes {
     has_left: bool,
     /// The daemon has handed over the lanes that came before this process. Some may hold all that their processes sent.
     is_welcome: bool,
+    /// A connection that has carried nothing for so long is broken; by the daemon's welcome.
+    silence: Option<Duration>,
+    /// The time of the next look at silences.
+    silence_due: Duration,
 }
 
 /// The place of a far process.
@@ -192,6 +202,8 @@ impl Lanes {
             gathers: false,
             has_left: false,
             is_welcome: false,
+            silence: None,
+            silence_due: Duration::ZERO,
         })
     }
 
@@ -290,6 +302,9 @@ impl Lanes {
         self.daemon.flush();
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
         self.spare.traffic.looks += 1;
+        if self.spare.traffic.looks.is_multiple_of(TIMED_LOOKS) {
+            self.look_at_silences();
+        }
         let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
             Ok(events) => events,
             Err(_) => return (false, 0),
@@ -409,6 +424,28 @@ impl Lanes {
         offered.any
     }
 
+    /// Ends the connections that have carried nothing for too long. There is another one for each, as for those that
+    /// break.
+    #[cold]
+    fn look_at_silences(&mut self) {
+        let (now, Some(limit)) = (self.clock(), self.silence) else { return };
+        if now < self.silence_due {
+            return;
+        }
+        self.silence_due = now + SILENCE_INTERVAL;
+        for &far in &self.open {
+            let place = &mut self.places[far as usize];
+            let Some(lane) = &mut place.lane else { continue };
+            lane.look_at_silence(now, limit, &self.epoll);
+            if lane.is_over() && !std::mem::replace(&mut place.is_offering, true) {
+                self.offering.push(far);
+            }
+        }
+        if let Some(relayed) = &mut self.relayed {
+            relayed.look_at_silences((now, limit), &mut self.daemon, &self.epoll);
+        }
+    }
+
     /// Notes that the connection of a lane has ended. The daemon learns of a break when all messages that had come are
     /// out, and opens another one.
     #[cold]
@@ -416,12 +453,18 @@ impl Lanes {
         self.open.retain(|open| *open != far);
         let place = &mut self.places[far as usize];
         if let (Some(lane), false) = (&mut place.lane, is_held)
-            && let Some(errno) = lane.take_break()
+            && let Some(reason) = lane.take_break()
         {
             let is_refused = lane.is_refused();
             let lane = place.last.unwrap_or(0);
-            self.daemon.say(Handover::Broken { far, lane, errno });
-            if !is_refused {
+            let (report, is_last) = match reason {
+                Break::System(errno) => (Handover::Broken { far, lane, errno }, is_refused),
+                Break::Silent(silence) => {
+                    (Handover::Silent { far, lane, silence }, silence.is_hopeless)
+                }
+            };
+            self.daemon.say(report);
+            if !is_last {
                 place.is_wanted = true;
                 self.daemon.say(Handover::Want { far });
                 self.note_broken(far);
@@ -469,7 +512,10 @@ impl Lanes {
                         relayed.refused(host, &mut self.daemon);
                     }
                 }
-                Some(Heard::Message(Handover::Welcome, _)) => self.is_welcome = true,
+                Some(Heard::Message(Handover::Welcome { silence_ms }, _)) => {
+                    self.is_welcome = true;
+                    self.silence = Some(Duration::from_millis(silence_ms.into()));
+                }
                 Some(Heard::Message(..) | Heard::Noise) => {}
                 Some(Heard::End(socket)) => {
                     self.is_welcome = true;
@@ -629,6 +675,7 @@ impl Channel for Lanes {
 
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
         let mut any = false;
+        self.look_at_silences();
         for _ in 0..ROUNDS_MAX {
             let (took, events) = self.poll_once(true, sink);
             any |= took;
@@ -733,7 +780,9 @@ impl Channel for Lanes {
             let load = place.lane.as_ref().map(|lane| lane.load());
             place.stall = load.and_then(|load| Stall::after(place.stall, load, now_ns));
             if let Some(stall) = &place.stall {
-                tell(stall.record(self.first_far + far));
+                let silent = place.lane.as_ref().and_then(|lane| lane.silent_since());
+                let silent_since_ns = silent.map_or(0, |since| since.as_nanos() as u64);
+                tell(stall.record(self.first_far + far, silent_since_ns));
             }
         }
     }

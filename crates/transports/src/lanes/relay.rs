@@ -4,14 +4,16 @@
 //! come in their order.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use landeck_channel::BrokenPeer;
 use landeck_wire::Header;
-use landeck_wire::handover::LaneKeys;
+use landeck_wire::handover::{LaneKeys, LaneSilence};
 use rustix::io::Errno;
 
 use super::framing::{Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
+use super::silence::SilenceLooks;
 use super::socket::{self, Moved};
 
 /// One end of the connection.
@@ -21,6 +23,7 @@ pub struct RelayStream {
     spare: Spare,
     sealing: Sealing,
     opening: Opening,
+    looks: SilenceLooks,
     /// Frames that wait, from `begin` on.
     outgoing: Vec<u8>,
     begin: usize,
@@ -35,6 +38,9 @@ pub enum RelayEnd {
     /// The system reports an error.
     #[error("{0}")]
     System(Errno),
+    /// It carries nothing.
+    #[error("it has carried nothing for {:.1} s", f64::from(.0.silent_ms) / 1e3)]
+    Silent(LaneSilence),
     /// The other end sends what no end sends.
     #[error(transparent)]
     Broken(#[from] BrokenPeer),
@@ -56,6 +62,7 @@ impl RelayStream {
             spare: Spare::default(),
             sealing: Sealing::new(keys)?,
             opening: Opening::new(keys)?,
+            looks: SilenceLooks::default(),
             outgoing: Vec::new(),
             begin: 0,
         })
@@ -100,6 +107,24 @@ impl RelayStream {
             self.begin = 0;
         }
         Ok(())
+    }
+
+    /// Looks at a time of the monotonic clock whether the connection carries what it is given, and has the system ask the
+    /// other one where nothing is given: one that waits for an answer learns that way that none can come.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Silent`] if it has carried nothing for `limit`.
+    pub fn look_at_silence(&mut self, now: Duration, limit: Duration) -> Result<(), RelayEnd> {
+        if self.looks.is_new() {
+            socket::ask_when_idle(&self.socket, limit / 3);
+        }
+        let silence = self.looks.look(&self.socket, now, limit);
+        silence.map_or(Ok(()), |silence| Err(RelayEnd::Silent(silence)))
+    }
+
+    /// Whether bytes are under way, or wait, that the other end is not known to have.
+    pub fn has_unacknowledged(&self) -> bool {
+        self.unsent() > 0 || socket::has_unacknowledged(&self.socket)
     }
 
     /// Reads what has come; false if nothing has.
@@ -172,6 +197,7 @@ mod tests {
             spare: Spare::default(),
             sealing: Sealing::new(keys).unwrap(),
             opening: Opening::new(keys).unwrap(),
+            looks: SilenceLooks::default(),
             outgoing: Vec::new(),
             begin: 0,
         };

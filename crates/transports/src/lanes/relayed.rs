@@ -12,10 +12,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::{Bytes, FarProcess, Segment};
-use landeck_wire::handover::{Handover, LaneKeys, RELAY_LANE};
+use landeck_wire::handover::{Handover, LaneKeys, LaneSilence, RELAY_LANE};
 use landeck_wire::relayed::{
     RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
 };
@@ -72,6 +74,10 @@ struct Link {
     is_left: bool,
     /// The relay takes nothing of this process any more.
     is_over: bool,
+    /// The pieces of all directions that the relay had when this connection began.
+    began_at: u64,
+    /// The connections before that brought nothing over.
+    barren: Barren,
     /// The far processes that wait for the connection, or have used it.
     users: Vec<u32>,
 }
@@ -237,14 +243,30 @@ impl Relayed {
     pub(super) fn refused(&self, host: u32, daemon: &mut DaemonSocket) {
         let link = u16::try_from(host).ok().and_then(|host| self.links.get(&host));
         if let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) {
-            self.report(link, libc::EHOSTUNREACH, daemon);
+            let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
+            self.report(link, daemon, |far| Handover::Broken { far, lane, errno });
+        }
+    }
+
+    /// Ends the connections that have carried nothing for the limit, by a time.
+    pub(super) fn look_at_silences(
+        &mut self,
+        (now, limit): (Duration, Duration),
+        daemon: &mut DaemonSocket,
+        epoll: &OwnedFd,
+    ) {
+        for host in self.links.keys().copied().collect::<Vec<_>>() {
+            let Some(link) = self.links.get_mut(&host) else { continue };
+            let Some(stream) = &mut link.stream else { continue };
+            let Err(end) = stream.look_at_silence(now, limit) else { continue };
+            self.end(host, &end, daemon, epoll);
         }
     }
 
     /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
-    fn report(&self, link: &Link, errno: i32, daemon: &mut DaemonSocket) {
+    fn report(&self, link: &Link, daemon: &mut DaemonSocket, report: impl Fn(u32) -> Handover) {
         for &far in link.users.iter().filter(|far| !self.is_gone(**far)) {
-            daemon.say(Handover::Broken { far, lane: RELAY_LANE, errno });
+            daemon.say(report(far));
         }
     }
 
@@ -271,10 +293,11 @@ impl Relayed {
             while let Some((header, data)) = stream.first()? {
                 match header.kind {
                     Kind::RelayOpen if header == Header::RELAY_OPEN && !link.is_open => {
-                        link.is_open = true;
+                        (link.is_open, link.began_at) = (true, 0);
                         let its = self.outgoing.iter_mut().filter(|(_, out)| out.host == host);
                         for (far, out) in its {
                             let is_gone = self.segment.far_record(*far).state.is_gone();
+                            link.began_at += out.told;
                             out.go_on(is_gone)?;
                             if out.is_behind() && !self.unfinished.contains(far) {
                                 self.unfinished.push(*far);
@@ -389,17 +412,26 @@ impl Relayed {
         }
         // The goodbye may be lost as well.
         (link.is_open, link.has_left) = (false, false);
-        let (errno, is_over) = match end {
-            RelayEnd::Closed => (0, false),
-            RelayEnd::System(errno) => (errno.raw_os_error(), false),
-            RelayEnd::Broken(_) | RelayEnd::Keys(_) => (libc::EPROTO, true),
+        let lane = RELAY_LANE;
+        let broken = |errno| move |far| Handover::Broken { far, lane, errno };
+        let (report, is_over): (Box<dyn Fn(u32) -> Handover>, bool) = match end {
+            RelayEnd::Closed => (Box::new(broken(0)), false),
+            RelayEnd::System(errno) => (Box::new(broken(errno.raw_os_error())), false),
+            RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
+            RelayEnd::Silent(silence) => {
+                let its = self.outgoing.values().filter(|out| out.host == host);
+                let has_more = its.into_iter().any(|out| !out.kept.is_empty());
+                let is_hopeless = link.barren.count(link.began_at, has_more);
+                let silence = LaneSilence { is_hopeless, ..*silence };
+                (Box::new(move |far| Handover::Silent { far, lane, silence }), is_hopeless)
+            }
         };
         link.is_over = is_over;
         for out in self.outgoing.values_mut().filter(|out| out.host == host) {
             out.told = 0;
         }
         let Some(link) = self.links.get(&host) else { return };
-        self.report(link, errno, daemon);
+        self.report(link, daemon, report);
         if link.users.iter().all(|far| self.is_gone(*far)) {
             self.links.remove(&host); // the next message asks for another one
         } else if !is_over {

@@ -37,11 +37,11 @@ impl Stall {
             || has_new && now.unsent_bytes == before.unsent_bytes
     }
 
-    /// The record for observers.
-    pub(super) fn record(&self, peer: u32) -> LaneRecord {
+    /// The record for observers. `silent_since_ns` is the time since which the network acknowledges nothing, or 0.
+    pub(super) fn record(&self, peer: u32, silent_since_ns: u64) -> LaneRecord {
         let Load { unsent_bytes, sent, received } = self.load;
         let open_messages = u32::try_from(sent.saturating_sub(received)).unwrap_or(u32::MAX);
-        LaneRecord { peer, open_messages, unsent_bytes, since_ns: self.since_ns }
+        LaneRecord { peer, open_messages, unsent_bytes, since_ns: self.since_ns, silent_since_ns }
     }
 }
 
@@ -71,7 +71,13 @@ mod tests {
             stall = Stall::after(stall, load, at * 10);
             assert_eq!(stall.map(|stall| stall.since_ns), since_ns, "{load:?}");
         }
-        let record = LaneRecord { peer: 7, open_messages: 4, unsent_bytes: 1, since_ns: 90 };
-        assert_eq!(stall.unwrap().record(7), record);
+        let record = LaneRecord {
+            peer: 7,
+            open_messages: 4,
+            unsent_bytes: 1,
+            since_ns: 90,
+            silent_since_ns: 95,
+        };
+        assert_eq!(stall.unwrap().record(7, 95), record);
     }
 }

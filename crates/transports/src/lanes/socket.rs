@@ -1,7 +1,9 @@
 //! The system calls of lanes.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
+use landeck_channel::silence::ConnectionSight;
 use landeck_memory::{Buffer, Bytes};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, sockopt};
@@ -13,6 +15,10 @@ const NOT_SENT_BYTES_MAX: libc::c_int = 64 * 1024;
 /// (before Linux 6.15) it grows to two minutes.
 const RETRY_INTERVAL_MAX_MS: libc::c_int = 5_000;
 const TCP_RTO_MAX_MS: libc::c_int = 44;
+/// Firewalls forget a connection that is idle for some minutes, so the system asks the other one this often.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+/// The answers that may be missing before the connection has ended.
+const KEEPALIVE_ANSWERS: u32 = 3;
 /// Hosts whose packets take no longer there and back, in microseconds, are near each other.
 const NEAR_US: u32 = 1_000;
 
@@ -33,7 +39,18 @@ pub(super) fn set_up(socket: &OwnedFd) -> Result<(), Errno> {
     set_number(socket, libc::TCP_NOTSENT_LOWAT, NOT_SENT_BYTES_MAX);
     set_number(socket, TCP_RTO_MAX_MS, RETRY_INTERVAL_MAX_MS);
     leave_pacing(socket);
+    ask_when_idle(socket, KEEPALIVE);
     Ok(())
+}
+
+/// Has the system ask the other one for a sign of life when nothing has come for this long.
+pub(super) fn ask_when_idle(socket: &OwnedFd, time: Duration) {
+    let time = time.max(Duration::from_secs(1)); // the system counts seconds
+    // A system that lacks one of them notices later.
+    let _ = sockopt::set_socket_keepalive(socket, true);
+    let _ = sockopt::set_tcp_keepidle(socket, time);
+    let _ = sockopt::set_tcp_keepintvl(socket, time);
+    let _ = sockopt::set_tcp_keepcnt(socket, KEEPALIVE_ANSWERS);
 }
 
 /// Has a connection of near hosts send as soon as it may. Where BBR is the system's congestion control, it spreads packets
@@ -60,6 +77,32 @@ pub(super) fn out_of_order(socket: &OwnedFd) -> Option<u32> {
     let (info, bytes) = facts(socket)?;
     let end = std::mem::offset_of!(libc::tcp_info, tcpi_rcv_ooopack) + size_of::<u32>();
     (bytes >= end).then_some(info.tcpi_rcv_ooopack)
+}
+
+/// What the system says of the bytes that wait on a connection. `None` if it is none of TCP.
+pub(super) fn sight(socket: &OwnedFd) -> Option<ConnectionSight> {
+    let waiting_bytes = unacknowledged(socket);
+    if waiting_bytes == 0 {
+        return Some(ConnectionSight::default());
+    }
+    let (info, bytes) = facts(socket)?;
+    let has = |end: usize| bytes >= end + size_of::<u32>();
+    let in_flight = info.tcpi_unacked > 0;
+    let is_window_open = match has(std::mem::offset_of!(libc::tcp_info, tcpi_snd_wnd)) {
+        true if in_flight => info.tcpi_snd_wnd > 0,
+        // Less than a segment waits until there is room for one.
+        true => info.tcpi_snd_wnd >= info.tcpi_snd_mss,
+        // Before Linux 5.4 the window is not told.
+        false => in_flight,
+    };
+    let is_newer = info.tcpi_last_data_sent < info.tcpi_last_ack_recv;
+    Some(ConnectionSight {
+        waiting_bytes,
+        acknowledged_bytes: info.tcpi_bytes_acked,
+        is_window_open,
+        is_asked: info.tcpi_probes > 0 || in_flight && is_newer,
+        answer_age: Duration::from_millis(info.tcpi_last_ack_recv.into()),
+    })
 }
 
 /// The facts of a connection, and the bytes of them that this system knows.
@@ -160,6 +203,12 @@ pub(super) fn close_gently(socket: &OwnedFd) {
     }
 }
 
+/// Has the connection end by a reset when it is closed, and drop what waits.
+pub(super) fn reset_at_close(socket: &OwnedFd) {
+    // Otherwise the system goes on trying for some minutes, which disturbs nobody.
+    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
 /// Ends sending. Bytes sent before are still delivered, and arriving bytes are still read.
 pub(super) fn end_sending(socket: &OwnedFd) {
     // If there is no connection any more, reading reports it.
@@ -179,7 +228,7 @@ pub(super) fn unacknowledged(socket: &OwnedFd) -> u64 {
     if result == 0 { bytes.max(0) as u64 } else { 0 }
 }
 
-fn set_number(socket: &OwnedFd, option: libc::c_int, number: libc::c_int) {
+pub(super) fn set_number(socket: &OwnedFd, option: libc::c_int, number: libc::c_int) {
     // SAFETY: the system reads one integer, which lives until the call returns.
     unsafe {
         libc::setsockopt(
@@ -208,6 +257,29 @@ fn last_error() -> Errno {
 mod tests {
     use super::*;
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    #[test]
+    fn a_receiver_that_does_not_read_has_a_closed_window_and_answers() {
+        let _watchdog = landeck_testing::Watchdog::start(Duration::from_secs(60));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = OwnedFd::from(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let (mut other, _) = listener.accept().unwrap();
+        assert_eq!(sight(&socket), Some(ConnectionSight::default()), "nothing waits");
+        let data = vec![7; 1 << 20];
+        loop {
+            while !matches!(send(&socket, &data).unwrap(), Moved::Later) {}
+            let sight = sight(&socket).unwrap();
+            assert!(sight.waiting_bytes > 0 && sight.acknowledged_bytes > 0, "{sight:?}");
+            if !sight.is_window_open {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));
+        while sight(&socket).unwrap().waiting_bytes > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     #[test]
     fn only_the_pacing_of_near_hosts_is_left() {

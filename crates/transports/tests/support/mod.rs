@@ -44,7 +44,7 @@ impl TestDaemon {
     /// Creates a channel, all of whose earlier lanes have been handed over.
     pub(crate) fn channel(&mut self, number: u32) -> Lanes {
         let channel = self.newcomer(number);
-        self.hand(number, &Handover::Welcome, None);
+        self.hand(number, &Handover::Welcome { silence_ms: 60_000 }, None);
         channel
     }
 

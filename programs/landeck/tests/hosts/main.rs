@@ -17,6 +17,7 @@ mod refusals;
 mod resuming;
 mod session;
 mod silence;
+mod silent_connections;
 mod soak;
 mod starting;
 mod suspicions;

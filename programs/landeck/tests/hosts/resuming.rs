@@ -16,7 +16,7 @@ use super::*;
 
 /// The variable for the number of resets of each process, and for the seed.
 const RESETS: &str = "LANDECK_TEST_RESETS";
-const SEED: &str = "LANDECK_TEST_SEED";
+pub(super) const SEED: &str = "LANDECK_TEST_SEED";
 /// The resets of both processes together, and in soak.
 const ALL: usize = 60;
 const ALL_SOAK: usize = 1_000;
@@ -218,12 +218,26 @@ impl Talk<'_> {
 
 /// A process whose lane is reset.
 fn talk_and_reset() {
+    converse(|seed| {
+        let count = std::env::var(RESETS).unwrap().parse().unwrap();
+        reset_lanes(count, Random::new(seed));
+    });
+}
+
+/// A process that talks until its input ends.
+pub(super) fn talk_until_told() {
+    converse(|_| {
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        DONE.store(true, Ordering::Release);
+    });
+}
+
+/// Talks with the other process until both are done with what they do beside that. It gets a seed.
+fn converse(beside: impl FnOnce(u64) + Send + 'static) {
     let job = Job::join().unwrap();
     let world = job.world();
     let own = world.rank();
-    let count = std::env::var(RESETS).unwrap().parse().unwrap();
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    let random = Random::new(seed.wrapping_add(own as u64));
     let region = job.create_region(REGION_BYTES).unwrap();
     let mut talk = Talk {
         region: open_region(&job, &region, 1 - own),
@@ -235,7 +249,8 @@ fn talk_and_reset() {
         random: Random::new(seed.wrapping_add(7)),
     };
     talk.exchange(1);
-    let resetter = thread::spawn(move || reset_lanes(count, random));
+    let beside = thread::spawn(move || beside(seed.wrapping_add(own as u64)));
+    let mut rounds = 0;
     while !talk.is_over() {
         enter(Phase::Short);
         (0..20).for_each(|length| talk.exchange(1 + length % 7));
@@ -255,8 +270,12 @@ fn talk_and_reset() {
         talk.changes(20);
         enter(Phase::Idle);
         thread::sleep(Duration::from_micros(talk.random.below(2_000)));
+        rounds += 1;
+        if own == 0 {
+            println!("round {rounds}.");
+        }
     }
-    resetter.join().unwrap();
+    beside.join().unwrap();
     talk.exchange(1); // the other has made its last change
     assert_eq!(region.notifications().unwrap(), talk.changes);
     let mut counter = [0u64];

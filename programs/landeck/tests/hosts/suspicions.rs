@@ -172,7 +172,7 @@ fn until_told(lengths: &[usize], told: u64) {
 }
 
 /// The last round that a job has told of.
-fn last_round(text: &str) -> u64 {
+pub(super) fn last_round(text: &str) -> u64 {
     let told = text.lines().rev().find_map(|line| line.split_once("round ")?.1.strip_suffix('.'));
     told.map_or(0, |number| number.parse().unwrap())
 }
