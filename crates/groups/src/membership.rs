@@ -72,6 +72,8 @@ pub struct Membership {
     view: View,
     phase: Phase,
     restarts: Restarts,
+    /// The number of own processes that are awaited or live.
+    present: u32,
     /// Slots whose process has ended, the earliest first.
     vacated: VecDeque<Slot>,
     /// The vacated slots whose contents other processes may need, as the driver has last reported.
@@ -110,7 +112,8 @@ impl Membership {
         };
         let restarts = Restarts::new(times, plan.processes);
         let (phase, vacated, kept) = (Phase::Running, VecDeque::new(), BTreeSet::new());
-        Self { plan, records, ranks, view, phase, restarts, vacated, kept }
+        let present = plan.processes;
+        Self { plan, records, ranks, view, phase, restarts, present, vacated, kept }
     }
 
     /// The outputs before the first input.
@@ -157,6 +160,15 @@ impl Membership {
     /// Whether a vacated slot is kept only because other processes need its contents.
     pub fn keeps_any(&self) -> bool {
         self.vacated.iter().any(|slot| self.kept.contains(slot))
+    }
+
+    /// Whether an input may give a vacated slot away at `now`: only then it matters which ones are kept.
+    pub fn gives_away(&self, now: Duration, input: &Input) -> bool {
+        match input {
+            Input::Asked { wanted, .. } => wanted.is_none(),
+            Input::Tick => self.restarts.next_due().is_some_and(|due| due <= now),
+            _ => false,
+        }
     }
 
     /// When [`Input::Tick`] is due, if nothing else happens before.
@@ -407,9 +419,7 @@ impl Membership {
         if self.kill_at().is_some_and(|kill_at| kill_at <= now) {
             self.kill(out);
         }
-        let is_there = |slot| matches!(self.record(slot).state, State::Reserved | State::Alive);
-        let over =
-            self.restarts.next_due().is_none() && !self.own_slots().into_iter().any(is_there);
+        let over = self.present == 0 && self.restarts.next_due().is_none();
         if over && self.phase != Phase::Over {
             if self.phase == Phase::Running {
                 out.push(Output::SetEnding);
@@ -453,10 +463,15 @@ impl Membership {
     }
 
     fn set(&mut self, slot: Slot, record: Record, out: &mut Vec<Output>) {
-        if let Some(place) = self.records.get_mut(slot.0 as usize) {
-            *place = record;
-            out.push(Output::SetRecord { slot, record });
+        let is_own = self.rank_of(slot).is_some();
+        let Some(place) = self.records.get_mut(slot.0 as usize) else { return };
+        let is_there = |record: &Record| matches!(record.state, State::Reserved | State::Alive);
+        if is_own {
+            self.present += u32::from(is_there(&record));
+            self.present -= u32::from(is_there(place));
         }
+        *place = record;
+        out.push(Output::SetRecord { slot, record });
     }
 
     /// The slots of the job's own processes, including restarted ones.

@@ -81,6 +81,9 @@ impl Restarts {
 
     /// Takes a process whose restart is due, if there is one.
     pub(crate) fn take_due(&mut self, now: Duration) -> Option<u32> {
+        if self.most == 0 {
+            return None;
+        }
         let is_due = |process: &Process| process.due.is_some_and(|due| due <= now);
         let rank = self.processes.iter().position(is_due)?;
         self.processes[rank].due = None;
@@ -96,6 +99,9 @@ impl Restarts {
 
     /// When the next restart is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
+        if self.most == 0 {
+            return None;
+        }
         self.processes.iter().filter_map(|process| process.due).min()
     }
 

@@ -154,10 +154,11 @@ impl Agent {
     /// process and the end of the job. Many processes start together, and nobody waits for a start; for the end see
     /// [`Agent::write_end`].
     pub(crate) fn tell(&mut self, input: Input) {
-        if matches!(input, Input::Asked { .. } | Input::Tick) {
+        let now = self.began.elapsed();
+        if self.membership.gives_away(now, &input) {
             self.look_for_vacancy();
         }
-        let outputs = self.membership.handle(self.began.elapsed(), input);
+        let outputs = self.membership.handle(now, input);
         self.perform(outputs);
         if !matches!(input, Input::Started { .. }) && !self.unwritten_end {
             self.announce();
