@@ -357,6 +357,7 @@ mod tests {
         let job = HostId(segment(6).plan().host);
         let own_of_parts = format!("parts {id}");
         let plan = SegmentPlan { job: job.0, ranks: 3, ..named(7, &own_of_parts).plan().clone() };
+        let part_plan = plan.clone();
         let part = Segment::create(&plan).unwrap();
         let _agent = serve_in_thread(&part, 0, None).unwrap();
         let found = find(Some(&job.to_string())).unwrap();
@@ -374,6 +375,16 @@ mod tests {
         }
         let listed = super::jobs().into_iter().filter(|listed| listed.id().0 == job.0);
         assert_eq!(listed.count(), 1);
+        // That of this host is shown, in whatever order they are found.
+        let part = |plan: &SegmentPlan, is_here| ObservedJob {
+            is_here,
+            ..observe(HostId(plan.host)).unwrap()
+        };
+        for are_here in [[false, true], [true, false]] {
+            let both = [&part_plan, &plan].into_iter().zip(are_here);
+            let each = one_part_of_each(both.map(|(plan, is_here)| part(plan, is_here)).collect());
+            assert!(each.len() == 1 && each[0].is_here, "{are_here:?}");
+        }
         let error = find(Some("nobody is called so")).unwrap_err();
         assert!(matches!(error, FindError::Unknown { .. }), "{error}");
     }
