@@ -264,6 +264,16 @@ impl<'a> Context<'a> {
         self.hub.trunks.add_streams(host, child_output, child_input, now);
     }
 
+    /// The failures of the last attempts to reach a host.
+    pub(crate) fn complaint(&self, host: HostNumber) -> String {
+        self.hub.trunks.complaint(host)
+    }
+
+    /// What a user should know of the connection to a host that does not answer.
+    pub(crate) fn dependence(&self, host: HostNumber) -> Option<String> {
+        self.hub.trunks.dependence(host)
+    }
+
     /// When the trunks have something to do, if nothing happens before.
     #[cfg(test)]
     pub(crate) fn trunks_deadline(&self) -> Option<Duration> {

@@ -21,6 +21,8 @@ use crate::random;
 
 /// How long a host that has introduced itself may take until its trunk is open.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// When the user learns that the ports of a host that has introduced itself are not reached.
+const PORTS_TOLD_AFTER: Duration = Duration::from_millis(4_500);
 /// How long other hosts have to fail as well, so that one message names them all.
 const FURTHER_FAILURES: Duration = Duration::from_secs(2);
 /// When the user is told that hosts are waited for, and how often again.
@@ -65,6 +67,8 @@ struct Place {
     /// How often its remote shell was refused by a busy server, and when the next one may begin.
     refused: u32,
     not_before: Instant,
+    /// The user knows that its ports are not reached.
+    is_told: bool,
 }
 
 /// A remote shell.
@@ -104,6 +108,7 @@ impl Gathering {
             since: now,
             refused: 0,
             not_before: now,
+            is_told: false,
         };
         Self {
             way,
@@ -456,10 +461,15 @@ impl Gathering {
             }
         }
         for number in 0..self.places.len() {
-            let place = &self.places[number];
-            if matches!(place.state, PlaceState::Admitted(_)) && now > place.since + CONNECT_TIME {
+            let place = &mut self.places[number];
+            let PlaceState::Admitted(host) = place.state else { continue };
+            if now > place.since + CONNECT_TIME {
                 let why = not_reached(&place.name, self.way.is_shared());
                 self.refuse(&[number], why);
+            } else if now > place.since + PORTS_TOLD_AFTER
+                && !std::mem::replace(&mut place.is_told, true)
+            {
+                self.said.push(not_reached_so_far(&place.name, &context.complaint(host)));
             }
         }
         let is_awaited =
@@ -491,13 +501,21 @@ fn unwatch(context: &mut Context<'_>, descriptor: BorrowedFd<'_>) {
     let _ = context.unwatch(descriptor);
 }
 
+/// The text about a host whose daemon has started and is not reached yet.
+fn not_reached_so_far(host: &str, complaint: &str) -> String {
+    format!(
+        "landeck: host {host}: its daemon has started, and none of its ports is reached so far ({complaint}). Do firewalls \
+         let them through, for TCP and UDP? --port-range names ports."
+    )
+}
+
 /// The reason why a host takes no part whose daemon was not connected in time.
 fn not_reached(host: &str, has_shared_streams: bool) -> String {
     let time_s = CONNECT_TIME.as_secs();
     match has_shared_streams {
         false => format!(
             "host {host}: its daemon has started, and no connection to it was made within {time_s} s. May firewalls \
-             let its port through? --port-range names ports"
+             let its port through, for TCP and UDP? --port-range names ports"
         ),
         true => format!(
             "host {host}: its daemon was started by srun, and no connection to it was made within {time_s} s. The \
@@ -514,6 +532,11 @@ mod tests {
     #[test]
     fn what_is_not_reached_is_told_with_its_cure() {
         assert!(not_reached("b", false).starts_with("host b: its daemon has started"));
+        let so_far = not_reached_so_far("b", "10.0.0.2:40000: no answer");
+        assert!(
+            so_far.contains("host b: ") && so_far.contains("so far (10.0.0.2:40000: no answer)")
+        );
+        assert!(so_far.contains("--port-range"), "{so_far}");
         let srun = not_reached("b", true);
         let words = ["host b: ", "srun", "a port is needed", "--port-range", "--start ssh"];
         assert!(words.iter().all(|word| srun.contains(word)), "{srun}");

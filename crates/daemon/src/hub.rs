@@ -10,8 +10,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_groups::hosts::{HostEnd, HostTiming, Lease, NameTable};
+use landeck_host::peer;
 use landeck_host::signals::Signals;
-use landeck_host::{peer, say};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
@@ -21,6 +21,7 @@ use rustix::event::epoll::EventFlags;
 use crate::addresses::{self, NetworkPrefix};
 use crate::bootstrap::DaemonOptions;
 use crate::clock::BootClock;
+use crate::context::Context;
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
@@ -96,7 +97,7 @@ pub(crate) struct Station {
 pub(crate) enum HubEnd {
     /// It got SIGTERM.
     Asked,
-    /// The streams that it was started with have ended.
+    /// The streams that it was started with have ended before it was connected.
     StreamsEnded,
 }
 
@@ -258,7 +259,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends when the input ends. Makes a trunk of both streams when something comes, unless other hosts share them.
+    /// Ends when the input ends and there was never a trunk. Makes a trunk of both streams when something comes, unless
+    /// other hosts share them.
     ///
     /// # Errors
     /// The kernel's error.
@@ -351,7 +353,7 @@ impl Hub {
             self.oust(caller);
         }
         if let Some(line) = self.listener.line(now) {
-            say::complain(line);
+            self.say(line);
         }
         self.trunks.tick(&mut self.reactor, now);
         self.settle();
@@ -386,6 +388,11 @@ impl Hub {
             let events = self.members.asked(host, incarnation, content);
             self.follow(events);
         }
+    }
+
+    /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.
+    pub(crate) fn say(&mut self, text: String) {
+        Context::new(self).send(HostNumber::ARBITER, &JobMessage::Said(text));
     }
 
     /// Sends a message to another daemon.

@@ -44,6 +44,8 @@ pub(crate) enum JobMessage {
     Command(PartCommand),
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
+    /// A text of a daemon for the user.
+    Said(String),
     /// A text.
     #[cfg(test)]
     Text(String),

@@ -267,7 +267,12 @@ impl JobHandler for Jobs {
 
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64) {
         if let Some(whole) = &mut self.whole {
-            let why = format!("it has not answered for {:.1} s", silent_ms as f64 / 1e3);
+            let on_what = context.dependence(host).map(|text| format!(" ({text})"));
+            let why = format!(
+                "it has not answered for {:.1} s{}",
+                silent_ms as f64 / 1e3,
+                on_what.unwrap_or_default()
+            );
             whole.lose(context, host, why);
         }
     }

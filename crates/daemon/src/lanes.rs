@@ -103,6 +103,22 @@ pub(crate) enum LanesEvent {
     },
 }
 
+/// The reason why a caller is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallRefusal {
+    /// It counts among the refused connections, for this reason.
+    Counted(&'static str),
+    /// A host of the machine calls for a job whose part has ended here. Another host learns of a job's end later than this
+    /// one, so such a caller is no stranger.
+    JobIsOver,
+}
+
+impl From<&'static str> for CallRefusal {
+    fn from(why: &'static str) -> Self {
+        Self::Counted(why)
+    }
+}
+
 /// A connection that may become a lane.
 #[derive(Debug)]
 struct Connected {
@@ -186,6 +202,8 @@ pub(crate) struct Lanes {
     names: names::NamesAsked,
     leaving: guests::LeavingGuests,
     relays: relays::RelayDials,
+    /// The hosts none of whose addresses was reached, and which reached none of this host, with the time of that.
+    unreached: BTreeMap<HostNumber, Duration>,
     events: Vec<LanesEvent>,
 }
 
@@ -218,6 +236,7 @@ impl Lanes {
             names: names::NamesAsked::default(),
             leaving: guests::LeavingGuests::default(),
             relays: relays::RelayDials::default(),
+            unreached: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -234,20 +253,23 @@ impl Lanes {
         }
     }
 
-    /// Takes a caller whose preamble announces a lane. `Err` is the reason why it was refused.
+    /// Takes a caller whose preamble announces a lane.
+    ///
+    /// # Errors
+    /// [`CallRefusal`].
     pub(crate) fn called(
         &mut self,
         tools: &mut LaneTools,
         caller: Caller,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), CallRefusal> {
         let secret = self.verified(tools, &caller)?;
         let (preamble, host) = (&caller.preamble, caller.preamble.from);
         let (own, far, lane) = (preamble.wanted, preamble.own, preamble.lane);
         if self.undelivered_count() >= self.undelivered_max {
-            return Err("too many lanes wait for their processes");
+            return Err("too many lanes wait for their processes".into());
         }
         if self.has_all_lanes(own, far) {
-            return Err("its process has as many lanes as it can have");
+            return Err("its process has as many lanes as it can have".into());
         }
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
@@ -259,27 +281,29 @@ impl Lanes {
         Ok(())
     }
 
-    /// Checks the preamble of a caller that is a process elsewhere; returns the secret of the two hosts. `Err` is the
-    /// reason to refuse it.
-    fn verified(&self, tools: &LaneTools, caller: &Caller) -> Result<[u8; 32], &'static str> {
+    /// Checks the preamble of a caller that is a process elsewhere; returns the secret of the two hosts.
+    ///
+    /// # Errors
+    /// [`CallRefusal`].
+    fn verified(&self, tools: &LaneTools, caller: &Caller) -> Result<[u8; 32], CallRefusal> {
         let preamble = &caller.preamble;
         if preamble.machine != self.machine || preamble.to != self.own {
-            return Err("it is meant for another machine or host");
+            return Err("it is meant for another machine or host".into());
         }
         let host = preamble.from;
         let secret = tools.trunks.secret(host, preamble.key_generation);
         let secret =
             *secret.ok_or("its code is made under a secret that this host does not have")?;
         if !verify(&secret, &caller.challenge, &caller.bytes) {
-            return Err("its code is wrong");
+            return Err("its code is wrong".into());
         }
-        let part = tools.parts.get(preamble.job).ok_or("its job has no part here")?;
+        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::JobIsOver)?;
         let place = part.place(preamble.own).ok_or("its process is none of the job")?;
         if preamble.wanted.host != part.host_id() || part.host_of(place) != host {
-            return Err("its process is none of the job");
+            return Err("its process is none of the job".into());
         }
         if preamble.is_plain != self.is_plain {
-            return Err("its frames are protected in another way than here");
+            return Err("its frames are protected in another way than here".into());
         }
         Ok(secret)
     }
@@ -595,6 +619,7 @@ impl Lanes {
     fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
         let Some((job, part)) = tools.parts.with_segment(own.host) else { return };
         let Some(place) = part.place(far) else { return };
+        self.unreached.insert(part.host_of(place), tools.now);
         // A process that has said hello takes the relay, or reports that it cannot.
         if let Some(token) = self.tokens.get(&own).copied() {
             return self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);

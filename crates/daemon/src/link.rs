@@ -83,7 +83,11 @@ pub(crate) struct Link {
     refused_rounds: u32,
     /// Whether a whole round has failed since the last trunk.
     has_failed: bool,
+    /// Why the last trunk ended, if it was that of the remote shell: no port may be reached at all.
+    shell_ended: Option<String>,
     carrier: Option<Carrier>,
+    /// When it was given up, since nothing was reached.
+    given_up_at: Option<Duration>,
     /// Since when there is no trunk.
     down_since: Duration,
     /// Whether a trunk was ever open.
@@ -119,7 +123,9 @@ impl Link {
             is_refused: true,
             refused_rounds: 0,
             has_failed: false,
+            shell_ended: None,
             carrier: None,
+            given_up_at: None,
             down_since: now,
             was_up: false,
             control: SendingEnd::new(),
@@ -137,6 +143,11 @@ impl Link {
         self.carrier.map(|carrier| carrier.token)
     }
 
+    /// Whether a trunk was ever open.
+    pub(crate) const fn was_up(&self) -> bool {
+        self.was_up
+    }
+
     /// Opens a trunk from now on, if there is none.
     pub(crate) fn want(&mut self, now: Duration) {
         self.is_wanted = true;
@@ -145,6 +156,16 @@ impl Link {
         if matches!(self.attempt, Attempt::Pause(_)) {
             self.attempt = Attempt::Pause(now);
         }
+    }
+
+    /// Opens no trunk any more, until it is wanted again.
+    pub(crate) fn give_up(&mut self, now: Duration) {
+        (self.is_wanted, self.given_up_at) = (false, Some(now));
+    }
+
+    /// Whether it was given up less than this time ago: then another attempt would only take more time.
+    pub(crate) fn was_given_up(&self, within: Duration, now: Duration) -> bool {
+        self.given_up_at.is_some_and(|at| now < at + within)
     }
 
     /// Whether a whole round over all addresses has failed since there was a trunk, or there is no address.
@@ -189,7 +210,8 @@ impl Link {
 
     /// The failures of the last attempts, in one line.
     pub(crate) fn complaint(&self) -> String {
-        let failures = self.failures.join("; ");
+        let all = self.shell_ended.iter().chain(&self.failures);
+        let failures = all.map(String::as_str).collect::<Vec<_>>().join("; ");
         match (self.was_up && self.refused_rounds >= REFUSED_ROUNDS_MAX, failures.is_empty()) {
             (true, _) => format!("its daemon (landeckd) has ended ({failures})"),
             (false, true) => {
@@ -197,6 +219,16 @@ impl Link {
             }
             (false, false) => failures,
         }
+    }
+
+    /// Notes that the trunk of the remote shell has ended.
+    pub(crate) fn lost_shell(&mut self, why: String) {
+        self.shell_ended = Some(why);
+    }
+
+    /// Whether the last trunk was that of the remote shell, and has ended.
+    pub(crate) const fn has_lost_shell(&self) -> bool {
+        self.shell_ended.is_some()
     }
 
     /// The state of both streams as this side has received them, to begin a trunk with.
@@ -238,6 +270,7 @@ impl Link {
         self.carrier = Some(Carrier { token, by, since: now });
         self.was_up = true;
         self.failures.clear();
+        (self.shell_ended, self.given_up_at) = (None, None);
         self.is_refused = true;
         (self.next_address, self.refused_rounds, self.pause) = (0, 0, PAUSE_MIN);
         self.has_failed = false;
@@ -386,6 +419,18 @@ mod tests {
         assert_eq!(link.complaint(), "a; b");
         assert!(!link.is_hopeless(at(10_000), at(9_999)), "it was never up");
         assert!(link.is_hopeless(at(10_000), at(10_000)));
+    }
+
+    #[test]
+    fn what_was_given_up_is_remembered_until_there_is_a_trunk() {
+        let mut link = link(&["10.0.0.1:1"]);
+        link.want(at(0));
+        assert!(!link.was_given_up(at(1_000), at(0)));
+        link.give_up(at(5));
+        assert!(!link.is_wanted && link.was_given_up(at(1_000), at(1_004)));
+        assert!(!link.was_given_up(at(1_000), at(1_005)));
+        assert!(link.carry((7, HostNumber(0)), ZERO, [1; 32], at(6)));
+        assert!(!link.was_given_up(at(1_000), at(7)));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) struct Listener {
 struct Stranger {
     socket: OwnedFd,
     address: SocketAddr,
+    /// Whether the address stands in the host table.
+    is_known: bool,
     challenge: [u8; CHALLENGE_BYTES],
     bytes: [u8; PREAMBLE_BYTES],
     filled: usize,
@@ -144,16 +146,15 @@ impl Listener {
             };
             let Ok(address) = SocketAddr::try_from(address).map(simple) else { continue };
             let token = reactor.token();
-            let Ok(stranger) = Stranger::greet(socket, address) else { continue };
+            let is_known = is_known(address.ip());
+            let Ok(stranger) = Stranger::greet(socket, address, is_known) else { continue };
             if reactor.watch(&stranger.socket, token, EventFlags::IN).is_err() {
                 continue;
             }
             self.strangers.insert(token, stranger);
-            if let Some(gone) = self.places.enter(token, is_known(address.ip()), now) {
+            if let Some(gone) = self.places.enter(token, is_known, now) {
                 match self.strangers.remove(&gone) {
-                    Some(gone) => {
-                        self.refusals.count("others came, and it had proven nothing", gone.address);
-                    }
+                    Some(gone) => self.count(&gone, "others came, and it had proven nothing"),
                     None => ousted.push(gone),
                 }
             }
@@ -174,6 +175,7 @@ impl Listener {
                 None
             }
             Err(Errno::AGAIN | Errno::INTR) => return None,
+            Err(_) if stranger.filled == 0 => Some("it said nothing and broke"),
             Err(_) => Some("it broke within its preamble"),
         };
         if let Some(why) = end {
@@ -206,7 +208,7 @@ impl Listener {
         }
     }
 
-    /// Frees the place of a caller that has proven who it is.
+    /// Frees the place of a caller that has proven who it is, whether or not it is served.
     pub(crate) fn recognised(&mut self, token: u64) {
         self.places.leave(token);
     }
@@ -226,9 +228,7 @@ impl Listener {
         let mut callers = Vec::new();
         for late in self.places.take_late(now) {
             match self.strangers.remove(&late) {
-                Some(late) => {
-                    self.refusals.count("it did not prove who it is in time", late.address);
-                }
+                Some(late) => self.count(&late, "it did not prove who it is in time"),
                 None => callers.push(late),
             }
         }
@@ -248,6 +248,14 @@ impl Listener {
     fn end(&mut self, token: u64, why: &'static str) {
         self.places.leave(token);
         if let Some(gone) = self.strangers.remove(&token) {
+            self.count(&gone, why);
+        }
+    }
+
+    /// Counts a stranger that was refused. A connection of a host of the machine that has said nothing is none: that host
+    /// has given it up, as when the process ends for which it was made.
+    fn count(&mut self, gone: &Stranger, why: &'static str) {
+        if gone.filled > 0 || !gone.is_known {
             self.refusals.count(why, gone.address);
         }
     }
@@ -257,7 +265,7 @@ impl Listener {
 const MAGIC: &[u8; 4] = b"LDK1";
 
 impl Stranger {
-    fn greet(socket: OwnedFd, address: SocketAddr) -> io::Result<Self> {
+    fn greet(socket: OwnedFd, address: SocketAddr, is_known: bool) -> io::Result<Self> {
         let challenge = random::bytes()?;
         let _ = set_tcp_nodelay(&socket, true);
         // The buffer of a new socket has room for it.
@@ -265,7 +273,8 @@ impl Stranger {
         {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        Ok(Self { socket, address, challenge, bytes: [0; PREAMBLE_BYTES], filled: 0 })
+        let bytes = [0; PREAMBLE_BYTES];
+        Ok(Self { socket, address, is_known, challenge, bytes, filled: 0 })
     }
 }
 
@@ -301,5 +310,45 @@ fn bound(kind: SocketType, port: u16) -> io::Result<OwnedFd> {
             Ok(socket)
         }
         other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::TcpStream;
+
+    /// Lets a caller that sends this connect and end, and returns the line about it.
+    fn line_about(is_known: bool, bytes: &[u8]) -> Option<String> {
+        let mut reactor = Reactor::new().unwrap();
+        let (mut listener, _datagrams) = Listener::open(&mut reactor, None).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.port()));
+        let mut caller = TcpStream::connect(address).unwrap();
+        caller.write_all(bytes).unwrap();
+        let mut ready = Vec::new();
+        reactor.wait(None, &mut ready).unwrap();
+        assert_eq!(listener.accept(&mut reactor, Duration::ZERO, |_| is_known), []);
+        drop(caller);
+        while !listener.strangers.is_empty() {
+            ready.clear();
+            reactor.wait(None, &mut ready).unwrap();
+            let strangers = ready.iter().filter(|(token, _)| !listener.is_own(*token));
+            for (token, _) in strangers.collect::<Vec<_>>() {
+                assert!(listener.read(*token).is_none());
+            }
+        }
+        listener.line(Duration::ZERO)
+    }
+
+    #[test]
+    fn a_host_of_the_machine_may_give_up_a_connection() {
+        assert_eq!(line_about(true, b""), None);
+        assert!(line_about(false, b"").unwrap().contains("said nothing"));
+        for is_known in [false, true] {
+            let line = line_about(is_known, b"GET / HTTP/1.1").unwrap();
+            assert!(line.contains("does not begin as a connection of Landeck"), "{line}");
+            assert!(line_about(is_known, b"LDK1").unwrap().contains("within its preamble"));
+        }
     }
 }

@@ -36,6 +36,8 @@ const FRAGILE: JobId = JobId(0x78);
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Message(HostNumber, String),
+    /// A text for the user.
+    Said(String),
     Word(Word),
     Up(HostNumber),
     Down(HostNumber, String),
@@ -73,7 +75,11 @@ fn text_of(message: JobMessage) -> String {
 
 impl JobHandler for Reporter {
     fn message(&mut self, _: &mut Context<'_>, from: HostNumber, message: JobMessage) {
-        let _ = self.seen.send(Seen::Message(from, text_of(message)));
+        let seen = match message {
+            JobMessage::Said(text) => Seen::Said(text),
+            message => Seen::Message(from, text_of(message)),
+        };
+        let _ = self.seen.send(seen);
     }
 
     fn word(&mut self, _: &mut Context<'_>, word: &Word) {

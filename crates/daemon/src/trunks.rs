@@ -36,6 +36,8 @@ const COURTESY: Duration = Duration::from_millis(300);
 const STREAMS_AFTER: Duration = Duration::from_secs(4);
 /// A connection whose probe has carried nothing for so long has failed. It is less than the time for streams.
 const PROBE_TIME: Duration = Duration::from_millis(2_500);
+/// The other name of a trunk over the streams of ssh or of what is used instead.
+pub(crate) const SHELL: &str = "the remote shell (ssh)";
 /// The kernel asks the other one this often whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 
@@ -220,10 +222,13 @@ impl Trunks {
         self.trunks.get(&self.links.get(&host)?.trunk()?)?.trunk.socket()
     }
 
-    /// Opens a trunk to a host if there is none.
+    /// Opens a trunk to a host if there is none. Where it was given up a moment ago, it is given up again at once: a message
+    /// that no lane can carry then takes the relay, which needs the same trunk.
     pub(crate) fn want(&mut self, host: HostNumber, now: Duration) {
-        if let Some(link) = self.links.get_mut(&host).filter(|link| !link.is_wanted) {
-            link.want(now);
+        let Some(link) = self.links.get_mut(&host).filter(|link| !link.is_wanted) else { return };
+        match link.was_given_up(self.silence / 2, now) {
+            true => self.events.push_back(TrunksEvent::Down(host, link.complaint())),
+            false => link.want(now),
         }
     }
 
@@ -240,6 +245,28 @@ impl Trunks {
     /// The cipher of sealed lanes to a host.
     pub(crate) fn cipher(&self, host: HostNumber) -> Cipher {
         self.links.get(&host).map_or(Cipher::ChaCha20Poly1305, Link::cipher)
+    }
+
+    /// Whether a trunk to a host was ever open.
+    pub(crate) fn was_up(&self, host: HostNumber) -> bool {
+        self.links.get(&host).is_some_and(Link::was_up)
+    }
+
+    /// The failures of the last attempts to reach a host.
+    pub(crate) fn complaint(&self, host: HostNumber) -> String {
+        self.links.get(&host).map(Link::complaint).unwrap_or_default()
+    }
+
+    /// What a user should know of the connection to a host that does not answer: that it depends on the remote shell.
+    pub(crate) fn dependence(&self, host: HostNumber) -> Option<String> {
+        let link = self.links.get(&host)?;
+        let Some(token) = link.trunk() else {
+            return link.has_lost_shell().then(|| link.complaint());
+        };
+        let is_shell = self.trunks.get(&token)?.trunk.socket().is_none();
+        is_shell.then(|| {
+            format!("its only connection is that of {SHELL}: none of its ports was reached")
+        })
     }
 
     /// The bytes of bulk on the way to a host that are not confirmed.
@@ -277,8 +304,7 @@ impl Trunks {
             None => return Err(TrunkError::Order),
         };
         let trunk = Trunk::over_streams(reactor, streams, session, (self.own, host), now)?;
-        let token =
-            self.keep(trunk, Use::Link { host, by: host }, None, "the streams of ssh".into());
+        let token = self.keep(trunk, Use::Link { host, by: host }, None, SHELL.to_owned());
         let mut events = Vec::new();
         let taken = self.trunks.get_mut(&token).map(|one| one.trunk.take_early(early, &mut events));
         self.digest(reactor, token, events, taken.unwrap_or(Ok(())), now);
@@ -392,9 +418,15 @@ impl Trunks {
     }
 
     /// Gives up a host that has said goodbye.
-    pub(crate) fn leave(&mut self, reactor: &Reactor, host: HostNumber, why: String) {
+    pub(crate) fn leave(
+        &mut self,
+        reactor: &Reactor,
+        host: HostNumber,
+        why: String,
+        now: Duration,
+    ) {
         if self.links.contains_key(&host) {
-            self.give_up(reactor, host, why);
+            self.give_up(reactor, host, why, now);
         }
     }
 
@@ -420,7 +452,8 @@ impl Trunks {
             (Some(token), true) => self.flush(reactor, token, now),
             (None, true) => {}
             (_, false) => {
-                self.give_up(reactor, carrier, "it confirms nothing of what was sent to it".into());
+                let why = "it confirms nothing of what was sent to it".to_owned();
+                self.give_up(reactor, carrier, why, now);
             }
         }
     }
@@ -470,7 +503,7 @@ impl Trunks {
                 Attempt::Pause(until) => link.next_address().map(|_| until),
                 Attempt::Dial(_) | Attempt::Opening(_) => None,
             };
-            next.into_iter().chain(link.hopeless_at(self.lease))
+            next.into_iter().chain(link.hopeless_at(self.patience(link)))
         });
         // Streams that are not needed have no time: it would be over soon, and the loop would never sleep again.
         let awaited = |host: &HostNumber| self.links.get(host).is_some_and(awaits_streams);
@@ -487,19 +520,20 @@ impl Trunks {
     }
 
     fn tend(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
-        let lease = self.lease;
-        let Some(link) = self.links.get_mut(&host) else { return };
+        let Some(link) = self.links.get(&host) else { return };
         if !link.is_wanted || link.trunk().is_some() {
             return;
         }
+        let patience = self.patience(link);
+        let Some(link) = self.links.get_mut(&host) else { return };
         let is_over = |(_, _, at): &(OwnedFd, OwnedFd, Duration)| now >= *at;
         let streams_due = self.streams.get(&host).is_some_and(is_over) && awaits_streams(link);
         if streams_due {
             return self.begin_streams(reactor, host, now);
         }
-        if link.is_hopeless(lease, now) {
+        if link.is_hopeless(patience, now) {
             let why = link.complaint();
-            return self.give_up(reactor, host, why);
+            return self.give_up(reactor, host, why, now);
         }
         let is_due = matches!(link.attempt, Attempt::Pause(until) if now >= until);
         let Some(address) = link.next_address().filter(|_| is_due) else { return };
@@ -514,6 +548,13 @@ impl Trunks {
                 link.failed(format!("{address}: {error}"), is_refusal, now);
             }
         }
+    }
+
+    /// How long a link may be without a trunk. The life of a host depends on that to the arbiter, so it is kept as long as a
+    /// lease; messages of a pair wait for one between two others, so that is given up after T once every address has failed.
+    fn patience(&self, link: &Link) -> Duration {
+        let is_of_arbiter = [self.own, link.entry.host].contains(&HostNumber::ARBITER);
+        if link.is_unreached() && !is_of_arbiter { self.silence } else { self.lease }
     }
 
     fn begin_streams(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
@@ -531,10 +572,10 @@ impl Trunks {
                 }
                 link.attempt = Attempt::Opening(trunk.token());
                 let serves = Use::Link { host, by: self.own };
-                let token = self.keep(trunk, serves, None, "the streams of ssh".into());
+                let token = self.keep(trunk, serves, None, SHELL.to_owned());
                 self.flush(reactor, token, now);
             }
-            Err(error) => link.failed(format!("the streams of ssh: {error}"), false, now),
+            Err(error) => link.failed(format!("{SHELL}: {error}"), false, now),
         }
     }
 

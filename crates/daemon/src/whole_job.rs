@@ -13,6 +13,7 @@ use landeck_host::remote::messages::{
 };
 use landeck_host::remote::spec::JobSpec;
 use landeck_host::report::Failure;
+use landeck_host::say;
 use landeck_host::witness::Happened;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
@@ -183,6 +184,12 @@ impl WholeJob {
                 let cause = format!("host {}: {}", self.name_of(from), refusal.text);
                 self.lose(context, from, refusal.text);
                 self.end(context, refusal.exit_code, cause);
+            }
+            JobMessage::Said(text) => {
+                let far = context.host(from).filter(|_| from != context.own_host());
+                let name = far.map_or_else(String::new, |entry| format!("host {}: ", entry.name));
+                let text = say::brief(format_args!("{name}{text}"));
+                self.launcher.send(&ArbiterReport::Said(text));
             }
             JobMessage::Event(event) if self.phase == Phase::Running => {
                 self.take_event(context, from, event);

@@ -4,8 +4,14 @@ use landeck_groups::hosts::{NameAnswer, NameQuestion};
 use landeck_wire::{JobId, ProcessId};
 
 use super::*;
+use crate::lanes::CallRefusal;
 use crate::trunk::TrunkError;
+use crate::trunks::SHELL;
 use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
+
+/// What a user learns of a host none of whose ports was reached.
+const MESSAGES_NEED_A_PORT: &str = "Programs that exchange no messages between hosts run all the same; messages need a port: do firewalls let it \
+     through, for TCP and UDP? --port-range names ports";
 
 impl Hub {
     /// Handles the events of trunks and lanes until there are none.
@@ -71,6 +77,13 @@ impl Hub {
 
     fn up(&mut self, host: HostNumber) {
         let now = self.now();
+        if self.members.is_arbiter() && self.trunks.dependence(host).is_some() {
+            let name = self.members.host(host).map_or("", |entry| entry.name.as_str());
+            self.say(format!(
+                "landeck: none of the ports of host {name} was reached, so {SHELL} carries its output and input. \
+                 {MESSAGES_NEED_A_PORT}"
+            ));
+        }
         // A host is judged from its first trunk on. Before, the link's own limit holds.
         if let Some(incarnation) = self.members.host(host).map(|entry| entry.incarnation) {
             self.watch.add(host, incarnation, now);
@@ -80,7 +93,7 @@ impl Hub {
             let port = self.trunks.addresses(host).first().map(SocketAddr::port);
             let socket = self.trunks.socket(host);
             if let Err(error) = self.heartbeats.begin(host, &secret, socket, port, now) {
-                say::complain(format_args!("landeckd: no heartbeats to host {}: {error}", host.0));
+                self.say(format!("landeckd: no heartbeats to host {}: {error}", host.0));
             }
         }
         let events = self.members.renewed(host);
@@ -284,23 +297,29 @@ impl Hub {
         let address = caller.address;
         match caller.preamble.purpose {
             Purpose::Trunk => self.trunks.called(&self.reactor, caller, now),
-            Purpose::Lane => match self.with_lanes(|lanes, tools| lanes.called(tools, caller)) {
-                Ok(()) => self.listener.recognised(token),
-                Err(why) => self.listener.refused(token, why, address),
-            },
+            Purpose::Lane => {
+                let outcome = self.with_lanes(|lanes, tools| lanes.called(tools, caller));
+                self.judge_caller(token, address, outcome.err());
+            }
             Purpose::Measure => match self.with_links(|links, tools| links.called(tools, caller)) {
                 Ok(()) => self.listener.recognised(token),
                 Err(why) => self.listener.refused(token, why, address),
             },
             Purpose::Relay => {
-                match self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller)) {
-                    Ok(caller) => {
-                        self.listener.recognised(token);
-                        self.relay.serve(caller);
-                    }
-                    Err(why) => self.listener.refused(token, why, address),
+                let outcome = self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller));
+                self.judge_caller(token, address, outcome.as_ref().err().copied());
+                if let Ok(caller) = outcome {
+                    self.relay.serve(caller);
                 }
             }
+        }
+    }
+
+    /// Frees the place of a caller that is a process elsewhere, and counts it if it was refused as a stranger.
+    fn judge_caller(&mut self, token: u64, address: SocketAddr, refusal: Option<CallRefusal>) {
+        match refusal {
+            Some(CallRefusal::Counted(why)) => self.listener.refused(token, why, address),
+            Some(CallRefusal::JobIsOver) | None => self.listener.recognised(token),
         }
     }
 
@@ -314,12 +333,21 @@ impl Hub {
         }
     }
 
-    /// The streams that the daemon was started with end it, or become its trunk.
+    /// The streams that the daemon was started with become its trunk, or end it if there never was one.
     pub(super) fn streams_ready(&mut self) {
         let Some(streams) = self.streams.take() else { return };
         let now = self.now();
         let mut buffer = vec![0; 64 << 10];
         let outcome = match rustix::io::read(&streams.input, &mut buffer[..]) {
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                self.keep_streams_again(streams)
+            }
+            // The shell has carried what a daemon needs to begin. Trunks carry everything else, and say whether the arbiter
+            // lives: the end of the shell ends nothing any more.
+            Ok(0) | Err(_) if self.trunks.was_up(HostNumber::ARBITER) => {
+                let _ = self.reactor.unwatch(&streams.input);
+                Ok(())
+            }
             // The lines are for other hosts.
             Ok(count) if count > 0 && streams.is_shared => self.keep_streams_again(streams),
             Ok(count) if count > 0 => {
@@ -330,9 +358,6 @@ impl Hub {
                 self.trunks
                     .accept_streams(&mut self.reactor, arbiter, both, early, now)
                     .map_err(io::Error::other)
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                self.keep_streams_again(streams)
             }
             Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
             Err(errno) => Err(errno.into()),

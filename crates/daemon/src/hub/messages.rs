@@ -29,8 +29,8 @@ impl Hub {
         }
     }
 
-    fn distrust(&self, from: HostNumber, what: &str) {
-        say::complain(format_args!(
+    fn distrust(&mut self, from: HostNumber, what: &str) {
+        self.say(format!(
             "landeckd: host {} sent {what} that this release does not know: install one release on all hosts",
             from.0
         ));
@@ -107,7 +107,8 @@ impl Hub {
             DaemonMessage::Goodbye { incarnation } => {
                 let now = self.now();
                 // The reason comes before the word that follows.
-                self.trunks.leave(&self.reactor, from, "its daemon has ended in order".into());
+                let why = "its daemon has ended in order".to_owned();
+                self.trunks.leave(&self.reactor, from, why, now);
                 self.settle();
                 let events = self.watch.said_gone(from, incarnation, now);
                 self.judge(events);
@@ -194,7 +195,7 @@ impl Hub {
         match self.members.admit(entry) {
             Ok(events) => self.follow(events),
             // A number that was never given has no earlier incarnation.
-            Err(error) => say::complain(format_args!("landeckd: {error}")),
+            Err(error) => self.say(format!("landeckd: {error}")),
         }
         host
     }

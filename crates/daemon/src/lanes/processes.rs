@@ -20,7 +20,8 @@ use crate::reactor::Reactor;
 const UNREACHABLE: i32 = rustix::io::Errno::HOSTUNREACH.raw_os_error();
 /// The system error with which a process reports that the other one sends what no process sends.
 const BROKEN_PEER: i32 = rustix::io::Errno::PROTO.raw_os_error();
-pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one";
+pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one. They need a common network, or a \
+     firewall must let their ports through, for TCP and UDP: --port-range names ports";
 /// How often, within T, a lane is tried again that broke and could not be opened at once, and a report is told again that
 /// has not ended its job.
 const TRIES: u32 = 8;

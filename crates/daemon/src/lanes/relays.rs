@@ -15,7 +15,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{LaneTools, Lanes};
+use super::{CallRefusal, LaneTools, Lanes};
 use crate::dial::Dial;
 use crate::listener::Caller;
 use crate::relay::RelayCaller;
@@ -126,8 +126,13 @@ impl Lanes {
         }
     }
 
-    /// Dials the next address of a relay's host.
+    /// Dials the next address of a relay's host. A host that no lane has reached a moment ago has no relay either: it is the
+    /// same port.
     fn dial_relay(&mut self, tools: &mut LaneTools, mut wish: Wish) {
+        let unreached = self.unreached.get(&wish.host);
+        if unreached.is_some_and(|at| tools.now < *at + self.timeout / 2) {
+            return self.refuse_relay(tools, wish);
+        }
         if tools.trunks.newest_secret(wish.host).is_none() {
             tools.trunks.want(wish.host, tools.now);
             return self.relays.awaited.push(wish);
@@ -271,15 +276,18 @@ impl Lanes {
         }
     }
 
-    /// Takes a caller that wants this host's relay. `Err` is the reason why it was refused.
+    /// Takes a caller that wants this host's relay.
+    ///
+    /// # Errors
+    /// [`CallRefusal`].
     pub(crate) fn relay_called(
         &mut self,
         tools: &mut LaneTools,
         caller: Caller,
-    ) -> Result<RelayCaller, &'static str> {
+    ) -> Result<RelayCaller, CallRefusal> {
         let secret = self.verified(tools, &caller)?;
         let (preamble, host) = (&caller.preamble, caller.preamble.from);
-        let part = tools.parts.get(preamble.job).ok_or("its job has no part here")?;
+        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::JobIsOver)?;
         let far = part.place(preamble.own).ok_or("its process is none of the job")?;
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);

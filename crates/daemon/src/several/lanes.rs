@@ -262,6 +262,34 @@ fn a_broken_lane_ends_no_job_while_its_host_may_be_lost() {
 }
 
 #[test]
+fn a_caller_for_a_job_that_is_over_is_no_stranger() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [mut zero, one, _two] = three();
+    // The process with the lower number dials, so both sides call in some of the rounds.
+    for round in 0..6 {
+        let job = JobId(JOB.0 + round);
+        let segments = parts_of(job, &zero, &one);
+        let (own, over) = if round % 2 == 0 { (1, &zero) } else { (0, &one) };
+        over.ask(move |context| context.remove_part(job));
+        let process = Process::welcomed(&segments[own]);
+        process.say(&Handover::Want { far: 0 });
+        assert!(matches!(process.hear().unwrap(), (Some(Handover::Unreachable { .. }), None)));
+        drop(process);
+        for daemon in [&zero, &one] {
+            daemon.ask(move |context| context.remove_part(job));
+        }
+    }
+    // What the hosts had to say is here before this.
+    one.send(&zero, "over");
+    zero.wait_text();
+    assert!(
+        !zero.seen_so_far().iter().any(|seen| matches!(seen, Seen::Said(_))),
+        "{:?}",
+        zero.kept
+    );
+}
+
+#[test]
 fn segments_get_numbers_that_no_other_host_has() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [zero, one, _two] = three();

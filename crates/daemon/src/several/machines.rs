@@ -189,6 +189,49 @@ fn where_no_port_is_reached_the_streams_of_ssh_are_the_trunk() {
     // Without datagrams and ports, heartbeats take the pipes too.
     std::thread::sleep(Duration::from_millis(options().host_timeout_ms + 1_000));
     assert_eq!(zero.ask(|context| context.hosts().count()), 2);
+    // The message about a host that is lost then names the remote shell, whether or not that has ended.
+    let dependence = |zero: &Daemon| zero.ask(move |context| context.dependence(number).unwrap());
+    assert!(dependence(&zero).contains("only connection is that of the remote shell (ssh)"));
+    one.end(End::Killed);
+    let give_up = Instant::now() + PATIENCE;
+    while !dependence(&zero).contains("the remote shell (ssh): the other side ended") {
+        assert!(Instant::now() < give_up, "{}", dependence(&zero));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn behind_a_trunk_the_end_of_the_remote_shell_ends_nothing() {
+    let _watchdog = limited();
+    let mut zero = arbiter();
+    let (child_input, to_child) = rustix::pipe::pipe().unwrap();
+    let (from_child, child_output) = rustix::pipe::pipe().unwrap();
+    let announced = announce(Some((child_input, child_output)));
+    let entry = admit(&mut zero, &announced, announced.key, vec![announced.address]);
+    let mut one = announced.take_place(entry, zero.entry.clone());
+    zero.wait_up(1);
+    one.wait_up(0);
+    drop((to_child, from_child));
+    for number in 0..20 {
+        one.send(&zero, &number.to_string());
+        assert_eq!(zero.wait_text(), (1, number.to_string()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn before_a_trunk_the_end_of_the_remote_shell_ends_the_daemon() {
+    let _watchdog = limited();
+    let zero = arbiter();
+    let (child_input, to_child) = rustix::pipe::pipe().unwrap();
+    let (_from_child, child_output) = rustix::pipe::pipe().unwrap();
+    let announced = announce(Some((child_input, child_output)));
+    let entry = announced.entry(1, vec![announced.address]);
+    let nowhere: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let mut one =
+        announced.take_place(entry, HostEntry { addresses: vec![nowhere], ..zero.entry.clone() });
+    drop(to_child);
+    one.thread.take().unwrap().join().unwrap();
 }
 
 #[test]

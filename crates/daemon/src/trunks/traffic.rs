@@ -238,7 +238,10 @@ impl Trunks {
         let Some(link) = self.links.get_mut(&host) else { return };
         let why = format!("{}: {error}", gone.address);
         if link.dropped(token, now) {
-            link.failures.push(why);
+            match gone.trunk.socket() {
+                Some(_) => link.failures.push(why),
+                None => link.lost_shell(why),
+            }
             // The side that did not dial leaves the renewal to the other one for a moment.
             let by_other = by != self.own && host != HostNumber::ARBITER;
             link.attempt = Attempt::Pause(if by_other { now + super::COURTESY } else { now });
@@ -251,12 +254,18 @@ impl Trunks {
     }
 
     /// Gives up a host: its link ends with everything in it.
-    pub(super) fn give_up(&mut self, reactor: &Reactor, host: HostNumber, why: String) {
+    pub(super) fn give_up(
+        &mut self,
+        reactor: &Reactor,
+        host: HostNumber,
+        why: String,
+        now: Duration,
+    ) {
         if self.own == HostNumber::ARBITER || host == HostNumber::ARBITER {
             self.remove_host(reactor, host);
         } else if let Some(link) = self.links.get_mut(&host) {
             // It may be reached when it is needed again.
-            link.is_wanted = false;
+            link.give_up(now);
         }
         self.events.push_back(TrunksEvent::Down(host, why));
     }
