@@ -32,6 +32,7 @@ const ARBITER: &str = "crates/groups/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
 const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
+const SILENCE: &str = "crates/channel/src/silence.rs";
 const GRANTS: &str = "crates/channel/src/grants.rs";
 const CREDIT: &str = "crates/channel/src/credit.rs";
 const PACING: &str = "crates/kernel/src/pacing.rs";
@@ -242,6 +243,41 @@ const MUTANTS: &[Mutant] = &[
         line: "        self.kept.is_empty()",
         changed: "        self.sent == self.pushed",
         test: "pairs::",
+    },
+    Mutant {
+        breaks: "a connection that carries nothing is given up in time",
+        file: SILENCE,
+        line: "let mut since = before.map_or(now, |begun| begun.since);",
+        changed: "let mut since = now;",
+        test: "silences::",
+    },
+    Mutant {
+        breaks: "a connection that carries nothing is given up in time (its window is closed)",
+        file: SILENCE,
+        line: "since = since.max(answered);",
+        changed: "since = now;",
+        test: "silences::",
+    },
+    Mutant {
+        breaks: "a connection that carries is not given up (its receiver does not read)",
+        file: SILENCE,
+        line: "if !sight.is_window_open {",
+        changed: "if false {",
+        test: "silences::",
+    },
+    Mutant {
+        breaks: "a connection that carries is not given up (nothing waits)",
+        file: SILENCE,
+        line: "if sight.waiting_bytes == 0 {",
+        changed: "if false {",
+        test: "silences::",
+    },
+    Mutant {
+        breaks: "connections that bring nothing over end their job",
+        file: SILENCE,
+        line: "let is_same = has_more && self.began_at == Some(began_at);",
+        changed: "let is_same = false;",
+        test: "channel units: connections_in_a_row",
     },
     Mutant {
         breaks: "no more than the limit is granted and not received",

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-/// What the system says of a connection at a moment.
+/// The facts of a connection, as its system tells them at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionSight {
     /// The bytes that the other side has not acknowledged, sent or not.
@@ -15,7 +15,7 @@ pub struct ConnectionSight {
     pub acknowledged_bytes: u64,
     /// Whether it lets this side send more.
     pub is_window_open: bool,
-    /// Whether something is under way that it has to answer: bytes, or a question whether its window is open again.
+    /// Whether it owes an answer: to bytes under way, or to two questions whether its window is open again, as one may be lost.
     pub is_asked: bool,
     /// The time since it last answered anything.
     pub answer_age: Duration,

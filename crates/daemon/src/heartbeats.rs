@@ -173,7 +173,8 @@ impl AsFd for Heartbeats {
     }
 }
 
-fn peer_address(trunk: &OwnedFd) -> Option<IpAddr> {
+/// The address of the host that a trunk leads to.
+pub(crate) fn peer_address(trunk: &OwnedFd) -> Option<IpAddr> {
     let address = SocketAddr::try_from(getpeername(trunk).ok()??).ok()?;
     Some(simple(address).ip())
 }

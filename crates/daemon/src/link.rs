@@ -173,6 +173,17 @@ impl Link {
         self.has_failed || self.addresses.is_empty()
     }
 
+    /// Adds an address that a trunk has come from, if it is a new one: the host may have been given another one.
+    pub(crate) fn learn(&mut self, address: IpAddr) {
+        let known = &mut self.entry.addresses;
+        let Some(port) = known.first().map(SocketAddr::port) else { return };
+        if known.iter().all(|known| known.ip().to_canonical() != address) {
+            let new = SocketAddr::new(address, port);
+            known.push(new);
+            self.addresses.push(new);
+        }
+    }
+
     /// The address to try next. `None` if there is none at all.
     pub(crate) fn next_address(&self) -> Option<SocketAddr> {
         self.addresses.get(self.next_address).copied()

@@ -113,7 +113,7 @@ pub enum Handover {
         far: u32,
         /// The number of the lane, or [`RELAY_LANE`].
         lane: u32,
-        /// What was seen of it.
+        /// The silence, as it was seen.
         silence: LaneSilence,
     },
     /// The process needs numbers for groups.

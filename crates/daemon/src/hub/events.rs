@@ -98,6 +98,7 @@ impl Hub {
         }
         let events = self.members.renewed(host);
         self.follow(events);
+        self.lanes.add_host(host, self.trunks.addresses(host).len());
         self.with_lanes(|lanes, tools| lanes.host_up(tools, host));
         self.inbox.push_back(Incoming::Up(host));
     }
@@ -107,7 +108,7 @@ impl Hub {
         self.send(host, &DaemonMessage::Narrow);
         let name = self.members.host(host).map_or_else(|| host.0.to_string(), |it| it.name.clone());
         let (own, bytes) = (&self.station.own.name, SHORT_SEGMENT_BYTES);
-        say::complain(format_args!(
+        self.say(format!(
             "landeckd: a connection of {own} and {name} carried short packets, and long ones seem to be lost. Their further \
              connections use segments of at most {bytes} bytes. Check the MTU on the way"
         ));

@@ -105,13 +105,7 @@ impl Hub {
                 Vec::new()
             }
             DaemonMessage::Goodbye { incarnation } => {
-                let now = self.now();
-                // The reason comes before the word that follows.
-                let why = "its daemon has ended in order".to_owned();
-                self.trunks.leave(&self.reactor, from, why, now);
-                self.settle();
-                let events = self.watch.said_gone(from, incarnation, now);
-                self.judge(events);
+                self.said_goodbye(from, incarnation);
                 Vec::new()
             }
             _ => {
@@ -120,6 +114,17 @@ impl Hub {
             }
         };
         self.follow(events);
+    }
+
+    /// The daemon of a host ends in order.
+    fn said_goodbye(&mut self, from: HostNumber, incarnation: HostIncarnation) {
+        let now = self.now();
+        // The reason comes before the word that follows.
+        let why = "its daemon has ended in order".to_owned();
+        self.trunks.leave(&self.reactor, from, why, now);
+        self.settle();
+        let events = self.watch.said_gone(from, incarnation, now);
+        self.judge(events);
     }
 
     /// Begins to search stacks for an observer on another host.

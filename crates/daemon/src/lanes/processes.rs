@@ -12,6 +12,7 @@ use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
+use crate::dial::DIAL_TIME;
 use crate::parts::PartOfHost;
 use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
 use crate::reactor::Reactor;
@@ -188,34 +189,11 @@ impl Lanes {
             }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, lane, errno }, Some(own)) => {
-                let what = match *errno {
-                    0 => "the connection ended without a goodbye".to_owned(),
-                    UNREACHABLE => NO_ADDRESS.to_owned(),
-                    number => io::Error::from_raw_os_error(number).to_string(),
-                };
-                let explained_by = match *lane {
-                    _ if *errno == BROKEN_PEER => ExplainedBy::Word,
-                    RELAY_LANE => ExplainedBy::Relay,
-                    0 if *errno != UNREACHABLE => ExplainedBy::Word,
-                    _ => ExplainedBy::Lane,
-                };
-                self.broken(tools, (job, own), (*far, *lane), what, explained_by)?;
+                let broken = (*far, *lane, *errno);
+                return self.lane_broken(tools, (job, own), broken);
             }
             (Handover::Silent { far, lane, silence }, own) => {
-                part.far.get(*far as usize).ok_or(())?;
-                let host = part.host_of(*far);
-                if may_be_of_long_packets(silence) {
-                    tools.trunks.narrow(host);
-                }
-                // A connection for regions says no more: its call fails where there is no other one.
-                let Some(own) = own else { return Ok(()) };
-                let explained_by = match *lane {
-                    _ if silence.is_hopeless => ExplainedBy::Word,
-                    RELAY_LANE => ExplainedBy::Relay,
-                    _ => ExplainedBy::Lane,
-                };
-                let what = silence_in_words(silence);
-                self.broken(tools, (job, own), (*far, *lane), what, explained_by)?;
+                return self.lane_silent(tools, (job, own), (*far, *lane), silence);
             }
             (Handover::Relay { slot, incarnation, host }, _) => {
                 let place = (*slot, *incarnation, *host);
@@ -227,14 +205,60 @@ impl Lanes {
         Ok(())
     }
 
-    /// Takes a process's report that a lane, or its connection to a relay, is broken. `Err` if no process reports so.
+    /// Takes a process's report that a lane, or its connection to a relay, has ended. `Err` if no process reports so.
+    fn lane_broken(
+        &mut self,
+        tools: &LaneTools,
+        who: (JobId, ProcessId),
+        (far, lane, errno): (u32, u32, i32),
+    ) -> Result<(), ()> {
+        let what = match errno {
+            0 => "the connection ended without a goodbye".to_owned(),
+            UNREACHABLE => NO_ADDRESS.to_owned(),
+            number => io::Error::from_raw_os_error(number).to_string(),
+        };
+        let explained_by = match lane {
+            _ if errno == BROKEN_PEER => ExplainedBy::Word,
+            RELAY_LANE => ExplainedBy::Relay,
+            0 if errno != UNREACHABLE => ExplainedBy::Word,
+            _ => ExplainedBy::Lane,
+        };
+        self.broken(tools, who, (far, lane), what, (explained_by, Duration::ZERO))
+    }
+
+    /// Takes a process's report that a lane, or a connection to a relay, has carried nothing. `Err` if no process reports so.
+    fn lane_silent(
+        &mut self,
+        tools: &mut LaneTools,
+        (job, own): (JobId, Option<ProcessId>),
+        (far, lane): (u32, u32),
+        silence: &LaneSilence,
+    ) -> Result<(), ()> {
+        let part = tools.parts.get(job).ok_or(())?;
+        part.far.get(far as usize).ok_or(())?;
+        if may_be_of_long_packets(silence) {
+            tools.trunks.narrow(part.host_of(far));
+        }
+        // A connection for regions says no more: its call fails where there is no other one.
+        let Some(own) = own else { return Ok(()) };
+        // An address that is no more gives no answer, and the next one may do.
+        let (explained_by, more) = match lane {
+            _ if silence.is_hopeless => (ExplainedBy::Word, Duration::ZERO),
+            RELAY_LANE => (ExplainedBy::Relay, DIAL_TIME),
+            _ => (ExplainedBy::Lane, DIAL_TIME),
+        };
+        self.broken(tools, (job, own), (far, lane), silence_in_words(silence), (explained_by, more))
+    }
+
+    /// Takes a process's report that a lane, or its connection to a relay, is broken, which something may explain for so much
+    /// longer than T. `Err` if no process reports so.
     fn broken(
         &mut self,
         tools: &LaneTools,
         (job, own): (JobId, ProcessId),
         (place, lane): (u32, u32),
         what: String,
-        explained_by: ExplainedBy,
+        (explained_by, more): (ExplainedBy, Duration),
     ) -> Result<(), ()> {
         let part = tools.parts.get(job).ok_or(())?;
         let far = *part.far.get(place as usize).ok_or(())?;
@@ -249,6 +273,7 @@ impl Lanes {
             && self.machine_of_lanes.open_lane(own, far).is_some();
         if !has_next {
             let (due, again) = self.times_of_report(tools.now);
+            let due = due + more;
             self.report(BrokenReport { job, own, place, what, due, again, explained_by });
         }
         Ok(())

@@ -7,6 +7,7 @@ use landeck_wire::HostNumber;
 
 use super::{Attempt, SECRET_LABEL, Trunks, TrunksEvent, Use};
 use crate::envelope::{Envelope, EnvelopeClass, HOPS_MAX};
+use crate::heartbeats::peer_address;
 use crate::link::Parcel;
 use crate::reactor::Reactor;
 use crate::trunk::{Receipt, TrunkError, TrunkEvent};
@@ -78,6 +79,7 @@ impl Trunks {
         let Some(one) = self.trunks.get(&token) else { return Ok(()) };
         let Use::Link { host, by } = one.serves else { return Err(TrunkError::Order) };
         let secret = one.trunk.export(SECRET_LABEL)?;
+        let address = one.trunk.socket().and_then(peer_address);
         if let Some(socket) = one.trunk.socket() {
             self.tune(socket, true);
         }
@@ -91,6 +93,9 @@ impl Trunks {
             None => {}
         }
         let Some(link) = self.links.get_mut(&host) else { return Ok(()) };
+        if let Some(address) = address {
+            link.learn(address);
+        }
         let is_right = link.carry((token, by), theirs, secret, now);
         match link.attempt {
             Attempt::Dial(dial) => drop(self.dials.remove(&dial)),

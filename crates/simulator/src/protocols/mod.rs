@@ -12,6 +12,7 @@
 //! | [`lanes`] | two daemons that open lanes between their processes |
 //! | [`names`] | processes of several hosts that publish, find and take back names |
 //! | [`pairs`] | the positions of one pair over lanes that break |
+//! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
@@ -28,6 +29,7 @@ pub mod lanes;
 mod link;
 pub mod names;
 pub mod pairs;
+pub mod silences;
 
 pub use event_log::ProtocolFailure;
 pub use hosts_setting::{FaultRates, HostsSetting};

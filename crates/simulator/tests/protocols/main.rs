@@ -9,6 +9,7 @@ mod incast;
 mod lanes;
 mod names;
 mod pairs;
+mod silences;
 
 use landeck_simulator::protocols::ProtocolFailure;
 use landeck_testing::{Random, seed};

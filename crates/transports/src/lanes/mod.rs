@@ -785,6 +785,9 @@ impl Channel for Lanes {
                 tell(stall.record(self.first_far + far, silent_since_ns));
             }
         }
+        if let Some(relayed) = &self.relayed {
+            relayed.describe_silences(tell);
+        }
     }
 
     fn traffic(&self) -> Traffic {

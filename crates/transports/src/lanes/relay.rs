@@ -122,6 +122,12 @@ impl RelayStream {
         silence.map_or(Ok(()), |silence| Err(RelayEnd::Silent(silence)))
     }
 
+    /// The bytes that wait for the other end's system, and since when it acknowledges none of them, by the last look.
+    pub(super) fn silence(&self) -> Option<(u64, Duration)> {
+        let bytes = self.unsent() as u64 + socket::unacknowledged(&self.socket);
+        self.looks.since().map(|since| (bytes, since))
+    }
+
     /// Whether bytes are under way, or wait, that the other end is not known to have.
     pub fn has_unacknowledged(&self) -> bool {
         self.unsent() > 0 || socket::has_unacknowledged(&self.socket)

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
-use landeck_memory::{Bytes, FarProcess, Segment};
+use landeck_memory::{Bytes, FarProcess, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys, LaneSilence, RELAY_LANE};
 use landeck_wire::relayed::{
     RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
@@ -260,6 +260,19 @@ impl Relayed {
             let Some(stream) = &mut link.stream else { continue };
             let Err(end) = stream.look_at_silence(now, limit) else { continue };
             self.end(host, &end, daemon, epoll);
+        }
+    }
+
+    /// Describes the connections whose bytes nobody acknowledges, each with one far process that it leads to.
+    pub(super) fn describe_silences(&self, tell: &mut dyn FnMut(LaneRecord)) {
+        for link in self.links.values() {
+            let silence = link.stream.as_ref().and_then(RelayStream::silence);
+            let far = link.users.iter().find(|far| !self.is_gone(**far));
+            let (Some((unsent_bytes, since)), Some(far)) = (silence, far) else { continue };
+            let since_ns = since.as_nanos() as u64;
+            let peer = self.first_far + far;
+            let silent_since_ns = since_ns;
+            tell(LaneRecord { peer, unsent_bytes, since_ns, silent_since_ns, open_messages: 0 });
         }
     }
 

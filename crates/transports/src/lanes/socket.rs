@@ -79,7 +79,7 @@ pub(super) fn out_of_order(socket: &OwnedFd) -> Option<u32> {
     (bytes >= end).then_some(info.tcpi_rcv_ooopack)
 }
 
-/// What the system says of the bytes that wait on a connection. `None` if it is none of TCP.
+/// The facts of the bytes that wait on a connection. `None` if it is none of TCP.
 pub(super) fn sight(socket: &OwnedFd) -> Option<ConnectionSight> {
     let waiting_bytes = unacknowledged(socket);
     if waiting_bytes == 0 {
@@ -100,7 +100,7 @@ pub(super) fn sight(socket: &OwnedFd) -> Option<ConnectionSight> {
         waiting_bytes,
         acknowledged_bytes: info.tcpi_bytes_acked,
         is_window_open,
-        is_asked: info.tcpi_probes > 0 || in_flight && is_newer,
+        is_asked: info.tcpi_probes > 1 || in_flight && is_newer,
         answer_age: Duration::from_millis(info.tcpi_last_ack_recv.into()),
     })
 }

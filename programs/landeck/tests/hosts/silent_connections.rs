@@ -137,8 +137,8 @@ fn a_host_whose_address_is_replaced_goes_on() {
         let mut running = cluster.start_talk(test, &["--path", path]);
         cluster.shell(
             1,
-            "ip address add 10.77.1.77/24 dev eth0 && ip address del 10.77.1.2/24 dev eth0
-             ip route replace default via 10.77.1.254",
+            "ip address del 10.77.1.2/24 dev eth0 && ip address add 10.77.1.77/24 dev eth0
+             ip route add default via 10.77.1.254",
         );
         let took = wait_for_rounds(&mut running, "progress behind a change of address");
         println!("{path}: {took:?}");
