@@ -5,6 +5,9 @@
 # Where MPICH is installed as a peer of the benchmark (bench/peers.sh mpich), the same binary runs on
 # that, too. Called by `make run`; needs cargo and a C compiler on the PATH.
 #
+# What runs here is built in the profile "first" of Cargo.toml, which costs a quarter of a release. For use, `make
+# install` installs a release.
+#
 #     SIZE=1024 STEPS=3000 PROCESSES=4 make run
 #
 # With HOSTS=2 the processes are spread over two hosts made of namespaces on this computer
@@ -21,7 +24,18 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 installed=$target/installed
 mpich=bench-peers/venv-mpich
 
+built=$target/first
+steps_done=0
+steps_all=6
+[ ! -x "$mpich/bin/mpiexec" ] || steps_all=7
+
 say() { printf '\n==> %s\n' "$*"; }
+
+# Says what begins, and how far this is.
+step() {
+    steps_done=$((steps_done + 1))
+    say "$steps_done of $steps_all: $*"
+}
 
 # A number with commas between its thousands.
 with_commas() { echo "$1" | sed -e :again -e 's/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/;tagain'; }
@@ -57,34 +71,40 @@ same() {
     exit 1
 }
 
-say "Building and installing into $installed (cargo xtask install)"
-cargo xtask install --prefix "$installed"
-# Beside the launcher, whose libraries have the same features then, so nothing is built again.
-cargo build --quiet --release --package landeck-launcher --package landeck-examples --bin draw_plate
+step "Compiling Landeck and its libraries; the first time that takes minutes (cargo build --profile first)"
+# All in one go, and this selection alone: with other packages beside them, libraries of others have other features, and
+# much would be compiled twice.
+cargo build --profile first --lib \
+    --package landeck-launcher --bin landeck --package landeckd --bin landeckd \
+    --package landeck-mpi --package landeck-deck \
+    --package landeck-examples --bin draw_plate --package xtask --bin xtask
+
+step "Installing it into $installed (xtask install)"
+"$built/xtask" install --profile first --compiled --prefix "$installed"
 mkdir -p "$results"
 
-say "Compiling examples/c/heat.c (mpicc_abi)"
+step "Compiling examples/c/heat.c (mpicc_abi)"
 # Without contracted operations the compiler's choices change no bit of a cell.
 "$installed/bin/mpicc_abi" -O3 -ffp-contract=off examples/c/heat.c -o "$installed/heat" -lm
 
 if [ "$hosts" -gt 1 ]; then
     where="$processes processes on $hosts hosts"
-    say "Heat equation, size $size, $steps steps, on $where (cargo xtask hosts $hosts -- landeck run --host $(host_list))"
-    heat landeck cargo xtask hosts "$hosts" -- \
+    step "Heat equation, size $size, $steps steps, on $where (xtask hosts $hosts -- landeck run --host $(host_list))"
+    heat landeck "$built/xtask" hosts "$hosts" -- \
         "$installed/bin/landeck" run --rsh landeck-rsh --host "$(host_list)" -n "$processes"
 else
     where="$processes processes"
-    say "Heat equation, size $size, $steps steps, on $where (landeck run)"
+    step "Heat equation, size $size, $steps steps, on $where (landeck run)"
     heat landeck "$installed/bin/landeck" run -n "$processes"
 fi
 
-say "The same on 1 process, to compare"
+step "The same on 1 process, to compare"
 heat one "$installed/bin/landeck" run -n 1
 same landeck one
 
 times="Landeck $(time_of $results/heat-landeck.txt)"
 if [ -x "$mpich/bin/mpiexec" ]; then
-    say "The same binary with the library and the launcher of MPICH, on $processes processes"
+    step "The same binary with the library and the launcher of MPICH, on $processes processes"
     # As shipped, its processes wait without letting others run, which takes minutes where there are
     # fewer processors than processes.
     LD_LIBRARY_PATH="$PWD/$mpich/lib" MPIR_CVAR_CH4_PROGRESS_THROTTLE=1 \
@@ -94,6 +114,7 @@ if [ -x "$mpich/bin/mpiexec" ]; then
 fi
 
 rm -f "$results"/heat-*.cells
-"$target/release/draw_plate" "$results/heat-landeck.plate" "$results/heat.png" \
+step "Drawing the plate (draw_plate)"
+"$built/draw_plate" "$results/heat-landeck.plate" "$results/heat.png" \
     "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $where. $times"
 say "$where: $times. Look at it: $results/heat.png"

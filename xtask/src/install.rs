@@ -47,6 +47,9 @@ pub(crate) struct Build {
     /// The profile of cargo: `dev` builds faster, and what it builds runs slower.
     #[arg(long, default_value = "release")]
     profile: String,
+    /// Take what cargo has compiled already, as scripts/run.sh does: this program and the product in one go.
+    #[arg(long)]
+    compiled: bool,
 }
 
 /// The MPI standard's binary interface names the library so.
@@ -79,16 +82,9 @@ pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
 /// Builds the product, with all that it says of itself. So an installation as built only copies: `sudo make install`
 /// leaves nothing of the superuser's in the folder of the sources.
 pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
-    let mut command = Command::new("cargo");
-    forget_package(&mut command);
-    command.current_dir(root).args(["build", "--profile", &build.profile]);
-    if build.profile == TESTED {
-        command.args(["--workspace", "--lib"]);
-        command.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
-    } else {
-        command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    if !build.compiled {
+        complete(build.command(root))?;
     }
-    complete(command)?;
     generate(&build.folder(root))?;
     Ok(true)
 }
@@ -128,6 +124,20 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
 }
 
 impl Build {
+    /// The command that compiles the product.
+    fn command(&self, root: &Path) -> Command {
+        let mut command = Command::new("cargo");
+        forget_package(&mut command);
+        command.current_dir(root).args(["build", "--profile", &self.profile]);
+        if self.profile == TESTED {
+            command.args(["--workspace", "--lib"]);
+            command.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
+        } else {
+            command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+        }
+        command
+    }
+
     /// The folder of what was built.
     fn folder(&self, root: &Path) -> PathBuf {
         let target =
