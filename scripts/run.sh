@@ -5,7 +5,7 @@
 # Where MPICH is installed as a peer of the benchmark (bench/peers.sh mpich), the same binary runs on
 # that, too. Called by `make run`; needs cargo and a C compiler on the PATH.
 #
-# What runs here is built in the profile "first" of Cargo.toml, which costs a quarter of a release. For use, `make
+# What runs here is built in the profile "first" of Cargo.toml, which costs a third of a release. For use, `make
 # install` installs a release.
 #
 #     SIZE=1024 STEPS=3000 PROCESSES=4 make run

@@ -26,6 +26,7 @@ mod install;
 mod links;
 mod mpi;
 mod mutants;
+mod processor_time;
 mod suites;
 mod tidy;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test suite in turn, with its share of the time and one sum at the end.
+//! `cargo xtask test`: every test suite in turn, with its time, its processor time and one sum at the end.
 
 mod clients;
 mod hosts;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::Problem;
+use crate::{Problem, processor_time};
 use runner::Runner;
 use tally::Tally;
 
@@ -197,47 +197,52 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
         [] => options.soak || !suite.is_long,
         names => names.iter().any(|name| name == suite.name),
     };
-    let mut results: Vec<(&Suite, Tally, Duration)> = Vec::new();
+    let mut results: Vec<Outcome> = Vec::new();
     for suite in SUITES.iter().filter(wanted) {
         say!("\n==== {}: {}", suite.name, suite.shows);
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), processor_time::of_children());
         let tally = (suite.run)(&runner)?;
-        results.push((suite, tally, start.elapsed()));
+        let computed = processor_time::of_children().saturating_sub(before);
+        results.push(Outcome { suite, tally, took: start.elapsed(), computed });
     }
     print_sum(&results);
-    Ok(results.iter().all(|(_, tally, _)| tally.failed == 0))
+    Ok(results.iter().all(|outcome| outcome.tally.failed == 0))
 }
 
-/// The table of suites with their time shares, what was skipped, and the closing line.
-fn print_sum(results: &[(&Suite, Tally, Duration)]) {
-    let total: f64 = results.iter().map(|(_, _, time)| time.as_secs_f64()).sum();
+/// The outcome of a suite.
+struct Outcome {
+    suite: &'static Suite,
+    tally: Tally,
+    took: Duration,
+    /// The processor time of everything that it started.
+    computed: Duration,
+}
+
+/// The table of suites with their times, what was skipped, and the closing line. The share is of the processor time:
+/// the other time depends on what else the machine does.
+fn print_sum(results: &[Outcome]) {
+    let sum_of = |time: fn(&Outcome) -> Duration| -> f64 {
+        results.iter().map(|outcome| time(outcome).as_secs_f64()).sum()
+    };
+    let (took, computed) = (sum_of(|outcome| outcome.took), sum_of(|outcome| outcome.computed));
     say!(
-        "\n==== {:<10} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        "\n==== {:<12} {:>8} {:>8} {:>8} {:>8} {:>10} {:>6}",
         "suite",
         "passed",
         "failed",
         "skipped",
         "seconds",
+        "processor",
         "share"
     );
     let mut sum = Tally::default();
-    for (suite, tally, time) in results {
-        let seconds = time.as_secs_f64();
-        let share = 100.0 * seconds / total.max(0.001);
-        let (passed, failed, skipped) = (tally.passed, tally.failed, tally.skipped.len());
-        say!(
-            "     {:<10} {passed:>8} {failed:>8} {skipped:>8} {seconds:>8.1} {share:>5.0}%",
-            suite.name
-        );
-        sum.add(tally);
+    for outcome in results {
+        sum.add(&outcome.tally);
+        let share = 100.0 * outcome.computed.as_secs_f64() / computed.max(0.001);
+        let (took, computed) = (outcome.took.as_secs_f64(), outcome.computed.as_secs_f64());
+        print_row(outcome.suite.name, &outcome.tally, took, computed, share);
     }
-    say!(
-        "     {:<10} {:>8} {:>8} {:>8} {total:>8.1}   100%",
-        "all",
-        sum.passed,
-        sum.failed,
-        sum.skipped.len()
-    );
+    print_row("all", &sum, took, computed, 100.0);
     for skipped in sum.skipped_by_reason() {
         say!("skipped: {skipped}");
     }
@@ -247,7 +252,15 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     for late in &sum.late {
         say!("failed: {late}");
     }
-    say!("{sum} in {}", minutes(total));
+    say!("{sum} in {}, with {computed:.0} s of processor time", minutes(took));
+}
+
+/// One row of that table, with times in seconds and the share in percent.
+fn print_row(name: &str, tally: &Tally, took: f64, computed: f64, share: f64) {
+    let (passed, failed, skipped) = (tally.passed, tally.failed, tally.skipped.len());
+    say!(
+        "     {name:<12} {passed:>8} {failed:>8} {skipped:>8} {took:>8.1} {computed:>10.1} {share:>5.0}%"
+    );
 }
 
 /// A time in seconds or minutes, for people.
@@ -337,16 +350,13 @@ fn programs(runner: &Runner) -> Result<Tally, Problem> {
     Ok(tally)
 }
 
-/// The short form fuzzes less optimised code: it is built in half the time. Its time goes into
-/// the build, so few runs suffice.
+/// The short form fuzzes code that is hardly optimised: its time goes into the build, so few runs suffice.
 fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
     let mut command = runner.command(&runner.root().join("fuzz/run.sh"));
     if runner.is_soak() {
         command.arg("180");
     } else {
-        command.arg("5").env("FUZZ_RUNS", "100000");
-        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
-        command.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+        command.arg("5").env("FUZZ_RUNS", "100000").env("FUZZ_PROFILE", "short");
     }
     runner.counted(command)
 }
@@ -364,8 +374,11 @@ fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
         let why = format!("aarch64: there is no {AARCH64_CC} (apt-get install {packages})");
         return Ok(Tally::skipped_one(&why));
     }
-    // As users build it: what only builds for debugging have is not there.
-    let mut check = runner.cargo(&["check", "--release", "--lib", "--bins", "--target", AARCH64]);
+    // What only builds for debugging have is not there, as users build it. All else is as in the other suites, which
+    // have built the macros and build scripts of this machine already.
+    let mut check = runner.cargo(&["check", "--lib", "--bins", "--target", AARCH64]);
+    check.env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", "false");
+    check.env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG_ASSERTIONS", "true");
     check.env("CC_aarch64_unknown_linux_gnu", AARCH64_CC);
     if runner.is_soak() {
         check.arg("--workspace");

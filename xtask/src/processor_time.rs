@@ -1,0 +1,45 @@
+//! The processor time of programs that this one has started and waited for, and of all that those waited for: what work
+//! costs, however busy the machine is.
+
+use std::fs;
+use std::time::Duration;
+
+/// The places of user and system time of children, counted from the field after the program's name.
+const OF_CHILDREN: [usize; 2] = [13, 14];
+
+/// The processor time of this process's children so far; zero on a system that does not tell.
+pub(crate) fn of_children() -> Duration {
+    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks(&status).unwrap_or(0) * 1000 / per_second)
+}
+
+/// The clock ticks of children in the text of `/proc/PID/stat`.
+fn ticks(status: &str) -> Option<u64> {
+    // The name stands in parentheses, and may have blanks and parentheses itself.
+    let (_, fields) = status.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    OF_CHILDREN.iter().map(|place| fields.get(*place)?.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn user_and_system_time_are_summed() {
+        let status = "7 (a) b) S 1 7 7 0 -1 4194304 5 6 0 0 20 3 400 50 20 0 1 0 99 1 2";
+        assert_eq!(ticks(status), Some(450));
+        assert_eq!(ticks("7 (a) S 1"), None);
+        assert_eq!(ticks(""), None);
+    }
+
+    #[test]
+    fn what_a_child_computed_is_counted_when_it_has_ended() {
+        let before = of_children();
+        let text = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+        assert!(Command::new("sh").args(["-c", text]).status().unwrap().success());
+        assert!(of_children() > before, "a child has computed for a while");
+    }
+}
