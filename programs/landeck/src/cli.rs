@@ -3,7 +3,7 @@
 use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
 use crate::hosts::{HostsArguments, HostsAsked, MapByAsked, map_by, processes};
-use crate::mpiexec;
+use crate::line::{split, with_program_marked};
 use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
@@ -14,11 +14,10 @@ use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::hosts::TunedHosts;
 use crate::tune::measure::Subject;
 use crate::usage;
-use crate::values::{time, whole};
+use crate::values::{TagWith, time, whole};
 use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use landeck::OneCopy;
 use landeck::unstable::collectives::{Nearness, Overrides};
 use landeck::unstable::diagnosis::Onlooker;
@@ -31,7 +30,7 @@ use landeck::unstable::host::output::Tag;
 use landeck::unstable::host::placement::BindTo;
 use landeck::unstable::memory::JobName;
 use landeck::{Job, Options};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,14 +106,17 @@ impl Usage {
 
 /// Parses a command line, which begins with the name of the command.
 pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
-    let (first, others) = split(line)?;
+    let definition = definition();
+    let first_part = definition.find_subcommand("run").expect("this is one of its commands");
+    let (first, others) = split(line, first_part).map_err(Usage)?;
     let cli = Cli::try_parse_from(first).map_err(Usage)?;
     match cli.command {
         CliCommand::Run(run) => {
             let mut programs = vec![run.program.read()];
             for other in others {
                 let name = OsString::from("landeck run ... :");
-                let other = with_program_marked(other, &next_program())?;
+                let other =
+                    with_program_marked(other, &next_program(), first_part).map_err(Usage)?;
                 let line = std::iter::once(name).chain(other);
                 let matches = next_program().try_get_matches_from(line).map_err(Usage)?;
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
@@ -475,14 +477,6 @@ struct ProgramArguments {
     program: Vec<OsString>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TagWith {
-    /// The rank.
-    Rank,
-    /// The rank and the host.
-    Host,
-}
-
 impl JobArguments {
     /// The variable that tells the processes which messages are copied once.
     fn variables(&self) -> Option<Export> {
@@ -551,122 +545,6 @@ fn next_program() -> clap::Command {
     let usage =
         "landeck run ... : [-n N] [-x NAME[=VALUE]] [--env-none] [-C DIRECTORY] PROGRAM ...";
     ProgramArguments::augment_args(clap::Command::new("landeck run ... :").override_usage(usage))
-}
-
-/// Splits a command line at the colons between programs.
-fn split(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<Vec<OsString>>), Usage> {
-    let mut parts = line.split(|word| word == ":").map(<[OsString]>::to_vec);
-    let first = parts.next().unwrap_or_default();
-    let definition = definition();
-    let run = definition.find_subcommand("run");
-    let first = match (first.get(..2), run) {
-        (Some([command, name]), Some(run)) if name == "run" => {
-            let head = [command.clone(), name.clone()];
-            head.into_iter().chain(with_program_marked(first[2..].to_vec(), run)?).collect()
-        }
-        _ => first,
-    };
-    Ok((first, parts.collect()))
-}
-
-/// Puts `--` before the program, whose arguments are its own. Options of other launchers such as `-np` and `-wdir`
-/// get their second dash.
-fn with_program_marked(
-    mut words: Vec<OsString>,
-    definition: &clap::Command,
-) -> Result<Vec<OsString>, Usage> {
-    const SINGLE: [&str; 7] =
-        ["-np", "-wdir", "-ppn", "-host", "-hosts", "-hostfile", "-machinefile"];
-    let mut at = 0;
-    while at < words.len() && words[at].as_encoded_bytes().starts_with(b"-") {
-        if words[at] == "--" {
-            return Ok(words);
-        }
-        check_tag(&words[at..])?;
-        if SINGLE.iter().any(|single| words[at] == *single) {
-            let mut double = OsString::from("-");
-            double.push(&words[at]);
-            words[at] = double;
-        } else if let Some(spelled) = with_number_apart(&words[at]) {
-            words[at] = spelled;
-        }
-        check_place(&words[at], definition)?;
-        at += if takes_next(&words[at], definition) { 2 } else { 1 };
-    }
-    if at < words.len() {
-        words.insert(at, "--".into());
-    }
-    Ok(words)
-}
-
-/// The word `--np=2` for `-np2`, whose number would be read as one of `-n`.
-fn with_number_apart(word: &OsStr) -> Option<OsString> {
-    let word = word.to_str()?;
-    let numbers = ["np", "ppn"].into_iter().filter_map(|name| {
-        let digits = word.strip_prefix('-')?.strip_prefix(name)?;
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| format!("--{name}={digits}").into())
-    });
-    numbers.into_iter().next()
-}
-
-/// Rejects an option of the whole job behind a colon, and an option of other launchers with one dash, which would be
-/// read as several short ones.
-fn check_place(word: &OsStr, definition: &clap::Command) -> Result<(), Usage> {
-    let Some(word) = word.to_str() else { return Ok(()) };
-    let option = word.split('=').next().unwrap_or_default();
-    let refused = |text: String| Err(Usage(clap::Error::raw(ErrorKind::UnknownArgument, text)));
-    if argument(option, definition).is_some() {
-        return Ok(());
-    }
-    let whole = self::definition();
-    let is_of_job = whole.find_subcommand("run").is_some_and(|run| argument(option, run).is_some());
-    if is_of_job {
-        return refused(format!(
-            "{option} is for the whole job: write it before the first program\n"
-        ));
-    }
-    let is_single = !option.starts_with("--") && option.len() > 2;
-    match mpiexec::elsewhere(option).filter(|_| is_single) {
-        Some(hint) => refused(format!("{hint}\n")),
-        None => Ok(()),
-    }
-}
-
-/// Rejects `--tag rank`, which may mean the value or a program of that name.
-fn check_tag(words: &[OsString]) -> Result<(), Usage> {
-    let [option, word, ..] = words else { return Ok(()) };
-    let is_value = TagWith::value_variants()
-        .iter()
-        .any(|value| value.to_possible_value().is_some_and(|possible| word == possible.get_name()));
-    if option != "--tag" || !is_value {
-        return Ok(());
-    }
-    let word = word.to_string_lossy();
-    let text = format!(
-        "--tag {word}: write --tag={word} for what stands before each line, or --tag -- {word} for a \
-         program that is called {word}\n"
-    );
-    Err(Usage(clap::Error::raw(ErrorKind::ValueValidation, text)))
-}
-
-/// Whether the word after this option is its value.
-fn takes_next(word: &OsStr, definition: &clap::Command) -> bool {
-    word.to_str().and_then(|word| argument(word, definition)).is_some_and(|argument| {
-        argument.get_action().takes_values() && !argument.is_require_equals_set()
-    })
-}
-
-/// The definition of an option.
-fn argument<'a>(option: &str, definition: &'a clap::Command) -> Option<&'a clap::Arg> {
-    let is_it = |argument: &&clap::Arg| match option.strip_prefix("--") {
-        Some(long) => {
-            let others = argument.get_all_aliases().unwrap_or_default();
-            argument.get_long() == Some(long) || others.contains(&long)
-        }
-        None => argument.get_short().is_some_and(|short| option[1..] == *short.to_string()),
-    };
-    definition.get_arguments().find(is_it)
 }
 
 fn bind_to() -> impl TypedValueParser<Value = BindTo> {

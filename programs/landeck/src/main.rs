@@ -7,6 +7,7 @@ mod clusters;
 mod doctor;
 mod generate;
 mod hosts;
+mod line;
 mod misplaced;
 mod mpiexec;
 mod plan;

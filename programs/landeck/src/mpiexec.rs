@@ -421,15 +421,14 @@ impl JobWords {
         let mut value = |what| words.value(&mut flag, what);
         match meaning {
             Processes => program.processes = Some(value("a number of processes")?),
-            PerHost | SlotsPerHost => {
-                let number = value("a number of processes")?;
+            PerHost | OnePerHost | SlotsPerHost => {
+                let one = (meaning == OnePerHost).then(|| "1".into());
+                let number = one.map_or_else(|| value("a number of processes"), Ok)?;
                 match (self.has_hosts, meaning) {
                     (true, _) => self.once("--ppn", number, &flag.written)?,
+                    (false, SlotsPerHost) => {}
                     // On one host, -n and -npernode mean the same. The former wins.
-                    (false, PerHost) => {
-                        program.processes.get_or_insert(number);
-                    }
-                    (false, _) => {}
+                    (false, _) => program.processes = program.processes.take().or(Some(number)),
                 }
             }
             Set { all } => {
@@ -466,10 +465,6 @@ impl JobWords {
                 let name = value("the name of an error handler")?;
                 check_error_handler(&flag.written, &name)?;
                 self.of_each.extend(["-x".into(), joined(INITIAL.as_ref(), "=", &name)]);
-            }
-            OnePerHost if self.has_hosts => self.once("--ppn", "1".into(), &flag.written)?,
-            OnePerHost => {
-                program.processes.get_or_insert("1".into());
             }
             Input => self.options.extend(["--stdin".into(), value("all, none or a rank")?]),
             Hosts => {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 /// Words by which users try to end a job.
 const ENDING: [&str; 7] = ["stop", "kill", "cancel", "abort", "end", "terminate", "quit"];
-/// What ends a job.
+/// The way to end a job.
 const HOW_TO_END: &str = "a job ends with its launcher: press Ctrl-C there, or `kill PID` with its number, which \
                           `landeck ps` shows";
 

@@ -1,7 +1,17 @@
 //! Parsers of values on the command line, with messages that describe a valid value.
 
+use clap::ValueEnum;
 use landeck::unstable::host::report::thousands;
 use std::time::Duration;
+
+/// The words before a line of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TagWith {
+    /// The rank.
+    Rank,
+    /// The rank and the host.
+    Host,
+}
 
 /// Parses a whole number from `least` to `most`.
 pub(crate) fn whole(

@@ -1,4 +1,4 @@
-//! What helps where a computer makes no hosts.
+//! The cure where a computer makes no hosts.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
 ];
-/// What the kernel says when it lacks a kind of interface.
+/// The words of the kernel when it lacks a kind of interface.
 const NO_INTERFACE: [&str; 2] = ["Operation not supported", "Unknown device type"];
 
 /// Adds to what was said what helps.

@@ -1,5 +1,5 @@
-//! What hosts see of this computer although it lies where each host has a folder of its own: the checkout, what was
-//! built, the working directory, programs. A checkout below `/tmp` is as good as any other.
+//! The places of this computer that hosts see although they lie where each host has a folder of its own: the checkout,
+//! what was built, the working directory, programs. A checkout below `/tmp` is as good as any other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -77,7 +77,7 @@ impl Kept {
         self.add_program_folder(folder);
     }
 
-    /// What is installed below a prefix has its libraries beside its folder of programs.
+    /// An installation below a prefix has its libraries beside its folder of programs.
     fn add_program_folder(&mut self, folder: &Path) {
         self.add(folder);
         if folder.ends_with("bin")

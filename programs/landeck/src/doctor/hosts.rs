@@ -204,7 +204,8 @@ fn report_of(asked: &HostRequest, tool: &str, text: &str, own_release: &str) -> 
             faults.push(format!("host {host}: there is no landeck, so nothing else was checked"));
         }
     }
-    let findings = text.find("\n[").map(|at| serde_json::from_str(&text[at..]));
+    let own = text.find(RELEASE).map(|at| &text[at..]);
+    let findings = own.and_then(|own| Some(serde_json::from_str(&own[own.find("\n[")?..])));
     let findings: Vec<Value> = findings.and_then(Result::ok).unwrap_or_default();
     if findings.is_empty() && faults.is_empty() {
         let what = if has_program { "its landeck doctor" } else { "its remote shell" };
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_host_with_the_same_release_is_good() {
-        let text = format!("Welcome to n2\n{RELEASE}{OWN}\n{GOOD}\n");
+        let text = format!("Welcome to n2\n[motd] be kind\n{RELEASE}{OWN}\n{GOOD}\n");
         let report = report_of("n2", &text, OWN);
         assert!(!report.is_wrong(), "{report:?}");
         assert_eq!(

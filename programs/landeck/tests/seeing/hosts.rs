@@ -67,6 +67,8 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
         assert!(said.contains("), over a lane, "), "{said}");
         assert!(said.contains("one of them has to send first"), "{said}");
         let said = until_said(&hosts, host, &["ps"], &["4 processes on 2 hosts", "HOST"]);
+        // The launcher runs on the first host alone.
+        assert_eq!(said.contains("launcher pid "), host == 0, "{said}");
         assert!(said.contains("rank 0        n1") && said.contains("rank 3        n2"), "{said}");
     }
     assert_eq!(ids[0], ids[1], "the job has one identity");

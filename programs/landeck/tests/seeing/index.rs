@@ -9,12 +9,13 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
         return take_part(|_, _| stay());
     }
     let job = Watched::start(2, "index::what_a_killed_job_leaves_goes_when_anybody_looks");
-    job.until_said(&["ps"], "rank 1");
+    let said = job.until_said(&["ps"], "rank 1");
+    let launcher = job.child.as_ref().unwrap().id();
+    assert!(said.contains(&format!("launcher pid {launcher}, agent pid ")), "{said}");
     let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
     assert_eq!(entries(), 1);
     // No process is left to clean up: all are stopped before the first is killed. The launcher comes last, because
     // the system wakes stopped processes when the parent of their group has ended.
-    let launcher = job.child.as_ref().unwrap().id();
     let mut processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
     processes.sort_by_key(|&pid| pid == launcher);
     for signal in [Signal::STOP, Signal::KILL] {
