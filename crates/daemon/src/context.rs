@@ -17,7 +17,7 @@ use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
-use crate::hub::{Hub, Incoming};
+use crate::hub::Hub;
 use crate::job_message::JobMessage;
 use crate::links::MeasuringSecret;
 use crate::reactor::JOB_TOKENS;
@@ -115,22 +115,12 @@ impl<'a> Context<'a> {
     /// Sends a message to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it
     /// is delivered in the next turn of the loop.
     pub(crate) fn send(&mut self, to: HostNumber, message: &JobMessage) {
-        self.post(to, EnvelopeClass::Job, message);
+        self.hub.post(to, EnvelopeClass::Job, message);
     }
 
     /// Sends output or input to a host: in order among themselves, and never before other messages.
     pub(crate) fn send_bulk(&mut self, to: HostNumber, message: &JobMessage) {
-        self.post(to, EnvelopeClass::Bulk, message);
-    }
-
-    fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: &JobMessage) {
-        if to == self.own_host() {
-            return self.hub.inbox.push_back(Incoming::Message(to, message.clone()));
-        }
-        // Only a value of unknown length fails, and there is none.
-        let content = postcard::to_stdvec(message).unwrap_or_default();
-        let now = self.now();
-        self.hub.trunks.send(&self.hub.reactor, to, class, &content, now);
+        self.hub.post(to, EnvelopeClass::Bulk, message);
     }
 
     /// The bytes of output and input on the way to a host that it has not confirmed.
@@ -269,7 +259,7 @@ impl<'a> Context<'a> {
         self.hub.trunks.complaint(host)
     }
 
-    /// What a user should know of the connection to a host that does not answer.
+    /// The words about a host that does not answer, if the connection to it depends on the remote shell.
     pub(crate) fn dependence(&self, host: HostNumber) -> Option<String> {
         self.hub.trunks.dependence(host)
     }

@@ -21,7 +21,6 @@ use rustix::event::epoll::EventFlags;
 use crate::addresses::{self, NetworkPrefix};
 use crate::bootstrap::DaemonOptions;
 use crate::clock::BootClock;
-use crate::context::Context;
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
@@ -392,7 +391,18 @@ impl Hub {
 
     /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.
     pub(crate) fn say(&mut self, text: String) {
-        Context::new(self).send(HostNumber::ARBITER, &JobMessage::Said(text));
+        self.post(HostNumber::ARBITER, EnvelopeClass::Job, &JobMessage::Said(text));
+    }
+
+    /// Sends a message of a job to a host. To this host it is delivered in the next turn of the loop.
+    pub(crate) fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: &JobMessage) {
+        if to == self.own() {
+            return self.inbox.push_back(Incoming::Message(to, message.clone()));
+        }
+        // Only a value of unknown length fails, and there is none.
+        let content = postcard::to_stdvec(message).unwrap_or_default();
+        let now = self.now();
+        self.trunks.send(&self.reactor, to, class, &content, now);
     }
 
     /// Sends a message to another daemon.

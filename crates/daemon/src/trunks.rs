@@ -257,7 +257,7 @@ impl Trunks {
         self.links.get(&host).map(Link::complaint).unwrap_or_default()
     }
 
-    /// What a user should know of the connection to a host that does not answer: that it depends on the remote shell.
+    /// The words about a host that does not answer, if the connection to it depends on the remote shell.
     pub(crate) fn dependence(&self, host: HostNumber) -> Option<String> {
         let link = self.links.get(&host)?;
         let Some(token) = link.trunk() else {

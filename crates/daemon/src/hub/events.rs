@@ -9,7 +9,7 @@ use crate::trunk::TrunkError;
 use crate::trunks::SHELL;
 use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
 
-/// What a user learns of a host none of whose ports was reached.
+/// The advice about a host none of whose ports was reached.
 const MESSAGES_NEED_A_PORT: &str = "Programs that exchange no messages between hosts run all the same; messages need a port: do firewalls let it \
      through, for TCP and UDP? --port-range names ports";
 

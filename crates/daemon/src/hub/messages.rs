@@ -6,6 +6,9 @@ use landeck_wire::{JobId, ProcessId};
 use super::*;
 use crate::pictures::picture_message;
 
+/// The reason for the end of a daemon that has said goodbye.
+const IN_ORDER: &str = "its daemon has ended in order";
+
 impl Hub {
     /// Takes a content that another daemon has sent.
     pub(super) fn content(&mut self, from: HostNumber, class: EnvelopeClass, content: &[u8]) {
@@ -120,8 +123,7 @@ impl Hub {
     fn said_goodbye(&mut self, from: HostNumber, incarnation: HostIncarnation) {
         let now = self.now();
         // The reason comes before the word that follows.
-        let why = "its daemon has ended in order".to_owned();
-        self.trunks.leave(&self.reactor, from, why, now);
+        self.trunks.leave(&self.reactor, from, IN_ORDER.into(), now);
         self.settle();
         let events = self.watch.said_gone(from, incarnation, now);
         self.judge(events);
