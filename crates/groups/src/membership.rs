@@ -739,6 +739,23 @@ mod tests {
     }
 
     #[test]
+    fn vacated_slots_matter_only_before_one_is_given_away() {
+        let asked = |wanted| Input::Asked { request: 1, wanted, pid: 5 };
+        let mut calm = membership(OnFailure::Notify);
+        calm.handle(NOW, ended(1, 9, Presence::Attached));
+        assert!(
+            !calm.gives_away(NOW, &Input::Tick),
+            "the end of n processes costs n looks at slots"
+        );
+        assert!(!calm.gives_away(NOW, &ended(2, 9, Presence::Attached)));
+        assert!(calm.gives_away(NOW, &asked(None)) && !calm.gives_away(NOW, &asked(Some(Slot(2)))));
+        let mut supervised = supervised(3, true);
+        supervised.handle(NOW, ended(1, 9, Presence::Attached));
+        assert!(!supervised.gives_away(NOW, &Input::Tick), "it is not time yet");
+        assert!(supervised.gives_away(supervised.deadline().unwrap(), &Input::Tick));
+    }
+
+    #[test]
     fn a_failed_process_is_started_again_as_another() {
         let mut membership = supervised(3, true);
         let out = membership.handle(NOW, ended(1, 9, Presence::Attached));

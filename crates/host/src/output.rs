@@ -72,6 +72,8 @@ pub struct Output {
     room_changed: bool,
     /// Whether some output is lost.
     has_lost: bool,
+    /// The sources of each process.
+    own: Vec<Vec<usize>>,
     /// The last lines of each process that were not written to the launcher's standard error.
     recent: Vec<VecDeque<Vec<u8>>>,
     /// The number of sources that hold a part of a line.
@@ -139,6 +141,7 @@ impl Output {
             pending: BTreeSet::new(),
             room_changed: true,
             has_lost: false,
+            own: vec![Vec::new(); processes],
             recent: vec![VecDeque::new(); processes],
             holding: 0,
             block: vec![0; LINE_BYTES_MAX],
@@ -208,8 +211,10 @@ impl Output {
         tag: String,
     ) -> usize {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
+        let number = self.sources.len();
         self.sources.push(Source { process, sink, pipe, tag, part, held_since, line });
-        self.sources.len() - 1
+        self.own[process].push(number);
+        number
     }
 
     /// How many sources there are.
@@ -270,11 +275,11 @@ impl Output {
 
     /// Reads what is left in the pipes of a process that has ended.
     pub fn read_rest(&mut self, process: usize, now: Instant) {
-        for source in 0..self.sources.len() {
+        for source in self.own[process].clone() {
             // A pipe holds no more than this many blocks, whatever its size; other processes wait meanwhile.
             for _ in 0..16 {
-                let own = self.sources[source].process == process && self.may_read(source);
-                let pipe = self.sources[source].pipe.as_ref().filter(|_| own);
+                let may_read = self.may_read(source);
+                let pipe = self.sources[source].pipe.as_ref().filter(|_| may_read);
                 if !pipe.is_some_and(|pipe| is_ready(pipe.as_fd(), PollFlags::IN)) {
                     break;
                 }

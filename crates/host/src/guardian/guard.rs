@@ -147,7 +147,9 @@ impl Guard {
     }
 
     fn run(mut self, starts: Vec<Start>) -> Result<(), GuardianError> {
-        let keep: Vec<RawFd> = self.kept(&starts);
+        // Each process that is started gets a copy of the descriptors that are open here, so these are closed before.
+        let keep = self.kept(&starts);
+        self.close_inherited(&keep);
         if let Forker::Server(_) = self.forker {
             let number = std::process::id().cast_signed();
             self.report(Message { kind: Message::PRESENT, number, ..Message::default() });
@@ -162,7 +164,6 @@ impl Guard {
             }
         }
         self.agent.announce();
-        self.close_inherited(&keep);
         while !self.is_done() {
             let timeout = self.timeout();
             self.turn(timeout)?;
@@ -469,7 +470,7 @@ impl Guard {
     }
 
     /// Descriptors from before the fork that the guardian itself uses, or that are closed elsewhere.
-    fn kept(&self, starts: &[Start]) -> Vec<RawFd> {
+    fn kept(&self, starts: &[Start]) -> HashSet<RawFd> {
         let own = [self.launcher.as_raw_fd()];
         let memory = self.agent.segment().descriptor().map(|fd| fd.as_raw_fd());
         let streams = starts.iter().flat_map(|start| {
@@ -480,7 +481,7 @@ impl Guard {
     }
 
     /// Closes descriptors that the launcher opened for itself: a pipe must end when its other end does.
-    fn close_inherited(&mut self, keep: &[RawFd]) {
+    fn close_inherited(&mut self, keep: &HashSet<RawFd>) {
         for descriptor in std::mem::take(&mut self.inherited) {
             if !keep.contains(&descriptor) {
                 // SAFETY: it was open at the fork and is none of the guardian's; the launcher's

@@ -92,6 +92,11 @@ pub struct HostPart {
     running: HashMap<u32, u32>,
     stopped: HashSet<u32>,
     watched: HashMap<u32, EventFlags>,
+    /// Whether the sources are watched for output; `None` before they are watched at all. There are many, and most turns of
+    /// the loop concern none.
+    sources_watched: Option<bool>,
+    /// The first source of each rank.
+    first_sources: HashMap<u32, usize>,
     /// Descriptors that close as soon as nobody watches them.
     closing: Vec<(u32, OwnedFd)>,
     all_ended: bool,
@@ -202,6 +207,8 @@ impl HostPart {
             running: HashMap::new(),
             stopped: HashSet::new(),
             watched: HashMap::new(),
+            sources_watched: None,
+            first_sources: HashMap::new(),
             closing: Vec::new(),
             all_ended: false,
             is_over: false,
@@ -309,10 +316,11 @@ impl HostPart {
             }
         }
         self.watched = watched;
+        self.sources_watched = Some(self.credit > 0);
         Ok(())
     }
 
-    /// The open descriptors with what they are to be watched for.
+    /// The open descriptors with what they are to be watched for; without the sources if nothing changes for them.
     fn interests(&self) -> Vec<(u32, BorrowedFd<'_>, EventFlags)> {
         let when = |wanted, flags| if wanted { flags } else { EventFlags::empty() };
         let mut all = Vec::new();
@@ -323,9 +331,11 @@ impl HostPart {
         if let Some(search) = &self.stacks {
             all.push((STACKS, search.pipe.as_fd(), EventFlags::IN));
         }
-        for (number, source) in (0..).zip(&self.sources) {
+        let can_send = self.credit > 0;
+        let is_new = self.sources_watched != Some(can_send);
+        for (number, source) in (0..).zip(&self.sources).filter(|_| is_new) {
             if let Some(pipe) = &source.pipe {
-                all.push((SOURCES + number, pipe.as_fd(), when(self.credit > 0, EventFlags::IN)));
+                all.push((SOURCES + number, pipe.as_fd(), when(can_send, EventFlags::IN)));
             }
         }
         for (number, pipe, is_waiting) in self.readers.pipes() {
@@ -381,6 +391,7 @@ impl HostPart {
     fn add_source(&mut self, rank: u32, stream: Stream) -> io::Result<OwnedFd> {
         let (reader, writer) = pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;
+        self.first_sources.entry(rank).or_insert(self.sources.len());
         self.sources.push(Source { rank, stream, pipe: Some(reader) });
         Ok(writer)
     }
@@ -490,10 +501,12 @@ impl HostPart {
     /// Reads what is left in the pipes of a process that has ended.
     fn read_rest(&mut self, slot: u32) {
         let Some(rank) = self.witness.rank_of(slot) else { return };
-        for number in 0..self.sources.len() {
+        let first = self.first_sources.get(&rank).copied().unwrap_or(self.sources.len());
+        let its = self.sources[first..].iter().take_while(|source| source.rank == rank).count();
+        for number in first..first + its {
             // A pipe holds no more than this many blocks, whatever its size; other processes wait meanwhile.
             for _ in 0..16 {
-                if self.sources[number].rank != rank || !self.read(number) {
+                if !self.read(number) {
                     break;
                 }
             }
